@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#define HUGE	512	  /* pages: of these no huge page can be made */
 #define BUFS	10000	  /* of each domain; more than there is room for */
 #define PAGES	(1 << 20) /* where buffers lie */
 #define LONG	24000	  /* steps of the long run */
@@ -69,6 +70,15 @@ static char *map_bufs(char *at, size_t pages)
 
 	FT_CHECK(bufs != MAP_FAILED, "%zu pages are not mapped", pages);
 	return bufs;
+}
+
+/* Else huge pages are watched whole, and split nothing. */
+static void prevent_huge(char *bufs)
+{
+	size_t i;
+
+	for (i = HUGE / 2; i < PAGES; i += HUGE)
+		madvise(bufs + i * FT_PAGE, FT_PAGE, MADV_DONTDUMP);
 }
 
 static void *nothing(void *arg)
@@ -182,6 +192,7 @@ int main(int argc, char **argv)
 		ft_skip("%zu mappings: too many to try", max);
 	own = ft_map(NULL, max * sizeof(*own));
 	bufs = map_bufs(NULL, PAGES);
+	prevent_huge(bufs);
 	out = ft_map(NULL, FT_PAGE);
 	in = ft_map(NULL, FT_PAGE);
 	for (i = 0; i < 2; i++)

@@ -127,35 +127,6 @@ static void mon_handle(struct mrrc_mon *mon)
 
 /* ---- watching ---- */
 
-/* MONITOR lock held: unwatch the parts of the range that no cache covers. */
-static void mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
-{
-	struct mrrc_mon_sub *sub;
-	struct mrrc_range range;
-	uintptr_t next;
-
-	mrrc_lock_assert_held(&mon->lock);
-	while (start < end) {
-		next = end;
-		TAILQ_FOREACH(sub, &mon->subs, link) {
-			range = mrrc_mon_sub_cover(mon, sub, start);
-			if (range.start == range.end)
-				continue;
-			if (range.start <= start)
-				break;
-			if (range.start < next)
-				next = range.start;
-		}
-		if (sub) {
-			start = range.end;
-		} else {
-			mrrc_idle_forget(&mon->idle, start, next);
-			mon->ops->unwatch(mon, start, next - start);
-			start = next;
-		}
-	}
-}
-
 /* MONITOR lock held. */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 {
@@ -163,7 +134,7 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 	bool any = false;
 
 	while (mrrc_idle_take(&mon->idle, &range)) {
-		mon_uncover(mon, range.start, range.end);
+		mrrc_mon_uncover(mon, range.start, range.end);
 		any = true;
 	}
 	return any;
@@ -185,7 +156,7 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	if (mrrc_mon_full(mon))
 		return -ENOMEM;
 	mrrc_libc_hooks_mark(start, len);
-	ret = mon->ops->watch(mon, start, len);
+	ret = mrrc_mon_watch_range(mon, start, len);
 	if (ret < 0)
 		return ret;
 	*token = mrrc_idle_watch(&mon->idle, start, start + len);
@@ -256,7 +227,7 @@ void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (mrrc_mon_works(mon) &&
 	    (!mon->ops->lazy ||
 	     mrrc_idle_add(&mon->idle, start, start + len, &out)))
-		mon_uncover(mon, out.start, out.end);
+		mrrc_mon_uncover(mon, out.start, out.end);
 	mrrc_lock_release(&mon->lock);
 }
 
@@ -301,11 +272,14 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		if (range.end > hull.end)
 			hull.end = range.end;
 	}
-	if (event == MRRC_MON_REMOVE) {
-		mon_uncover(mon, hull.start, hull.end);
+	if (event == MRRC_MON_REMOVE)
+		mrrc_mon_uncover_part(mon, start, end);
+	if (event == MRRC_MON_REMOVE ||
+	    mrrc_huge_overlaps(&mon->huge, start, end)) {
+		mrrc_mon_uncover(mon, hull.start, hull.end);
 	} else {
-		mon_uncover(mon, hull.start, start);
-		mon_uncover(mon, end, hull.end);
+		mrrc_mon_uncover(mon, hull.start, start);
+		mrrc_mon_uncover(mon, end, hull.end);
 	}
 	return known;
 }

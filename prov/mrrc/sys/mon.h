@@ -48,8 +48,9 @@
 #include <stdint.h>
 #include <bsd/sys/queue.h>
 
-#include "sys/libc_hooks.h"
+#include "sys/huge.h"
 #include "sys/idle.h"
+#include "sys/libc_hooks.h"
 #include "sys/lock.h"
 #include "sys/ours.h"
 #include "sys/threads.h"
@@ -104,7 +105,8 @@ enum mrrc_mon_ask {
 
 #define MRRC_MON_SEEN 1
 
-/* All calls are set, except perhaps settle and post. */
+/* All calls are set, except perhaps settle and post, and where there
+ * are no huge pages widen and one_mapping. */
 struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
 	bool lazy;
@@ -124,6 +126,14 @@ struct mrrc_mon_ops {
 	 * (mon_libc.c). 0, or MRRC_MON_SEEN: it is such a range that sees need
 	 * not look at. */
 	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
+	/*
+	 * Before the range at @start is watched: watches [lo, hi) around it. On
+	 * an error nothing more is watched.
+	 */
+	int (*widen)(struct mrrc_mon *mon, uintptr_t start, uintptr_t lo,
+		     uintptr_t hi);
+	/* Is what is watched there a part of one mapping of private memory? */
+	bool (*one_mapping)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	void (*unwatch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/* MONITOR lock held, seq odd: read events, mrrc_mon_event each.
 	 * An error is the end of the monitor, with mon->reason set. */
@@ -168,11 +178,13 @@ struct mrrc_mon {
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
 	struct mrrc_lock lock;	      /* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
-	bool entered;		   /* MONITOR lock: with all of theirs */
-	struct mrrc_idle idle;	   /* MONITOR lock; of lazy kinds */
-	struct mrrc_mon_room room; /* MONITOR lock */
-	bool shared;		   /* REGISTRY lock: opened by name */
-	bool hooked;		   /* REGISTRY lock */
+	bool entered;	       /* MONITOR lock: with all of theirs */
+	struct mrrc_idle idle; /* MONITOR lock; of lazy kinds */
+	/* MONITOR lock; size: constant, at most MRRC_LIBC_HOOKS_CHUNK */
+	struct mrrc_huge huge;
+	struct mrrc_mon_room room;	    /* MONITOR lock */
+	bool shared;			    /* REGISTRY lock: opened by name */
+	bool hooked;			    /* REGISTRY lock */
 	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* REGISTRY lock: what is not */
 	bool listed;			    /* REGISTRY lock */
 	unsigned refs;			    /* REGISTRY lock */

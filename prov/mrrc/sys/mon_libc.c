@@ -122,6 +122,8 @@ static void mon_announce_now(struct mrrc_mon *mon, uintptr_t start,
 		mrrc_mon_crowded(mon);
 	else if (how == MRRC_LIBC_HOOKS_CLEAR || mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
+	else if (mrrc_huge_overlaps(&mon->huge, start, end))
+		mon->ops->unwatch(mon, start, end - start);
 	else
 		mon_unmark(mon, start, end);
 }

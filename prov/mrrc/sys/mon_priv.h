@@ -22,6 +22,21 @@ struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 				     struct mrrc_mon_sub *sub, uintptr_t pos);
 size_t mrrc_mon_sub_count(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
+/*
+ * mon_watch.c. MONITOR lock held: watch the range, and the rest of its huge
+ * pages. As ops->watch.
+ */
+int mrrc_mon_watch_range(struct mrrc_mon *mon, uintptr_t start, size_t len);
+
+/*
+ * MONITOR lock held: unwatch the parts of the range that no cache covers. Where
+ * huge pages are watched whole, these stay so, or all of them ends; _part() does
+ * not heed them.
+ */
+void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
+void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start,
+			   uintptr_t end);
+
 /* MONITOR lock held: unwatch the idle ranges. Were there any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);
 

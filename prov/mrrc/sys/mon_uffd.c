@@ -130,6 +130,8 @@ static int uffd_open(struct mrrc_mon *mon)
 	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
+	if (uffd->tells && mrrc_vm_transparent() <= MRRC_LIBC_HOOKS_CHUNK)
+		mon->huge.size = mrrc_vm_transparent();
 	ret = mrrc_uffd_read_start(mon);
 	if (ret)
 		goto err_sync;
@@ -219,6 +221,12 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 	return mrrc_uffd_register(uffd->fd, lo, hi - lo);
 }
 
+static void uffd_prepare(const struct mrrc_uffd *uffd, uintptr_t start)
+{
+	if (!mrrc_uffd_written(start) && uffd_has_spare(uffd))
+		mrrc_uffd_prepare(uffd->fd, uffd->spare, start);
+}
+
 /*
  * The kernel skips unmapped parts, and does not watch later mappings there: a
  * range with holes is watched in part. A range that is a single mapping has no
@@ -233,8 +241,7 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	ret = mrrc_uffd_lost(uffd);
 	if (ret)
 		return ret;
-	if (!mrrc_uffd_written(start) && uffd_has_spare(uffd))
-		mrrc_uffd_prepare(uffd->fd, uffd->spare, start);
+	uffd_prepare(uffd, start);
 	ret = mrrc_uffd_register(uffd->fd, start, len);
 	if (!ret && uffd->tells && mrrc_uffd_anonymous(uffd->fd, start, len))
 		return MRRC_MON_SEEN;
@@ -243,6 +250,26 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	if (!ret && !uffd_mapped(start, len))
 		ret = -EFAULT;
 	return ret;
+}
+
+/* The first page of the range is the one to write to: it is in use. */
+static int uffd_widen(struct mrrc_mon *mon, uintptr_t start, uintptr_t lo,
+		      uintptr_t hi)
+{
+	struct mrrc_uffd *uffd = mon->impl;
+	const int ret = mrrc_uffd_lost(uffd);
+
+	if (ret)
+		return ret;
+	uffd_prepare(uffd, start);
+	return mrrc_uffd_register(uffd->fd, lo, hi - lo);
+}
+
+static bool uffd_one_mapping(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	const struct mrrc_uffd *uffd = mon->impl;
+
+	return mrrc_uffd_anonymous(uffd->fd, start, len);
 }
 
 /*
@@ -277,6 +304,8 @@ const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.open = uffd_open,
 	.close = uffd_close,
 	.watch = uffd_watch,
+	.widen = uffd_widen,
+	.one_mapping = uffd_one_mapping,
 	.unwatch = uffd_unwatch,
 	.drain = mrrc_uffd_drain,
 	.settle = mrrc_uffd_settle,

@@ -24,6 +24,7 @@
 #define MRRC_PM_FILE	(UINT64_C(1) << 61) /* or shared anonymous */
 #define MRRC_PM_BATCH	512		    /* entries read at a time */
 
+#define VM_TRANSPARENT	     "/sys/kernel/mm/transparent_hugepage/"
 #define MRRC_MAP_MAX_DEFAULT 65530 /* the kernel's own default */
 #define MRRC_REGIONS_MIN     64
 #define MRRC_REGIONS_MAX     65536
@@ -53,22 +54,31 @@ static size_t vm_numbers(const char *text, size_t *value, size_t count)
 	return n;
 }
 
-size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
-		    size_t count)
+/* Of a small file, at most @size - 1 bytes; false: it cannot be read. */
+static bool vm_read(const char *path, char *buf, size_t size)
 {
-	char buf[4096];
-	const char *at = buf;
 	ssize_t len;
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	len = read(fd, buf, sizeof(buf) - 1);
+		return false;
+	len = read(fd, buf, size - 1);
 	close(fd);
 	if (len <= 0)
-		return 0;
+		return false;
 	buf[len] = '\0';
+	return true;
+}
+
+size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
+		    size_t count)
+{
+	char buf[4096];
+	const char *at = buf;
+
+	if (!vm_read(path, buf, sizeof(buf)))
+		return 0;
 	if (key) {
 		at = strstr(buf, key);
 		if (!at)
@@ -84,6 +94,19 @@ size_t mrrc_vm_huge_page(void)
 
 	return mrrc_vm_proc("/proc/meminfo", "Hugepagesize:", &kib, 1) ?
 		       kib << 10 :
+		       0;
+}
+
+size_t mrrc_vm_transparent(void)
+{
+	char modes[64];
+	size_t size;
+
+	return vm_read(VM_TRANSPARENT "enabled", modes, sizeof(modes)) &&
+			       !strstr(modes, "[never]") &&
+			       mrrc_vm_proc(VM_TRANSPARENT "hpage_pmd_size",
+					    NULL, &size, 1) ?
+		       size :
 		       0;
 }
 

@@ -13,9 +13,10 @@
 #define MRRC_VM_UNLIMITED SIZE_MAX
 
 size_t mrrc_vm_page(void);
-size_t mrrc_vm_huge_page(void); /* default hugetlb size; 0 if none */
-size_t mrrc_vm_memory(void);	/* physical memory, bytes */
-size_t mrrc_vm_map_max(void);	/* mappings a process may have */
+size_t mrrc_vm_huge_page(void);	  /* default hugetlb size; 0 if none */
+size_t mrrc_vm_transparent(void); /* transparent huge page; 0 if none */
+size_t mrrc_vm_memory(void);	  /* physical memory, bytes */
+size_t mrrc_vm_map_max(void);	  /* mappings a process may have */
 
 /* RLIMIT_MEMLOCK; UNLIMITED also where CAP_IPC_LOCK lifts it. */
 size_t mrrc_vm_memlock(void);

@@ -55,6 +55,8 @@ void mon_setup(void)
 	mon = NULL;
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
+	/* else neighbours are watched, too: test_huge.c */
+	mon->huge.size = 0;
 	mon_probe_init(&mon_probe);
 	mrrc_mon_subscribe(mon, &mon_probe.sub);
 }

@@ -48,6 +48,7 @@ Suite *mon_close_suite(void);
 Suite *mon_event_suite(void);
 Suite *uffd_suite(void);
 Suite *prepare_suite(void);
+Suite *huge_suite(void);
 Suite *hooks_suite(void);
 Suite *hooks_call_suite(void);
 Suite *hooks_signal_suite(void);

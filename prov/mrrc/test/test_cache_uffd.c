@@ -48,6 +48,8 @@ static void setup(void)
 	mon = NULL;
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
+	/* else neighbours are watched, too: test_huge.c */
+	mon->huge.size = 0;
 	attr.mon = mon;
 	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
 }

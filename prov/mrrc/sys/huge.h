@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The huge pages that a monitor watches whole, though caches need a part of
+ * them. To watch a part splits the mapping, and with it the huge page, for good:
+ * the application then reads its memory by small pages.
+ *
+ * Fixed memory: a few pages may be forgotten, which are then split after all.
+ * Guarded by its owner.
+ */
+#ifndef MRRC_HUGE_H
+#define MRRC_HUGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MRRC_HUGE_SETS	 1024 /* a power of two */
+#define MRRC_HUGE_WAYS	 4
+#define MRRC_HUGE_SPLITS 256
+
+/* All zero: no huge pages. */
+struct mrrc_huge {
+	size_t size;  /* of a huge page; 0: there are none */
+	size_t count; /* watched whole */
+	uintptr_t whole[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
+	unsigned way; /* that makes room next */
+	/* no huge page, as several mappings share it; when it was last tried */
+	struct {
+		uintptr_t page;
+		unsigned left; /* watches until the next try */
+	} split[MRRC_HUGE_SPLITS];
+};
+
+/* The first address of the page of @addr, and of the one after @addr - 1. */
+static inline uintptr_t mrrc_huge_floor(const struct mrrc_huge *huge,
+					uintptr_t addr)
+{
+	return huge->size ? addr & ~(huge->size - 1) : addr;
+}
+
+static inline uintptr_t mrrc_huge_ceil(const struct mrrc_huge *huge,
+				       uintptr_t addr)
+{
+	return huge->size ? (addr + huge->size - 1) & ~(huge->size - 1) : addr;
+}
+
+/* Is the page of @addr watched whole? Is any that has a byte of the range? */
+bool mrrc_huge_whole(const struct mrrc_huge *huge, uintptr_t addr);
+bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
+			uintptr_t end);
+
+/* The page of @addr is watched whole; none that begins in the range is. */
+void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr);
+void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
+
+/* May the page of @addr be one? Not for a while after it was none. */
+bool mrrc_huge_may(struct mrrc_huge *huge, uintptr_t addr);
+void mrrc_huge_none(struct mrrc_huge *huge, uintptr_t addr);
+
+#endif /* MRRC_HUGE_H */

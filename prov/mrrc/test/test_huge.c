@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/huge and sys/mon_watch: transparent huge pages stay whole while parts of
+ * them are watched, and after that. Skipped, and said so, where there are none.
+ */
+#include "config.h"
+#include "case.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libc_hooks_fixture.h"
+#include "sys/huge.h"
+#include "sys/mappings.h"
+#include "sys/vm.h"
+
+#define PAGES 6 /* huge ones */
+
+static size_t size; /* of a huge page */
+static char *map, *raw;
+
+/* Bytes of what is mapped at @map that are in huge pages. */
+static size_t huge_bytes(void)
+{
+	uintptr_t start = 0, end = 0;
+	size_t kib, sum = 0;
+	char line[512];
+	FILE *file = fopen("/proc/self/smaps", "r");
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%zx-%zx ", &start, &end) == 2)
+			continue;
+		if (sscanf(line, "AnonHugePages: %zu kB", &kib) == 1 &&
+		    start < (uintptr_t) map + PAGES * size &&
+		    end > (uintptr_t) map)
+			sum += kib << 10;
+	}
+	fclose(file);
+	return sum;
+}
+
+static void setup(void)
+{
+	hooks_setup();
+	size = mrrc_vm_transparent();
+	if (!mon || !size)
+		return;
+	mon->huge.size = size;
+	raw = mmap(NULL, (PAGES + 1) * size, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(raw, MAP_FAILED);
+	map = (char *) (((uintptr_t) raw + size - 1) & ~(size - 1));
+	madvise(map, PAGES * size, MADV_HUGEPAGE);
+	memset(map, 1, PAGES * size);
+}
+
+static void teardown(void)
+{
+	if (mon && size)
+		munmap(raw, (PAGES + 1) * size);
+	hooks_teardown();
+}
+
+TEST_CASE(huge, setup, teardown);
+
+#define need_huge()                                        \
+	do {                                               \
+		need_uffd();                               \
+		if (!size || huge_bytes() != PAGES * size) \
+			skip("no transparent huge pages"); \
+	} while (0)
+
+/* One range that a cache has. */
+static void cover(size_t offset, size_t len)
+{
+	hooks_watch(map + offset, len / mon_page);
+	ck_assert(mrrc_mon_sees(mon, (uintptr_t) map + offset, len, mon_token));
+}
+
+static void uncover(size_t offset, size_t len)
+{
+	watcher.range = (struct mrrc_range){ 0 };
+	mrrc_mon_unwatch(mon, (uintptr_t) map + offset, len);
+	mrrc_mon_unwatch_idle(mon);
+}
+
+static void unmap_raw(char *at, size_t len)
+{
+	duel_raw(SYS_munmap, (long) at, (long) len, 0, 0, 0, 0);
+	mrrc_mon_drain(mon);
+}
+
+/* In units of an eighth of a huge page, and of pages more. */
+static const struct {
+	unsigned eighths, pages, len_eighths, len_pages;
+} pieces[] = {
+	{ 1, 0, 0, 1 }, { 3, 1, 1, 0 },	 { 7, 0, 2, 0 },   { 7, 3, 9, 3 },
+	{ 8, 0, 8, 0 }, { 8, 0, 12, 0 }, { 12, 0, 12, 0 }, { 4, 0, 32, 5 },
+};
+
+/* Nothing is split while it is watched, nor afterwards. */
+LOOP_TEST(test_kept, 0, sizeof(pieces) / sizeof(pieces[0]))
+{
+	const size_t at =
+		pieces[_i].eighths * size / 8 + pieces[_i].pages * mon_page;
+	const size_t len = pieces[_i].len_eighths * size / 8 +
+			   pieces[_i].len_pages * mon_page;
+
+	need_huge();
+	cover(at, len);
+	ck_assert_uint_eq(huge_bytes(), PAGES * size);
+	uncover(at, len);
+	ck_assert_uint_eq(huge_bytes(), PAGES * size);
+	ck_assert_uint_eq(mon->huge.count, 0);
+	/* not watched any more */
+	atomic_store(&watcher.told, 0);
+	unmap_raw(map, PAGES * size);
+	ck_assert_uint_eq(mon_events(), 0);
+}
+
+/* The rest of the page stays watched for the other range. */
+TEST(test_shared)
+{
+	const struct mrrc_range other = { (uintptr_t) map + size / 2,
+					  (uintptr_t) map + size / 2 +
+						  mon_page };
+
+	need_huge();
+	cover(mon_page, mon_page);
+	mon_probe.keep = other;
+	uncover(mon_page, mon_page);
+	ck_assert_uint_eq(huge_bytes(), PAGES * size);
+	ck_assert_uint_eq(mon->huge.count, 1);
+	unmap_raw((char *) other.start, mon_page);
+	ck_assert_uint_eq(mon_events(), 1);
+	mon_probe.keep = (struct mrrc_range){ 0 };
+}
+
+/* Idle ranges keep it, too, and give it back. */
+TEST(test_idle_keeps)
+{
+	need_huge();
+	cover(mon_page, mon_page);
+	watcher.range = (struct mrrc_range){ 0 };
+	mrrc_mon_unwatch(mon, (uintptr_t) map + mon_page, mon_page);
+	unmap_raw(map + 8 * mon_page, mon_page);
+	ck_assert_uint_eq(mon->huge.count, 1);
+	unmap_raw(map + 3 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), 2);
+	mrrc_mon_unwatch_idle(mon);
+	ck_assert_uint_eq(mon->huge.count, 0);
+}
+
+/* An unmapped neighbour is unwatched before, and the range is not. */
+TEST(test_neighbour)
+{
+	need_hooks();
+	need_huge();
+	cover(mon_page, mon_page);
+	munmap(map + 8 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), 0);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 0);
+	unmap_raw(map + mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), 1);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	/* with its last range the page is let go */
+	ck_assert_uint_eq(mon->huge.count, 0);
+	unmap_raw(map + 3 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), 1);
+}
+
+/* What several mappings share is no huge page, and only the range is watched. */
+TEST(test_several)
+{
+	need_huge();
+	ck_assert_int_eq(mprotect(map + size / 2, mon_page, PROT_READ), 0);
+	cover(mon_page, mon_page);
+	ck_assert_uint_eq(mon->huge.count, 0);
+	/* that is not tried each time */
+	ck_assert(!mrrc_huge_may(&mon->huge, (uintptr_t) map));
+	unmap_raw(map + 2 * mon_page, mon_page);
+	unmap_raw(map + size / 2, mon_page);
+	ck_assert_uint_eq(mon_events(), 0);
+	unmap_raw(map + mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), 1);
+}
+
+/* The mapping begins, or ends, within the huge page at that end of the range. */
+LOOP_TEST(test_one_end, 0, 2)
+{
+	const size_t at = _i ? size / 2 : 2 * mon_page;
+	const size_t end = _i ? 2 * size - 2 * mon_page : size + size / 2;
+
+	need_huge();
+	unmap_raw(_i ? map + 2 * size - mon_page : map, mon_page);
+	cover(at, end - at);
+	ck_assert_uint_eq(mon->huge.count, 1);
+	uncover(at, end - at);
+	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
+}
+
+/* A file, which cannot be watched, lies in the huge page at that end. */
+LOOP_TEST(test_refused, 0, 2)
+{
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const size_t file = _i ? 2 * size - mon_page : 0;
+
+	need_huge();
+	ck_assert_ptr_eq(mmap(map + file, mon_page, PROT_READ,
+			      MAP_PRIVATE | MAP_FIXED, fd, 0),
+			 map + file);
+	close(fd);
+	cover(size / 2, size);
+	ck_assert_uint_eq(mon->huge.count, 1);
+	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
+	uncover(size / 2, size);
+	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
+}
+
+/* More than there is room for: some are forgotten, none twice. */
+TEST(test_table)
+{
+	struct mrrc_huge *huge = calloc(1, sizeof(*huge));
+	const size_t room = MRRC_HUGE_SETS * MRRC_HUGE_WAYS;
+	size_t i, left = 0;
+
+	ck_assert_ptr_nonnull(huge);
+	huge->size = 1 << 21;
+	ck_assert(!mrrc_huge_overlaps(huge, 0, UINTPTR_MAX));
+	for (i = 1; i <= 2 * room; i++) {
+		mrrc_huge_add(huge, i * huge->size + 5);
+		mrrc_huge_add(huge, i * huge->size);
+		ck_assert(mrrc_huge_whole(huge, (i + 1) * huge->size - 1));
+	}
+	for (i = 1; i <= 2 * room; i++)
+		left += mrrc_huge_whole(huge, i * huge->size);
+	ck_assert_uint_eq(left, huge->count);
+	ck_assert_uint_gt(left, room / 2);
+	ck_assert(mrrc_huge_overlaps(huge, 0, UINTPTR_MAX));
+	mrrc_huge_remove(huge, 0, UINTPTR_MAX);
+	ck_assert_uint_eq(huge->count, 0);
+	free(huge);
+}
