@@ -25,10 +25,8 @@
 #include "sys/libc_hooks.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
-#include "sys/sites.h"
 
 #define SITES 4 /* sites that are printed for a file, at most */
-#define HOOKS 8 /* of a mapping: as in sys/prove.c */
 
 /*
  * Bytes before the instruction by which the provider makes its calls, and
@@ -58,12 +56,6 @@ struct one {
 	const char *name;
 	const Dl_info *own; /* where it is loaded here, or NULL */
 	size_t asks;
-	const struct mrrc_code_image *image;
-	/* what the provider would hook in it */
-	struct {
-		uintptr_t at, filler;
-	} hook[HOOKS];
-	unsigned hooks;
 };
 
 static void complain(struct code *code, const char *what, const char *why)
@@ -120,56 +112,13 @@ static bool is_known(const struct one *one, const struct mrrc_code_site *site)
 				map + one->elf->len - site->at));
 }
 
-/* Does a hook use these bytes already? */
-static bool is_used(void *arg, uintptr_t at, size_t len)
-{
-	const uintptr_t word = sizeof(uint64_t);
-	const struct one *one = arg;
-	uintptr_t from;
-	unsigned i;
-
-	for (i = 0; i < one->hooks; i++) {
-		from = one->hook[i].at & ~(word - 1);
-		if ((at < from + word && at + len > from) ||
-		    (at < one->hook[i].filler + MRRC_PATCH_FILLER &&
-		     at + len > one->hook[i].filler))
-			return true;
-	}
-	return false;
-}
-
-/* Would the provider hook it where it is loaded? */
-static bool can_hook(struct one *one, const struct mrrc_code_site *site)
-{
-	uintptr_t filler;
-	unsigned i;
-
-	/* nothing is hooked where there is a sanitizer (sys/prove.c) */
-	if (one->own || !mrrc_libc_hooks_knows(site->number) ||
-	    strstr(one->name, "san.so"))
-		return false;
-	for (i = 0; i < one->hooks; i++) {
-		if (one->hook[i].at == site->at)
-			return true;
-	}
-	filler = one->hooks < HOOKS ?
-			 mrrc_sites_filler(one->image, site->at, site->number,
-					   true, is_used, one) :
-			 0;
-	if (!filler)
-		return false;
-	one->hook[one->hooks].at = site->at;
-	one->hook[one->hooks++].filler = filler;
-	return true;
-}
-
 static bool look_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct one *one = arg;
 
 	if ((site->number != MRRC_CODE_ANY &&
 	     !mrrc_libc_hooks_matters(site->number)) ||
-	    is_known(one, site) || can_hook(one, site))
+	    is_known(one, site) || mrrc_prove_may(one->name, site->number))
 		return true;
 	one->code->asks++;
 	if (one->asks++ >= SITES)
@@ -224,8 +173,6 @@ static void look_file(struct code *code, const char *place, const char *path)
 	else if (same_file(code->loader.dli_fname, &stat_))
 		one.own = &code->loader;
 	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
-		one.image = &image;
-		one.hooks = 0;
 		ret = mrrc_code_look(&image, look_site, &one, &counts);
 		if (ret) {
 			complain(code, path, strerror(-ret));

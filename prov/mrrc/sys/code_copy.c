@@ -190,7 +190,6 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 		return ret;
 	}
 	mrrc_libc_hooks_undo(copy->map, place->lo, place->hi);
-	copy->hooked = mrrc_sites_undo(copy->map, place->lo, place->hi);
 	copy->image = (struct mrrc_code_image){
 		.base = (uintptr_t) copy->map - copy_first(ehdr),
 		.ehdr = ehdr,

@@ -10,7 +10,6 @@
 #define MRRC_CODE_COPY_H
 
 #include "sys/code.h"
-#include "sys/sites.h"
 
 #define MRRC_CODE_NAME 480 /* bytes of a path */
 
@@ -33,8 +32,7 @@ struct mrrc_code_copy {
 	struct mrrc_code_image image;
 	void *map;
 	size_t len;
-	uintptr_t live;	       /* the address of which map is the copy */
-	mrrc_sites_set hooked; /* sites that were hooked in it */
+	uintptr_t live; /* the address of which map is the copy */
 };
 
 /* -EFBIG: its file is too large; else -E*: it cannot be read. */

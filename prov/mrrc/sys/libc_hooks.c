@@ -83,7 +83,6 @@ static struct {
 	_Atomic uint64_t told;
 	atomic_long left;		    /* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS]; /* 0: no chunk */
-	atomic_long stopped;		    /* by that thread; 0: code may go */
 	atomic_uint brought;		    /* calls that brought code */
 	/* two lists of code: one is read while the other one is written */
 	atomic_uint code_seq; /* lists so far: the last is read */
@@ -113,13 +112,12 @@ static void hooks_count(size_t calls)
 	atomic_store(&hooks.left, (long) calls + 1);
 }
 
-/* Is mmap hooked? Another patcher may have taken it over. */
-static bool hooks_counts(void)
+bool mrrc_libc_hooks_on(long number)
 {
 	size_t i;
 
 	for (i = 0; i < HOOKS_CNT; i++) {
-		if (hooks_table[i].number == SYS_mmap)
+		if (hooks_table[i].number == number)
 			return hooks.patch[i].word &&
 			       mrrc_patch_is_on(&hooks.patch[i]);
 	}
@@ -135,7 +133,7 @@ bool mrrc_libc_hooks_count(const void *arg, size_t calls)
 	for (i = 0; i < HOOKS_TELL; i++)
 		told = told || atomic_load(&hooks.arg[i]) == arg;
 	/* what is found is written before the first is added */
-	return told && hooks_counts();
+	return told && mrrc_libc_hooks_on(SYS_mmap);
 }
 
 /* ---- marks ---- */
@@ -252,44 +250,6 @@ bool mrrc_libc_hooks_is_new(void)
 
 	return atomic_load(&hooks.brought) !=
 	       atomic_load(&hooks.list[last].listed);
-}
-
-/* ---- code stays for a moment ---- */
-
-/*
- * Either this sees in the word of trust that a call has begun, or the call sees
- * in mrrc_libc_hooks_wait() that it has to wait.
- */
-bool mrrc_libc_hooks_stop(uint64_t word)
-{
-	atomic_store(&hooks.stopped, syscall(SYS_gettid));
-	if (atomic_load(&mrrc_trust_word) == word &&
-	    mrrc_trust_mode() == MRRC_TRUST_PROVEN)
-		return true;
-	mrrc_libc_hooks_go();
-	return false;
-}
-
-void mrrc_libc_hooks_go(void)
-{
-	atomic_store(&hooks.stopped, 0);
-}
-
-/*
- * The stopping thread waits for nothing but the kernel. It does not exist in a
- * child that has a copy of the memory.
- */
-void mrrc_libc_hooks_wait(void)
-{
-	const int error = errno;
-	unsigned tries = 0;
-	long by;
-
-	while ((by = atomic_load(&hooks.stopped)) && hooks.ours &&
-	       *hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid) &&
-	       by != syscall(SYS_gettid))
-		mrrc_pause(&tries);
-	errno = error;
 }
 
 /* ---- telling ---- */

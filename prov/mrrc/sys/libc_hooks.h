@@ -98,21 +98,14 @@ void mrrc_libc_hooks_code_begin(void);
 void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end);
 void mrrc_libc_hooks_code_end(void);
 
+/* Is libc's function for that call hooked? Another patcher may have it now. */
+bool mrrc_libc_hooks_on(long number);
+
 /* Is the system-call instruction there hooked now? */
 bool mrrc_libc_hooks_has(uintptr_t at);
 
 /* Does the patch of such a hook use any of these bytes? */
 bool mrrc_libc_hooks_use(uintptr_t start, size_t len);
-
-/*
- * REGISTRY lock, mode PROVEN: from here on no hooked call takes code away or
- * changes it: threads that are about to make one wait until
- * mrrc_libc_hooks_go(). @word: of mrrc_trust_wanted(), before the code was
- * looked at. false, and no thread waits: code has changed since, or is about
- * to.
- */
-bool mrrc_libc_hooks_stop(uint64_t word);
-void mrrc_libc_hooks_go(void);
 
 /* In a copy of [start, end): the code as it is without hooks. */
 void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);

@@ -365,8 +365,6 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 	const struct mrrc_patch_call made = *call;
 	const long number = call->number;
 
-	if (ends)
-		mrrc_libc_hooks_wait();
 	call->number = moves ? hooks_move(call, arg[1]) : mrrc_patch_make(call);
 	if (hooks_early(&made))
 		hooks_told_early(&made, true);

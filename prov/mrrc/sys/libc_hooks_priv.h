@@ -27,9 +27,6 @@ bool mrrc_libc_hooks_is_new(void);
 /* A call has brought code. Before its mrrc_trust_end(). */
 void mrrc_libc_hooks_brought(void);
 
-/* Inside a call that ends trust: waits while code must not go. */
-void mrrc_libc_hooks_wait(void);
-
 /* Counts a call of mmap(2). */
 void mrrc_libc_hooks_mapping(void);
 

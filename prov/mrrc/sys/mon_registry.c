@@ -304,18 +304,8 @@ static bool mon_settle_all(void)
 	return true;
 }
 
-static bool mon_alone(void (*run)(void *arg), void *arg)
-{
-	if (!mrrc_lock_try(&mrrc_mon_registry.lock))
-		return false;
-	run(arg);
-	mrrc_lock_release(&mrrc_mon_registry.lock);
-	return true;
-}
-
 static const struct mrrc_prove_ops mrrc_mon_prove_ops = {
 	.settle = mon_settle_all,
-	.alone = mon_alone,
 };
 
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)

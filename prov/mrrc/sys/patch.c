@@ -57,8 +57,7 @@ uintptr_t mrrc_patch_made(void)
 #endif
 
 #ifndef __x86_64__
-uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number,
-			  bool inside)
+uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 {
 	return 0;
 }
@@ -255,29 +254,27 @@ static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
 	__builtin___clear_cache((char *) stub, (char *) stub + MRRC_PATCH_STUB);
 	if (patch_protect(page, 1, PROT_READ | PROT_EXEC))
 		ret = -EACCES;
-	patch->stub = stub;
 	return ret;
 }
 
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch)
 {
-	uint8_t *stub = code->stub;
-	unsigned page = 0;
-	int ret = 0;
+	unsigned page;
+	uint8_t *stub;
+	int ret;
 
 	*patch = (struct mrrc_patch){ 0 };
-	if (!stub || !patch_near(stub, (uintptr_t) site)) {
-		ret = patch_stub((uintptr_t) site, &page);
-		if (ret)
-			return ret;
-		stub = patch_stubs.page[page].at + patch_stubs.page[page].used;
-	}
+	ret = patch_stub((uintptr_t) site, &page);
+	if (ret)
+		return ret;
+	stub = patch_stubs.page[page].at + patch_stubs.page[page].used;
 	ret = patch_write(code, site, number, stub, patch);
 	if (ret)
 		*patch = (struct mrrc_patch){ 0 };
-	else if (stub != code->stub)
+	else
 		patch_stubs.page[page].used += MRRC_PATCH_STUB;
+	patch->stub = ret ? NULL : stub;
 	return ret;
 }
 

@@ -12,7 +12,6 @@
  * patched (patch_x86_64.c, patch_aarch64.c).
  *
  * Stubs and the pages that they are in stay for good: a thread may be in one.
- * A stub may serve another place once the code that it was for is unmapped.
  *
  * Threading: one thread at a time, but for mrrc_patch_called().
  */
@@ -93,13 +92,6 @@ struct mrrc_patch_code {
 	/* MRRC_PATCH_FILLER bytes that nothing runs; NULL: behind a return in
 	 * the code, if it is as we know it */
 	uint8_t *filler;
-	/*
-	 * Threads may be running it, and it is no function of libc's: the
-	 * system-call instruction itself is replaced, and vector registers are
-	 * kept. -EOPNOTSUPP: not on this processor.
-	 */
-	bool inside;
-	uint8_t *stub; /* a stub that served unmapped code, or NULL */
 };
 
 /*
@@ -139,10 +131,9 @@ extern const size_t mrrc_patch_reach;
 
 /*
  * The word that a patch of the system call at @site changes, with @before bytes
- * of code in front of it; 0: it cannot be patched. @inside: as above.
+ * of code in front of it; 0: it cannot be patched.
  */
-uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number,
-			  bool inside);
+uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number);
 
 /* The one system-call instruction with that number as we know it, or NULL. */
 uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number);

@@ -18,109 +18,83 @@
  * jump goes there. Where the first two also lie in two words, or the number is
  * loaded elsewhere (mmap in glibc 2.41), the syscall, of two bytes, becomes the
  * short jump.
- *
- * In code that threads may be running it is always the syscall: a thread that
- * is between the two instructions then executes the jump. Where the syscall
- * lies across two aligned words, only its first byte changes: 0f 05 becomes
- * eb 05, a jump to what is seven bytes further on, which has to be a filler.
+ * Where the syscall itself lies across two words, only its first byte changes:
+ * 0f 05 becomes eb 05, a jump to what is seven bytes further on, which has to be
+ * a filler.
  */
 #include "config.h"
 #include "sys/patch.h"
 
 #ifdef __x86_64__
 
-#include <cpuid.h>
 #include <errno.h>
 #include <string.h>
 
-#define FIRST	5 /* bytes of the instruction that is replaced */
-#define SECOND	2 /* of the syscall after it */
-#define LAST	(sizeof(uint64_t) - 1) /* byte of a word */
-#define OSXSAVE (1u << 27)	       /* cpuid 1, ecx */
+#define FIRST  5 /* bytes of the instruction that is replaced */
+#define SECOND 2 /* of the syscall after it */
+#define LAST   (sizeof(uint64_t) - 1) /* byte of a word */
 
 const size_t mrrc_patch_reach = (size_t) 1 << 30;
-
-#define ENTRY(name, before, after)                                                                    \
-	".text\n"                                                                                     \
-	".p2align 4\n"                                                                                \
-	".hidden " name "\n"                                                                          \
-	".globl " name "\n"                                                                           \
-	".type " name ", @function\n" name ":\n"                                                      \
-	".cfi_startproc\n"                                                                            \
-	"	pushfq\n"                                                                                   \
-	".cfi_adjust_cfa_offset 8\n"                                                                  \
-	"	push %rbp\n"                                                                                \
-	".cfi_adjust_cfa_offset 8\n"                                                                  \
-	".cfi_rel_offset %rbp, 0\n"                                                                   \
-	"	push %rcx\n"                                                                                \
-	"	push %r11\n"                                                                                \
-	".cfi_adjust_cfa_offset 16\n" /* struct mrrc_patch_call, from its end */                      \
-	"	push %r9\n"                                                                                 \
-	"	push %r8\n"                                                                                 \
-	"	push %r10\n"                                                                                \
-	"	push %rdx\n"                                                                                \
-	"	push %rsi\n"                                                                                \
-	"	push %rdi\n"                                                                                \
-	"	push %rax\n"                                                                                \
-	".cfi_adjust_cfa_offset 56\n"                                                                 \
-	"	mov %rsp, %rdi\n"                                                                           \
-	"	mov %rsp, %rbp\n"                                                                           \
-	".cfi_def_cfa_register %rbp\n"                                                                \
-	"	and $-64, %rsp\n"                                                                           \
-	"	cld\n" before                                                                         \
-	"	call mrrc_patch_called\n" /* for the stub, in rcx: a system call changes it anyway */ \
-	"	movzbl %al, %ecx\n"                                                                         \
-	"	mov %rcx, 64(%rbp)\n" after "	mov %rbp, %rsp\n"                                       \
-	".cfi_def_cfa_register %rsp\n"                                                                \
-	"	pop %rax\n"                                                                                 \
-	"	pop %rdi\n"                                                                                 \
-	"	pop %rsi\n"                                                                                 \
-	"	pop %rdx\n"                                                                                 \
-	"	pop %r10\n"                                                                                 \
-	"	pop %r8\n"                                                                                  \
-	"	pop %r9\n"                                                                                  \
-	"	pop %r11\n"                                                                                 \
-	"	pop %rcx\n"                                                                                 \
-	"	pop %rbp\n"                                                                                 \
-	".cfi_adjust_cfa_offset -80\n"                                                                \
-	".cfi_restore %rbp\n"                                                                         \
-	"	popfq\n"                                                                                    \
-	".cfi_adjust_cfa_offset -8\n"                                                                 \
-	"	ret\n"                                                                                      \
-	".cfi_endproc\n"                                                                              \
-	".size " name ", . - " name "\n"                                                              \
-	".hidden mrrc_patch_called\n"
 
 /*
  * Keeps all registers but those of vectors, which no caller of libc's functions
  * expects to survive.
  */
-__asm__(ENTRY("mrrc_patch_entry", "", ""));
-
-/*
- * Keeps those of vectors, too: the kernel does, so a compiler may have values
- * in them across a system call of its own function. Components SSE, AVX and
- * AVX-512 (0xe6), which end within 2688 bytes; the header has to be clear.
- */
-__asm__(ENTRY("mrrc_patch_entry_all",
-	      "	sub $2688, %rsp\n"
-	      "	xor %edx, %edx\n"
-	      "	mov %rdx, 512(%rsp)\n"
-	      "	mov %rdx, 520(%rsp)\n"
-	      "	mov %rdx, 528(%rsp)\n"
-	      "	mov %rdx, 536(%rsp)\n"
-	      "	mov %rdx, 544(%rsp)\n"
-	      "	mov %rdx, 552(%rsp)\n"
-	      "	mov %rdx, 560(%rsp)\n"
-	      "	mov %rdx, 568(%rsp)\n"
-	      "	mov $0xe6, %eax\n"
-	      "	xsave64 (%rsp)\n",
-	      "	xor %edx, %edx\n"
-	      "	mov $0xe6, %eax\n"
-	      "	xrstor64 (%rsp)\n"));
+__asm__(".text\n"
+	".p2align 4\n"
+	".hidden mrrc_patch_entry\n"
+	".globl mrrc_patch_entry\n"
+	".type mrrc_patch_entry, @function\n"
+	"mrrc_patch_entry:\n"
+	".cfi_startproc\n"
+	"	pushfq\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	push %rbp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_rel_offset %rbp, 0\n"
+	"	push %rcx\n"
+	"	push %r11\n"
+	".cfi_adjust_cfa_offset 16\n"
+	/* struct mrrc_patch_call, from its end */
+	"	push %r9\n"
+	"	push %r8\n"
+	"	push %r10\n"
+	"	push %rdx\n"
+	"	push %rsi\n"
+	"	push %rdi\n"
+	"	push %rax\n"
+	".cfi_adjust_cfa_offset 56\n"
+	"	mov %rsp, %rdi\n"
+	"	mov %rsp, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"	and $-64, %rsp\n"
+	"	cld\n"
+	"	call mrrc_patch_called\n"
+	/* for the stub, in rcx: a system call changes it anyway */
+	"	movzbl %al, %ecx\n"
+	"	mov %rcx, 64(%rbp)\n"
+	"	mov %rbp, %rsp\n"
+	".cfi_def_cfa_register %rsp\n"
+	"	pop %rax\n"
+	"	pop %rdi\n"
+	"	pop %rsi\n"
+	"	pop %rdx\n"
+	"	pop %r10\n"
+	"	pop %r8\n"
+	"	pop %r9\n"
+	"	pop %r11\n"
+	"	pop %rcx\n"
+	"	pop %rbp\n"
+	".cfi_adjust_cfa_offset -80\n"
+	".cfi_restore %rbp\n"
+	"	popfq\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size mrrc_patch_entry, . - mrrc_patch_entry\n"
+	".hidden mrrc_patch_called\n");
 
 void mrrc_patch_entry(void);
-void mrrc_patch_entry_all(void);
 
 /* long mrrc_patch_raw(const struct mrrc_patch_call *call) */
 __asm__(".text\n"
@@ -186,9 +160,10 @@ static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
 }
 
 /* With the instruction at @first, unless that was run where it lies. */
-static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at,
-		     void (*entry)(void))
+static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at)
 {
+	void (*const entry)(void) = mrrc_patch_entry;
+
 	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
 	memcpy(stub, first ? first : nop, FIRST);
@@ -289,8 +264,7 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 }
 
 /* Of the two instructions, the one to replace; NULL: neither can be. */
-static const uint8_t *find_from(const uint8_t *site, size_t before, long number,
-				bool inside)
+static const uint8_t *find_from(const uint8_t *site, size_t before, long number)
 {
 	const struct known known = known_bytes(number);
 	const bool whole = before >= FIRST &&
@@ -298,26 +272,15 @@ static const uint8_t *find_from(const uint8_t *site, size_t before, long number,
 
 	if (memcmp(site, known.bytes + FIRST, SECOND))
 		return NULL;
-	if (inside)
-		return site;
 	if (whole && (uintptr_t) (site - FIRST) % sizeof(uint64_t) != LAST)
 		return site - FIRST;
 	return before >= FIRST && (whole || number != MRRC_PATCH_ANY) ? site :
 									NULL;
 }
 
-uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number,
-			  bool inside)
+uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 {
-	return (uintptr_t) find_from(site, before, number, inside) &
-	       ~(uintptr_t) LAST;
-}
-
-static bool has_xsave(void)
-{
-	unsigned a, b, c, d;
-
-	return __get_cpuid(1, &a, &b, &c, &d) && c & OSXSAVE;
+	return (uintptr_t) find_from(site, before, number) & ~(uintptr_t) LAST;
 }
 
 int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
@@ -330,10 +293,7 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 
 	if (site < code->start || site + SECOND > code->start + code->len)
 		return -ENOENT;
-	if (code->inside && !has_xsave())
-		return -EOPNOTSUPP;
-	from = find_from(site, (size_t) (site - code->start), number,
-			 code->inside);
+	from = find_from(site, (size_t) (site - code->start), number);
 	if (!from)
 		return -ENOENT;
 	at = (uintptr_t) from % sizeof(uint64_t);
@@ -348,8 +308,7 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 	else if (!put_short(code, from, bytes, stub, patch))
 		return -ENOENT;
 	memcpy(&patch->after, bytes, sizeof(bytes));
-	put_stub(stub, from == place ? place : NULL, site,
-		 code->inside ? mrrc_patch_entry_all : mrrc_patch_entry);
+	put_stub(stub, from == place ? place : NULL, site);
 	return 0;
 }
 

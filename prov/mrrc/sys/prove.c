@@ -4,10 +4,6 @@
  *
  * The result for a mapping is kept until a call brings code there. The thread
  * reads copies of the code: another thread may unload a library meanwhile.
- *
- * Libraries that unmap by a system call of their own are hooked there (sites.h)
- * when nothing else is left to prove: by then all calls that could unload them
- * are hooked and can be made to wait.
  */
 #include "config.h"
 #include "sys/prove.h"
@@ -44,24 +40,15 @@
 #define PROVE_PAUSE_MAX_NS 500000000
 /* calls that are in the kernel when hooks are placed take less */
 #define PROVE_FIRST_NS 10000000
-#define PROVE_WANTS    8 /* of a mapping */
-
-/* A system call that can be hooked. */
-struct prove_want {
-	uintptr_t at, filler;
-	uintptr_t word; /* of it */
-	long number;
-};
+#define PROVE_BEGINS   32 /* bytes of a function that patchers overwrite */
 
 /* An executable mapping, and what was found. */
 struct prove_code {
 	struct mrrc_code_place place;
 	bool there; /* in this look */
 	bool decided;
+	bool may; /* as long as libc is as it is: mrrc_prove_may() */
 	char why[MRRC_TRUST_WHY]; /* it is unknown; "": it is proven */
-	/* what is to be hooked, if that is all that is unknown */
-	struct prove_want want[PROVE_WANTS];
-	unsigned wants;
 };
 
 static struct {
@@ -80,8 +67,6 @@ static struct {
 	struct prove_code *code;
 	size_t count, room;
 	bool dirty;	   /* code came since it was looked at */
-	bool again;	   /* calls are being hooked: look soon */
-	bool sanitized;	   /* before the thread starts */
 	void *left_behind; /* by the parent, in a child */
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -154,63 +139,38 @@ static bool prove_glibc(const struct prove_look *look,
 			       look->copy->image.end - site->at);
 }
 
-/* Does a hook use them, or one that is wanted in the same mapping? */
-static bool prove_uses(void *arg, uintptr_t at, size_t len)
+/* Does a function of libc begin as in its file, but for our hook? */
+static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
+			 const char *name)
 {
-	const struct prove_look *look = arg;
-	const struct prove_want *want = look->code->want;
-	const uintptr_t live = mrrc_code_live(look->copy, at), end = live + len;
-	unsigned i;
+	const uintptr_t at = (uintptr_t) dlsym(RTLD_DEFAULT, name) &
+			     ~(sizeof(uint64_t) - 1);
+	const uintptr_t offset = at - (uintptr_t) libc->dli_fbase;
+	uint8_t copy[PROVE_BEGINS];
 
-	for (i = 0; i < look->code->wants; i++) {
-		if ((live < want[i].word + sizeof(uint64_t) &&
-		     end > want[i].word) ||
-		    (live < want[i].filler + MRRC_PATCH_FILLER &&
-		     end > want[i].filler))
-			return true;
-	}
-	return mrrc_sites_use(look->copy->hooked, live, len);
+	if (!at || at < (uintptr_t) libc->dli_fbase || offset > file->len)
+		return false;
+	memcpy(copy, (const void *) at, sizeof(copy));
+	mrrc_libc_hooks_undo(copy, at, at + sizeof(copy));
+	return !memcmp(copy, (const void *) (file->base + offset),
+		       sizeof(copy));
 }
 
-static bool prove_wants(const struct prove_code *code, uintptr_t at)
+/* Has nobody overwritten libc's brk or sbrk, which is hooked? */
+static bool prove_brk(void)
 {
-	unsigned i;
+	struct mrrc_code_file file;
+	Dl_info libc;
+	bool begins;
 
-	for (i = 0; i < code->wants; i++) {
-		if (code->want[i].at == at)
-			return true;
-	}
-	return false;
-}
-
-/* It may be hooked later. */
-static bool prove_want(struct prove_look *look,
-		       const struct mrrc_code_site *site)
-{
-	const struct mrrc_code_image *const image = &look->copy->image;
-	const uintptr_t at = mrrc_code_live(look->copy, site->at);
-	struct prove_code *const code = look->code;
-	uintptr_t filler;
-
-	if (mrrc_sites_refused(at))
+	if (!mrrc_libc_hooks_on(SYS_brk) ||
+	    !dladdr((const void *) (uintptr_t) pthread_self, &libc) ||
+	    mrrc_code_open(libc.dli_fname, &file))
 		return false;
-	if (prove.sanitized)
-		return false;
-	if (prove_wants(code, at))
-		return true;
-	filler = code->wants < PROVE_WANTS ?
-			 mrrc_sites_filler(image, site->at, site->number, true,
-					   prove_uses, look) :
-			 0;
-	if (!filler)
-		return false;
-	code->want[code->wants++] = (struct prove_want){
-		.at = at,
-		.filler = mrrc_code_live(look->copy, filler),
-		.word = at & ~(uintptr_t) (sizeof(uint64_t) - 1),
-		.number = site->number,
-	};
-	return true;
+	begins = prove_begins(&file, &libc, "brk") &&
+		 prove_begins(&file, &libc, "sbrk");
+	mrrc_code_close(&file);
+	return begins;
 }
 
 static bool prove_site(void *arg, const struct mrrc_code_site *site)
@@ -218,20 +178,18 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 	struct prove_look *look = arg;
 	struct prove_code *code = look->code;
 	const uintptr_t at = mrrc_code_live(look->copy, site->at);
-	/* a call whose effect is unknown cannot be announced, hooked or not */
-	const bool known = mrrc_libc_hooks_knows(site->number);
-	bool can;
 
 	if (site->number != MRRC_CODE_ANY &&
 	    !mrrc_libc_hooks_matters(site->number))
 		return true;
 	if (at == mrrc_patch_made() || mrrc_libc_hooks_has(at))
 		return true;
-	if (known && mrrc_sites_on(look->copy->hooked, at))
-		return true;
 	if (site->number == MRRC_CODE_ANY && prove_glibc(look, site))
 		return true;
-	can = known && prove_want(look, site);
+	if (mrrc_prove_may(prove_name(code), site->number) && prove_brk()) {
+		code->may = true;
+		return true;
+	}
 	if (site->number == MRRC_CODE_ANY)
 		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: %s",
 			 prove_name(code), (long) (at - code->place.lo),
@@ -242,9 +200,7 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 			 "call %ld is not hooked",
 			 prove_name(code), (long) (at - code->place.lo),
 			 site->number);
-	if (!can)
-		code->wants = 0;
-	return can;
+	return false;
 }
 
 static void prove_unknown(struct prove_code *code, const char *why)
@@ -261,7 +217,7 @@ static void prove_look(struct prove_code *code)
 	int ret;
 
 	code->why[0] = '\0';
-	code->wants = 0;
+	code->may = false;
 	if (mrrc_patch_stubs(code->place.start, code->place.end) ||
 	    !strcmp(code->place.name, "[vdso]") ||
 	    !strcmp(code->place.name, "[vsyscall]"))
@@ -360,32 +316,12 @@ static void prove_forget(void)
 	}
 }
 
-/* REGISTRY lock held. */
-static void prove_hook(void *arg)
-{
-	const uint64_t *word = arg;
-	struct prove_code *code;
-	unsigned i;
-
-	mrrc_sites_sweep();
-	if (!mrrc_libc_hooks_stop(*word))
-		return;
-	for (code = prove.code; code < prove.code + prove.count; code++) {
-		for (i = 0; i < code->wants; i++)
-			mrrc_sites_place(code->want[i].at, code->want[i].number,
-					 code->want[i].filler);
-		code->decided = code->decided && !code->wants;
-	}
-	mrrc_libc_hooks_go();
-}
-
 /* Returns whether all is proven; if not, says why. */
-static bool prove_all(uint64_t word)
+static bool prove_all(void)
 {
 	bool complete = true;
 	size_t i;
 
-	prove.again = false;
 	if (personality(0xffffffff) & READ_IMPLIES_EXEC) {
 		prove_say("all that can be read can be executed");
 		return false;
@@ -399,21 +335,15 @@ static bool prove_all(uint64_t word)
 	}
 	prove_forget();
 	for (i = 0; i < prove.count && !atomic_load(&prove.stop); i++) {
-		if (!prove.code[i].decided)
+		if (!prove.code[i].decided || prove.code[i].may)
 			prove_look(&prove.code[i]);
 		prove.code[i].decided = true;
 		if (*prove.code[i].why)
 			prove_say(prove.code[i].why);
-		if (*prove.code[i].why && !prove.code[i].wants)
+		if (*prove.code[i].why)
 			return false;
-		prove.again |= prove.code[i].wants != 0;
 	}
-	if (i < prove.count || !prove.again)
-		return i == prove.count;
-	/* a call that began before is over then, as at the start */
-	if (prove.ops->alone(prove_hook, &word))
-		prove_pause(PROVE_FIRST_NS);
-	return false;
+	return i == prove.count;
 }
 
 /* ---- the thread ---- */
@@ -434,10 +364,10 @@ static bool prove_give(void)
 	}
 	mrrc_trust_touched(prove_touched, NULL);
 	if (prove.dirty)
-		prove.dirty = !prove_all(word);
+		prove.dirty = !prove_all();
 	mrrc_thread_inside();
 	if (prove.dirty)
-		return !prove.again;
+		return true;
 	if (!prove.ops->settle() || !mrrc_trust_give(word))
 		return false;
 	prove_say("");
@@ -519,6 +449,15 @@ struct prove_seal {
 	const struct mrrc_code_place *place;
 };
 
+/*
+ * Code that does nothing by itself, by the file that it is in: libucm makes
+ * brk(2) only in place of libc's brk and sbrk, which it has overwritten then.
+ */
+bool mrrc_prove_may(const char *file, long number)
+{
+	return number == SYS_brk && !strncmp(file, "libucm.so.", 10);
+}
+
 /* Used by our patches or others': the copy is without ours. */
 static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 {
@@ -529,6 +468,41 @@ static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 	       memcmp((const void *) live, (const void *) at, len);
 }
 
+/*
+ * Bytes that lead from the system call to its stub: no other patch uses them. 0:
+ * there are none.
+ */
+static uintptr_t prove_seal_filler(struct prove_seal *seal,
+				   const struct mrrc_code_site *site)
+{
+	const struct mrrc_code_image *const image = &seal->copy->image;
+	const size_t near = MRRC_PATCH_NEAR, size = MRRC_PATCH_FILLER;
+	const uintptr_t at = site->at;
+	const uintptr_t word = mrrc_patch_word((const uint8_t *) at,
+					       at - image->start, site->number);
+	uintptr_t found = image->start, end = image->end;
+
+	if (!word || prove_seal_uses(seal, word, sizeof(uint64_t)))
+		return 0;
+	if (at - found > near)
+		found = at - near;
+	if (end - at > near)
+		end = at + near;
+	/* it lies across two words: see patch_x86_64.c */
+	if (at % sizeof(uint64_t) == sizeof(uint64_t) - 1) {
+		found = at + MRRC_PATCH_FIXED;
+		end = found + size <= end ? found + size : found;
+	}
+	while ((found = mrrc_code_filler(image, found, end, size))) {
+		if ((found + size <= word ||
+		     found >= word + sizeof(uint64_t)) &&
+		    !prove_seal_uses(seal, found, size))
+			break;
+		found++;
+	}
+	return found;
+}
+
 static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct prove_seal *seal = arg;
@@ -537,8 +511,7 @@ static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 
 	if (!mrrc_libc_hooks_knows(site->number) || mrrc_libc_hooks_has(at))
 		return true;
-	filler = mrrc_sites_filler(&seal->copy->image, site->at, site->number,
-				   false, prove_seal_uses, seal);
+	filler = prove_seal_filler(seal, site);
 	if (filler)
 		filler = mrrc_code_live(seal->copy, filler);
 	mrrc_libc_hooks_place((uint8_t *) at, site->number, seal->place->start,
@@ -571,11 +544,6 @@ void mrrc_prove_seal(void)
 	if (done)
 		return;
 	done = true;
-	/*
-	 * The runtime of a sanitizer unmaps by itself, in threads that have no
-	 * state of its own any more, and in children that share memory.
-	 */
-	prove.sanitized = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path");
 	for (i = 0; i < sizeof(addr) / sizeof(addr[0]); i++)
 		mrrc_code_places(prove_seal_place, &addr[i]);
 }

@@ -3,8 +3,8 @@
  * Proving that no unmap can go unannounced: a thread looks at all code of the
  * process for system-call instructions (code.h) and gives trust (trust.h) when
  * each of them makes a call that takes no memory away and brings no code, or
- * one that is hooked. Where a library makes such a call by itself, with a
- * constant number, it is hooked there if there is room (sites.h).
+ * one that is hooked. Only libc and the dynamic loader are hooked: of the threads
+ * that run other libraries' system calls nothing is known.
  *
  * The argument is an induction. Code that was looked at can take memory away
  * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
@@ -45,8 +45,6 @@ void mrrc_prove_seal(void);
 struct mrrc_prove_ops {
 	/* handles all events that are queued */
 	bool (*settle)(void);
-	/* calls @run with the REGISTRY lock */
-	bool (*alone)(void (*run)(void *arg), void *arg);
 };
 
 /*
@@ -60,6 +58,12 @@ void mrrc_prove_stop(void);
 
 /* In a forked child, which has no such thread. */
 void mrrc_prove_forked(void);
+
+/*
+ * May code of that file, a name without its folder, make that call, as long as
+ * nobody has overwritten libc's function for it?
+ */
+bool mrrc_prove_may(const char *file, long number);
 
 /* Why trust is not given, or "". */
 void mrrc_prove_why(char why[MRRC_TRUST_WHY]);

@@ -39,9 +39,12 @@ extern struct mrrc_mon_sub kept_sub;
 TCase *prove_patched_tcase(void);
 TCase *prove_before_tcase(void);
 
-/* Libraries with system calls of their own (test_prove_site.c). */
+/* The function of libc begins with a jump to the other from now on. */
+void overwrite_near(const char *name, const char *to);
+
+/* What may make a call by itself, and what takes code away
+ * (test_prove_site.c). */
 TCase *prove_site_tcase(void);
-TCase *prove_sanitizer_tcase(void);
 
 /* What goes past all hooks (test_prove_way.c). */
 TCase *prove_way_tcase(void);

@@ -176,47 +176,6 @@ START_TEST(test_build_apart)
 	ck_assert_uint_eq(own.after, own.before);
 }
 END_TEST
-/* In code that threads may be running. */
-START_TEST(test_build_inside)
-{
-	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
-	uint8_t *const site = (uint8_t *) own_code + 32 + _i;
-	struct mrrc_patch_code code = {
-		.start = site,
-		.len = 2,
-		.inside = true,
-		.filler = site + (_i == 7 ? MRRC_PATCH_FIXED : 40),
-	};
-	uint8_t stub[MRRC_PATCH_STUB];
-	struct mrrc_patch own;
-
-	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
-			 0);
-	/* a jump in place of the system call, and nothing else */
-	ck_assert_ptr_eq(own.word, own_code + 4);
-	ck_assert_int_eq(((uint8_t *) &own.after)[_i], 0xeb);
-	((uint8_t *) &own.after)[_i] = 0x0f;
-	if (_i < 7)
-		((uint8_t *) &own.after)[_i + 1] = 0x05;
-	ck_assert_uint_eq(own.after, own.before);
-	/* across two words, one byte changes, and so the place is given */
-	code.filler = site + 41;
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
-			 _i == 7 ? -ENOENT : 0);
-	/* what is written first must not be in the word */
-	code.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER + 1;
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
-			 -ENOENT);
-	code.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER;
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
-			 _i == 7 ? -ENOENT : 0);
-	/* none of ours */
-	own_set((uint8_t[]){ 0xcd, 0x80 }, 32 + _i, 2);
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
-			 -ENOENT);
-}
-END_TEST
 #endif
 
 /* A copy is patched if both word and filler are as they were written. */
@@ -284,7 +243,6 @@ TCase *patch_own_tcase(void)
 #ifdef __x86_64__
 	tcase_add_loop_test(tcase, test_build, 0, 9);
 	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
-	tcase_add_loop_test(tcase, test_build_inside, 0, 8);
 #endif
 	tcase_add_test(tcase, test_undo_both);
 	tcase_add_test(tcase, test_uses);

@@ -46,7 +46,7 @@ static void overwrite(const char *name, const void *to)
 }
 
 /* As that of UCX: what is left of the function begins with a system call. */
-static void overwrite_near(const char *name, const char *to)
+void overwrite_near(const char *name, const char *to)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, name);
 	const int32_t distance =
