@@ -263,52 +263,64 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 	return true;
 }
 
-/* Of the two instructions, the one to replace; NULL: neither can be. */
-static const uint8_t *find_from(const uint8_t *site, size_t before, long number)
+/* Is it a system call of that number, as far as @before bytes tell? */
+static bool is_call(const uint8_t *site, size_t before, long number)
 {
 	const struct known known = known_bytes(number);
-	const bool whole = before >= FIRST &&
-			   !memcmp(site - FIRST, &known, sizeof(known));
 
-	if (memcmp(site, known.bytes + FIRST, SECOND))
-		return NULL;
-	if (whole && (uintptr_t) (site - FIRST) % sizeof(uint64_t) != LAST)
-		return site - FIRST;
-	return before >= FIRST && (whole || number != MRRC_PATCH_ANY) ? site :
-									NULL;
+	if (memcmp(site, known.bytes + FIRST, SECOND) || before < FIRST)
+		return false;
+	return number != MRRC_PATCH_ANY ||
+	       !memcmp(site - FIRST, &known, sizeof(known));
 }
 
 uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 {
-	return (uintptr_t) find_from(site, before, number) & ~(uintptr_t) LAST;
+	return is_call(site, before, number) ?
+		       (uintptr_t) site & ~(uintptr_t) LAST :
+		       0;
 }
 
-int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
-		     long number, uint8_t *stub, struct mrrc_patch *patch)
+/* Replaces the instruction at @from: false if there is no way to. */
+static bool put_patch(const struct mrrc_patch_code *code, const uint8_t *from,
+		      uint8_t *site, const uint8_t *stub,
+		      struct mrrc_patch *patch)
 {
-	const uint8_t *const place = site - FIRST;
+	const size_t at = (uintptr_t) from % sizeof(uint64_t);
 	uint8_t bytes[sizeof(uint64_t)];
-	const uint8_t *from;
-	size_t at;
 
-	if (site < code->start || site + SECOND > code->start + code->len)
-		return -ENOENT;
-	from = find_from(site, (size_t) (site - code->start), number);
-	if (!from)
-		return -ENOENT;
-	at = (uintptr_t) from % sizeof(uint64_t);
 	*patch = (struct mrrc_patch){
 		.word = (uint64_t *) (from - at),
 		.at = site,
 	};
 	memcpy(bytes, from - at, sizeof(bytes));
 	memcpy(&patch->before, bytes, sizeof(bytes));
-	if (at + FIRST <= sizeof(bytes) && from == place)
-		put_jump(bytes + at, place, stub);
-	else if (!put_short(code, from, bytes, stub, patch))
-		return -ENOENT;
+	if (from != site && at + FIRST <= sizeof(bytes))
+		put_jump(bytes + at, from, stub);
+	else if ((from != site && at == LAST) ||
+		 !put_short(code, from, bytes, stub, patch))
+		return false;
 	memcpy(&patch->after, bytes, sizeof(bytes));
-	put_stub(stub, from == place ? place : NULL, site);
+	return true;
+}
+
+int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
+		     long number, uint8_t *stub, struct mrrc_patch *patch)
+{
+	const struct known known = known_bytes(number);
+	const uint8_t *const place = site - FIRST;
+
+	if (site < code->start || site + SECOND > code->start + code->len ||
+	    !is_call(site, (size_t) (site - code->start), number))
+		return -ENOENT;
+	if (put_patch(code, site, site, stub, patch)) {
+		put_stub(stub, NULL, site);
+		return 0;
+	}
+	if (memcmp(place, &known, sizeof(known)) ||
+	    !put_patch(code, place, site, stub, patch))
+		return -ENOENT;
+	put_stub(stub, place, site);
 	return 0;
 }
 

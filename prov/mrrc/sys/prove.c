@@ -40,7 +40,8 @@
 #define PROVE_PAUSE_MAX_NS 500000000
 /* calls that are in the kernel when hooks are placed take less */
 #define PROVE_FIRST_NS 10000000
-#define PROVE_BEGINS   32 /* bytes of a function that patchers overwrite */
+#define PROVE_BEGINS   32  /* bytes of a function that patchers overwrite */
+#define PROVE_AROUND   256 /* and where our patch may lie, each way */
 
 /* An executable mapping, and what was found. */
 struct prove_code {
@@ -146,14 +147,14 @@ static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
 	const uintptr_t at = (uintptr_t) dlsym(RTLD_DEFAULT, name) &
 			     ~(sizeof(uint64_t) - 1);
 	const uintptr_t offset = at - (uintptr_t) libc->dli_fbase;
-	uint8_t copy[PROVE_BEGINS];
+	uint8_t copy[2 * PROVE_AROUND];
 
 	if (!at || at < (uintptr_t) libc->dli_fbase || offset > file->len)
 		return false;
-	memcpy(copy, (const void *) at, sizeof(copy));
-	mrrc_libc_hooks_undo(copy, at, at + sizeof(copy));
-	return !memcmp(copy, (const void *) (file->base + offset),
-		       sizeof(copy));
+	memcpy(copy, (const void *) (at - PROVE_AROUND), sizeof(copy));
+	mrrc_libc_hooks_undo(copy, at - PROVE_AROUND, at + PROVE_AROUND);
+	return !memcmp(copy + PROVE_AROUND,
+		       (const void *) (file->base + offset), PROVE_BEGINS);
 }
 
 /* Has nobody overwritten libc's brk or sbrk, which is hooked? */

@@ -10,4 +10,10 @@
 /* Code of the test's own (test_patch_own.c). */
 TCase *patch_own_tcase(void);
 
+/* uprobes (test_patch_probe.c) */
+TCase *patch_probe_tcase(void);
+
+/* Calls of mrrc_patch_called() so far. */
+unsigned long patch_calls(void);
+
 #endif /* MRRC_PATCH_FIXTURE_H */

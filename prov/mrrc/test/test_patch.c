@@ -52,6 +52,11 @@ static size_t page;
 
 static _Thread_local bool make; /* here, and not in libc */
 
+unsigned long patch_calls(void)
+{
+	return atomic_load(&calls);
+}
+
 bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
 	atomic_fetch_add(&calls, 1);
@@ -537,6 +542,7 @@ static Suite *patch_suite(void)
 	suite_add_tcase(suite, tcase);
 
 	suite_add_tcase(suite, patch_own_tcase());
+	suite_add_tcase(suite, patch_probe_tcase());
 	return suite;
 }
 

@@ -113,30 +113,37 @@ START_TEST(test_build)
 	static const struct {
 		size_t at, again, filler;
 		int ret;
+		size_t from; /* what is replaced, by a short jump if far is 0 */
+		bool far;
 	} codes[] = {
-		{ 16, 0, 64, 0 },
-		{ 16, 32, 64, -ENOENT },
-		/* in two words: a short jump to the filler */
-		{ 20, 0, 64, 0 },
-		{ 20, 0, 148, 0 },
-		{ 20, 0, 149, -ENOENT },
-		{ 180, 0, 53, 0 },
-		{ 180, 0, 52, -ENOENT },
-		/* the second instruction is what jumps */
-		{ 23, 0, 64, 0 },
-		{ 23, 0, 180, -ENOENT },
+		/* the system call, as the first byte has to stay */
+		{ 16, 0, 64, 0, 21, false },
+		{ 16, 32, 64, -ENOENT, 0, false },
+		{ 20, 0, 153, 0, 25, false },
+		{ 180, 0, 58, 0, 185, false },
+		/* no filler near it: what is before it */
+		{ 16, 0, 200, 0, 16, true },
+		{ 180, 0, 57, 0, 180, false },
+		/* that lies in two words */
+		{ 20, 0, 154, -ENOENT, 0, false },
+		{ 180, 0, 52, -ENOENT, 0, false },
+		/* the system call does */
+		{ 18, 0, 64, 0, 18, true },
 	};
 	struct mrrc_patch own;
 
 	ck_assert_int_eq(build(codes[_i].at, codes[_i].again, codes[_i].filler,
 			       &own),
 			 codes[_i].ret);
-	if (!codes[_i].ret)
-		ck_assert_ptr_eq(own.filler, codes[_i].at == 16 ?
-						     NULL :
-						     (uint8_t *) own_code +
-							     codes[_i].filler +
-							     1);
+	if (codes[_i].ret)
+		return;
+	ck_assert_ptr_eq(own.word, own_code + codes[_i].from / 8);
+	ck_assert_int_eq(((uint8_t *) &own.after)[codes[_i].from % 8],
+			 codes[_i].far ? 0xe9 : 0xeb);
+	ck_assert_ptr_eq(own.filler,
+			 codes[_i].far ?
+				 NULL :
+				 (uint8_t *) own_code + codes[_i].filler + 1);
 }
 END_TEST
 
