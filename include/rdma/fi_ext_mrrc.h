@@ -100,6 +100,8 @@ struct fi_mrrc_stats {
 	uint64_t node_want;	/* that this process lacks */
 	uint64_t node_given;	/* by this process, for others */
 	uint64_t node_taken;	/* added to its reservation */
+	/* of the domain */
+	uint64_t claimed_lengths; /* receives that became FI_ETRUNC */
 };
 
 /* Any thread may call these. */

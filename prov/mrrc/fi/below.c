@@ -21,6 +21,10 @@ static const struct below_row {
 	{ "udp", NULL, MRRC_BELOW_BY_ADDRESS },
 	{ "sockets", NULL, MRRC_BELOW_BY_ADDRESS },
 	{ NULL, "ofi_rxm", MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE },
+	/* tcp puts messages where they belong, for which ofi_rxm has a header
+	 * of its own (rxm_match_rx_buf() in rxm_cq.c) */
+	{ "tcp", "ofi_rxm", MRRC_BELOW_LEN_CLAIMED },
+	{ "net", "ofi_rxm", MRRC_BELOW_LEN_CLAIMED },
 };
 
 unsigned mrrc_below(const char *name)

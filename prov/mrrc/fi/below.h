@@ -31,6 +31,9 @@ enum mrrc_below {
 	/* buffers are read through their addresses, when it sends them; others
 	 * may have a device read pages that were there before */
 	MRRC_BELOW_BY_ADDRESS = 1 << 8,
+	/* a received message has the length that the peer claims (1.17),
+	 * whatever was posted for it */
+	MRRC_BELOW_LEN_CLAIMED = 1 << 9,
 };
 
 /* Properties of the provider with this name, as "verbs" or "tcp;ofi_rxm". */

@@ -37,6 +37,7 @@ static void prov_init(void)
 	mrrc_alloc_set_own(&mrrc_domain_fid_ops);
 	mrrc_alloc_add_kind(mrrc_hook_domain_reg);
 	mrrc_recorded_init();
+	mrrc_checked_init();
 	mrrc_noted_init();
 	mrrc_cw_calls_init();
 	mrrc_file_calls_init();

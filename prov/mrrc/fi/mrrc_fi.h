@@ -108,7 +108,10 @@ struct mrrc_domain {
 	bool automatic;	       /* a thread of ours may make progress */
 	struct mrrc_eq *eq;    /* bound; for endpoints without one */
 	struct mrrc_eq *mr_eq; /* bound with FI_REG_MR */
-	/* records in flight, when implicit: a context in it is ours */
+	/*
+	 * records in flight, when implicit, and of receives over a core that
+	 * passes on lengths that peers claim: a context in it is ours
+	 */
 	struct mrrc_pool *ops;
 	/* copies: blocks, and when to use them (the cache's lock) */
 	struct mrrc_blocks *blocks;
@@ -117,6 +120,7 @@ struct mrrc_domain {
 	atomic_uint_fast64_t warned; /* bit per error said once */
 	atomic_uint_fast64_t posts;  /* operations of none of its CQs */
 	atomic_uint_fast64_t completions;
+	atomic_uint_fast64_t claimed_lengths; /* of receives, too long */
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
 	struct mrrc_cq *cqs;	 /* every CQ of the domain, linked by next */
@@ -267,6 +271,12 @@ struct mrrc_cq {
 
 /* One direction of an endpoint. */
 struct mrrc_ep_dir {
+	/*
+	 * the range of domain->ops, copied for the hit path: calls with other
+	 * contexts, and descriptors, get no record
+	 */
+	uintptr_t ops_base;
+	size_t ops_len;
 	struct mrrc_cq *cq;
 	bool selective;	   /* FI_SELECTIVE_COMPLETION */
 	bool counter;	   /* a counter is bound */
@@ -281,9 +291,6 @@ struct mrrc_ep {
 	struct fid_ep ep;
 	struct fid_ep *core;
 	struct mrrc_domain *domain;
-	/* the range of domain->ops, copied for the hit path */
-	uintptr_t ops_base;
-	size_t ops_len;
 	struct mrrc_ep_dir tx, rx;
 	/* whether blocks may be used, for each kind: see ep.c */
 	struct {
@@ -433,6 +440,11 @@ extern struct fi_ops_rma mrrc_rma_ops, mrrc_rma_fwd_ops;
 extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
 extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
 extern struct fi_ops_collective mrrc_collective_fwd_ops;
+
+/* Forwarders whose receives have records; init: once, before use */
+extern struct fi_ops_msg mrrc_msg_checked_ops;
+extern struct fi_ops_tagged mrrc_tagged_checked_ops;
+void mrrc_checked_init(void);
 
 /* The resolving ones where something is recorded; init: once, before use */
 extern struct fi_ops_msg mrrc_recorded_msg_ops;

@@ -386,6 +386,10 @@ static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 	size_t first;
 	ssize_t ret;
 
+	if (len > sizeof(buf)) {
+		mrrc_cw_lose(cw, "a message is longer than its buffer");
+		return;
+	}
 	memcpy(buf, slot->buf, len);
 	/* the peer may use this slot again with the next credits */
 	ret = cw_post_recv(cw, slot);

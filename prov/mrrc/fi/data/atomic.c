@@ -59,11 +59,12 @@ static bool mrrc_atomic_given(const struct mrrc_ep *ep,
 			      const struct fi_msg_atomic *msg,
 			      const struct mrrc_atomic_bufs *bufs)
 {
-	return (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context) ||
+	return (mrrc_given_iov(&ep->tx, msg->desc, msg->iov_count,
+			       msg->context) ||
 		!mrrc_has_operand(msg)) &&
-	       mrrc_given_iov(ep, bufs->compare_desc, bufs->compare_cnt,
+	       mrrc_given_iov(&ep->tx, bufs->compare_desc, bufs->compare_cnt,
 			      msg->context) &&
-	       mrrc_given_iov(ep, bufs->result_desc, bufs->result_cnt,
+	       mrrc_given_iov(&ep->tx, bufs->result_desc, bufs->result_cnt,
 			      msg->context);
 }
 

@@ -6,6 +6,7 @@
 #include "config.h"
 #include "fi/blocks.h"
 #include "fi/data/op.h"
+#include "fi/data/pending.h"
 
 /*
  * A multi-receive buffer is over when the core places nothing more in it and
@@ -29,14 +30,14 @@ static bool multi_over(struct mrrc_op *op, uint32_t *state,
 	if ((entry->flags & FI_MULTI_RECV) && (entry->flags & FI_RECV))
 		op->multi_min = SIZE_MAX;
 	if (err == FI_ETRUNC)
-		len = op->multi_len - place;
-	if ((!err || err == FI_ETRUNC) && place <= op->multi_len) {
+		len = op->rx_len - place;
+	if ((!err || err == FI_ETRUNC) && place <= op->rx_len) {
 		if (place + len > op->multi_end)
 			op->multi_end = place + len;
 		op->multi_done += len;
 	}
 	return (*state & MRRC_OP_FULL) && op->multi_done >= op->multi_end &&
-	       (op->multi_len - op->multi_end < op->multi_min ||
+	       (op->rx_len - op->multi_end < op->multi_min ||
 		(err == FI_ECANCELED && !op->multi_end));
 }
 
@@ -46,7 +47,7 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 	size_t min = 0, size = sizeof(min);
 
 	op->multi_base = count ? (uintptr_t) iov->iov_base : 0;
-	op->multi_len = count ? iov->iov_len : 0;
+	mrrc_op_room(op, iov, count);
 	op->multi_done = 0;
 	op->multi_end = 0;
 	if (op->cq)
@@ -85,8 +86,31 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 	return true;
 }
 
-bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
-		       int err, void **context, struct mrrc_op **done)
+/*
+ * Is the message longer than its buffers? Some cores pass on what the peer
+ * claims. Formats without a length cannot tell, and need not. A write with data
+ * takes a receive, but is not in its buffers.
+ */
+static bool rx_too_long(const struct mrrc_cq *cq, const struct mrrc_op *op,
+			uint32_t state, const struct fi_cq_data_entry *entry,
+			int err, size_t *room)
+{
+	uintptr_t place;
+
+	if (!(state & MRRC_OP_RX) ||
+	    cq->core_entry_size < sizeof(struct fi_cq_msg_entry) ||
+	    (entry->flags & FI_RMA))
+		return false;
+	*room = op->rx_len;
+	if ((state & MRRC_OP_MULTI) && !err) {
+		place = (uintptr_t) entry->buf - op->multi_base;
+		*room = place < op->rx_len ? op->rx_len - place : 0;
+	}
+	return entry->len > *room;
+}
+
+static bool claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry, int err,
+		  void **context, struct mrrc_op **done)
 {
 	uint32_t state = atomic_load_explicit(&op->flags, memory_order_acquire);
 	struct mrrc_ep *ep =
@@ -134,4 +158,41 @@ bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 	op->next = *done;
 	*done = op;
 	return !silent;
+}
+
+/* A message of @room bytes that says that it is longer: an error. */
+static bool __attribute__((noinline))
+claim_too_long(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
+	       size_t room, struct mrrc_op **done)
+{
+	struct fi_cq_err_entry error = { 0 };
+
+	memcpy(&error, entry, cq->core_entry_size);
+	error.olen = error.len - room;
+	error.len = room;
+	error.err = FI_ETRUNC;
+	if (!(atomic_fetch_add(&cq->domain->claimed_lengths, 1)))
+		MRRC_WARN(CQ,
+			  "a message claims %zu bytes, of a receive of %zu: it "
+			  "ends with FI_ETRUNC. The peer or the core provider "
+			  "is at fault (said once for each domain)\n",
+			  error.len + error.olen, room);
+	if (claim(cq, op, &error, FI_ETRUNC, &error.op_context, done))
+		mrrc_pending_error(cq, &error);
+	return false;
+}
+
+bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
+		       int err, void **context, struct mrrc_op **done)
+{
+	uint32_t state = atomic_load_explicit(&op->flags, memory_order_acquire);
+	size_t room;
+
+	if (mrrc_unlikely(rx_too_long(cq, op, state, entry, err, &room)) &&
+	    !(state & MRRC_OP_CLAIMED)) {
+		if (!err)
+			return claim_too_long(cq, op, entry, room, done);
+		((struct fi_cq_err_entry *) entry)->len = room;
+	}
+	return claim(cq, op, entry, err, context, done);
 }

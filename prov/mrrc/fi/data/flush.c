@@ -51,7 +51,7 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 	/* operations posted through an alias are the endpoint's */
 	if (base != &ep->ep)
 		return base->ops->cancel(&base->fid, context);
-	if (!ep->domain->implicit)
+	if (!ep->domain->ops)
 		return fi_cancel(&ep->core->fid, context);
 
 	/* with the locks held no record can complete and be used again */

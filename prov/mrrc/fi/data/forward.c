@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Data calls of endpoints that resolve nothing: each goes on to the core's
- * endpoint and adds three instructions, a tail call. obj/ep.c chooses between
- * these tables and those of msg.c, rma.c, tagged.c and atomic.c when it opens
- * an endpoint, so no call pays for the choice.
+ * endpoint and adds three instructions, a tail call. Receives of cores that
+ * pass on lengths that peers claim have records all the same. obj/ep.c chooses
+ * between these tables and those of msg.c, rma.c, tagged.c and atomic.c when it
+ * opens an endpoint, so no call pays for the choice.
  *
  * The core's tables are read in each call, not copied: a core may change them
  * when an endpoint is bound, enabled or set up.
@@ -74,3 +75,18 @@ struct fi_ops_collective mrrc_collective_fwd_ops = {
 	.size = sizeof(struct fi_ops_collective),
 	MRRC_COLLECTIVE_CALLS(ENTRY).barrier2 = fwd_collective_barrier2,
 };
+
+struct fi_ops_msg mrrc_msg_checked_ops;
+struct fi_ops_tagged mrrc_tagged_checked_ops;
+
+void mrrc_checked_init(void)
+{
+	mrrc_msg_checked_ops = mrrc_msg_fwd_ops;
+	mrrc_msg_checked_ops.recv = mrrc_msg_ops.recv;
+	mrrc_msg_checked_ops.recvv = mrrc_msg_ops.recvv;
+	mrrc_msg_checked_ops.recvmsg = mrrc_msg_ops.recvmsg;
+	mrrc_tagged_checked_ops = mrrc_tagged_fwd_ops;
+	mrrc_tagged_checked_ops.recv = mrrc_tagged_ops.recv;
+	mrrc_tagged_checked_ops.recvv = mrrc_tagged_ops.recvv;
+	mrrc_tagged_checked_ops.recvmsg = mrrc_tagged_ops.recvmsg;
+}

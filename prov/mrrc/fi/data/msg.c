@@ -31,6 +31,7 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 	size_t i;
 	int ret;
 
+	mrrc_op_room(op, msg->msg_iov, msg->iov_count);
 	ret = mrrc_resolve_nothing(op, &core->desc[0]);
 	for (i = 0; !ret && i < msg->iov_count; i++) {
 		core->iov[i] = msg->msg_iov[i];
@@ -89,8 +90,10 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	if (mrrc_unlikely(ep->buffered))
 		return mrrc_recv_buffered(ep, msg, flags);
 	nowhere = mrrc_recv_nowhere(msg);
-	if (mrrc_unlikely(nowhere) && !ep->desc_always)
+	if ((mrrc_unlikely(nowhere) && !ep->desc_always) ||
+	    mrrc_recv_unseen(ep, flags))
 		return fi_recvmsg(ep->core, msg, flags);
+	nowhere = nowhere && ep->domain->implicit;
 
 	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
 	if (ret)
@@ -118,7 +121,7 @@ static ssize_t __attribute__((noinline))
 mrrc_recv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 	       fi_addr_t src_addr, void *context)
 {
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+	if (mrrc_resolve_born(ep, &ep->rx, buf, len, context, &desc))
 		return fi_recv(ep->core, buf, len, desc, src_addr, context);
 	return mrrc_post_recv(ep,
 			      &(struct fi_msg){
@@ -136,7 +139,7 @@ static ssize_t mrrc_recv(struct fid_ep *ep_fid, void *buf, size_t len,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given(ep, desc, context))
+	if (mrrc_given(&ep->rx, desc, context))
 		return fi_recv(ep->core, buf, len, desc, src_addr, context);
 	return mrrc_recv_null(ep, buf, len, desc, src_addr, context);
 }
@@ -147,7 +150,7 @@ static ssize_t mrrc_recvv(struct fid_ep *ep_fid, const struct iovec *iov,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, desc, count, context))
+	if (mrrc_given_iov(&ep->rx, desc, count, context))
 		return fi_recvv(ep->core, iov, desc, count, src_addr, context);
 
 	return mrrc_post_recv(ep,
@@ -166,7 +169,7 @@ static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+	if (mrrc_given_iov(&ep->rx, msg->desc, msg->iov_count, msg->context))
 		return fi_recvmsg(ep->core, msg, flags);
 	return mrrc_post_recv(ep, msg, flags);
 }
@@ -181,7 +184,7 @@ static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, desc, count, context))
+	if (mrrc_given_iov(&ep->tx, desc, count, context))
 		return fi_sendv(ep->core, iov, desc, count, dest_addr, context);
 
 	return mrrc_post_send(ep,
@@ -200,7 +203,7 @@ static ssize_t mrrc_sendmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+	if (mrrc_given_iov(&ep->tx, msg->desc, msg->iov_count, msg->context))
 		return fi_sendmsg(ep->core, msg, flags);
 	return mrrc_post_send(ep, msg, flags);
 }
@@ -234,7 +237,7 @@ static ssize_t mrrc_senddata(struct fid_ep *ep_fid, const void *buf, size_t len,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given(ep, desc, context))
+	if (mrrc_given(&ep->tx, desc, context))
 		return fi_senddata(ep->core, buf, len, desc, data, dest_addr,
 				   context);
 	return mrrc_senddata_null(ep, buf, len, desc, data, dest_addr, context);

@@ -76,7 +76,7 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		    MRRC_SILENT_MAX)
 		mrrc_cq_drain(dir->cq);
 
-	op = mrrc_op_alloc(domain, mrrc_cache_hit_table(domain->reg.cache));
+	op = mrrc_op_alloc(domain, mrrc_op_hints(domain));
 	if (mrrc_unlikely(!op)) {
 		MRRC_DBG(EP_DATA, "%u operations in flight\n", MRRC_OPS_MAX);
 		return -FI_EAGAIN;
@@ -103,6 +103,7 @@ int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
 		return ret;
 	atomic_fetch_or_explicit(&op->flags, MRRC_OP_PEEK,
 				 memory_order_release);
+	op->rx_len = SIZE_MAX;
 	context->internal[0] = op;
 	*op_out = op;
 	return 0;
@@ -122,6 +123,7 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 					    mrrc_op_flags(ep, &ep->rx, flags) |
 						    MRRC_OP_RETRIEVE))
 		return -FI_EINVAL;
+	op->rx_len = SIZE_MAX;
 	if (op->cq && (atomic_load(&op->flags) & MRRC_OP_SILENT))
 		atomic_fetch_add_explicit(&op->cq->silent, 1,
 					  memory_order_relaxed);
@@ -173,7 +175,7 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 	if (ret == -FI_EAGAIN)
 		mrrc_op_make_room(op);
 	mrrc_op_retire_silent(op);
-	hints = mrrc_cache_hit_table(domain->reg.cache);
+	hints = mrrc_op_hints(domain);
 	op_put_regions(op, &domain->reg, hints);
 	if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
 	    MRRC_OP_RETRIEVE) {
@@ -233,7 +235,11 @@ bool mrrc_op_make_room(struct mrrc_op *op)
 	struct mrrc_cq *cq = op->cq;
 	int before;
 
-	if (!cq || (flags & MRRC_OP_RETRIED))
+	/*
+	 * without unsignalled operations reading makes none; and the core may
+	 * not be safe for it
+	 */
+	if (!cq || (flags & MRRC_OP_RETRIED) || !op->domain->implicit)
 		return false;
 	atomic_store_explicit(&op->flags, flags | MRRC_OP_RETRIED,
 			      memory_order_relaxed);
@@ -258,7 +264,7 @@ void mrrc_op_end_list(struct mrrc_op *list)
 	if (!list)
 		return;
 	domain = list->domain;
-	hints = mrrc_cache_hit_table(domain->reg.cache);
+	hints = mrrc_op_hints(domain);
 	if (mrrc_unlikely(domain->reg.traced))
 		mrrc_record_end_begin();
 	while ((op = list)) {

@@ -50,9 +50,11 @@ struct mrrc_op {
 	/* NULL and 0 in a free record, as in a new one: bounces, region_cnt,
 	 * more */
 	struct mrrc_block *bounces; /* copies instead of buffers */
+	/* of a receive: bytes posted; SIZE_MAX: any length is possible */
+	size_t rx_len;
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
-	size_t multi_len, multi_min, multi_done, multi_end;
+	size_t multi_min, multi_done, multi_end;
 	_Atomic uint32_t flags; /* once posted: under a CQ's lock */
 	uint32_t region_cnt;
 	uint32_t more_max;
@@ -73,6 +75,14 @@ static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
  */
 int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		  void *context, struct mrrc_op **op);
+
+/* The calling thread's hints, or NULL: none, as without a cache. */
+static inline struct mrrc_hints *mrrc_op_hints(const struct mrrc_domain *domain)
+{
+	return mrrc_likely(domain->reg.cache != NULL) ?
+		       mrrc_cache_hit_table(domain->reg.cache) :
+		       NULL;
+}
 
 /* NULL: too many in flight. hints: the calling thread's, or NULL. */
 static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
@@ -126,6 +136,17 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 
 /* Add a region that the operation holds. */
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
+
+/* These buffers are posted for it: no message is longer. */
+static inline void mrrc_op_room(struct mrrc_op *op, const struct iovec *iov,
+				size_t count)
+{
+	size_t i;
+
+	op->rx_len = 0;
+	for (i = 0; i < count; i++)
+		op->rx_len += iov[i].iov_len;
+}
 
 /* The record is for a multi-receive buffer, see complete.c. */
 void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,

@@ -113,6 +113,12 @@ static void pending_count(struct mrrc_cq *cq, int change)
 		atomic_fetch_add(&cq->wait_set->pending_cnt, change);
 }
 
+static void pending_add(struct mrrc_cq *cq, struct mrrc_comp *comp)
+{
+	STAILQ_INSERT_TAIL(&cq->pending, comp, link);
+	pending_count(cq, 1);
+}
+
 static void pending_pop(struct mrrc_cq *cq)
 {
 	struct mrrc_comp *comp = STAILQ_FIRST(&cq->pending);
@@ -221,8 +227,7 @@ void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 			free(comp);
 			break;
 		}
-		STAILQ_INSERT_TAIL(&cq->pending, comp, link);
-		pending_count(cq, 1);
+		pending_add(cq, comp);
 	}
 }
 
@@ -236,17 +241,46 @@ void mrrc_comp_free(struct mrrc_comp *comp)
 	free(comp);
 }
 
-void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
-			const struct fi_cq_err_entry *entry)
+static void comp_fill(struct mrrc_comp *comp,
+		      const struct fi_cq_err_entry *entry)
 {
 	comp->entry = *entry;
 	comp->error = entry->err;
 	comp->src = FI_ADDR_NOTAVAIL;
 	memcpy(comp->room + MRRC_CQ_ERR_SIZE, &(fi_addr_t){ FI_ADDR_NOTAVAIL },
 	       sizeof(fi_addr_t));
+}
+
+void mrrc_pending_error(struct mrrc_cq *cq, const struct fi_cq_err_entry *entry)
+{
+	struct mrrc_comp *comp = mrrc_comp_new();
+
+	if (!comp)
+		return;
+	comp_fill(comp, entry);
+	pending_add(cq, comp);
+}
+
+bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
+			 fi_addr_t src)
+{
+	struct mrrc_comp *comp = mrrc_comp_new();
+
+	if (!comp)
+		return false;
+	memcpy(&comp->entry, entry, cq->entry_size);
+	comp->entry.op_context = context;
+	comp->src = src;
+	pending_add(cq, comp);
+	return true;
+}
+
+void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
+			const struct fi_cq_err_entry *entry)
+{
+	comp_fill(comp, entry);
 	mrrc_cq_lock(cq);
-	STAILQ_INSERT_TAIL(&cq->pending, comp, link);
-	pending_count(cq, 1);
+	pending_add(cq, comp);
 	mrrc_cq_unlock(cq);
 	mrrc_cq_wake(cq);
 }

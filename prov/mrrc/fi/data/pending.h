@@ -70,6 +70,16 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			const struct fi_cq_err_entry *entry);
 
 /*
+ * A completion of the core's that became an error is pending, or lost if there
+ * is no memory; and those behind it, in their order (false: no memory). Lock
+ * held.
+ */
+void mrrc_pending_error(struct mrrc_cq *cq,
+			const struct fi_cq_err_entry *entry);
+bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
+			 fi_addr_t src);
+
+/*
  * Serve the application from the pending completions; there are some. Lock
  * held.
  */

@@ -37,6 +37,20 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	return ret ? mrrc_op_posted(*op, ret) : 0;
 }
 
+/*
+ * Where nothing is resolved: a receive without a completion that could tell a
+ * length, or with a context that is more than a pointer, needs no record.
+ */
+static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
+{
+	const struct mrrc_ep_dir *dir = &ep->rx;
+
+	return mrrc_unlikely(!ep->domain->implicit) &&
+	       (!dir->cq || (dir->selective && !(flags & FI_COMPLETION)) ||
+		(flags & (FI_TRIGGER | FI_CLAIM)) ||
+		((flags & FI_MULTI_RECV) && !ep->domain->multi_recv));
+}
+
 /* The message that the core gets in place of the application's. */
 #define MRRC_POST_MSG(core_msg, core, op)              \
 	({                                             \
@@ -98,7 +112,7 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	{                                                                      \
 		struct mrrc_op *op;                                            \
                                                                                \
-		if (mrrc_resolve_born(ep, buf, len, context, &desc))           \
+		if (mrrc_resolve_born(ep, &ep->tx, buf, len, context, &desc))  \
 			return call(ep->core, buf, len, desc, MRRC_IN args,    \
 				    context);                                  \
 		op = mrrc_resolve_known(ep, buf, len, access, context, &desc,  \
@@ -139,7 +153,7 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	{                                                                      \
 		struct mrrc_ep *ep = mrrc_ep_of(ep_fid);                       \
                                                                                \
-		if (mrrc_given(ep, desc, context))                             \
+		if (mrrc_given(&ep->tx, desc, context))                        \
 			return call(ep->core, buf, len, desc, MRRC_IN args,    \
 				    context);                                  \
 		return mrrc_##name##_null(ep, buf, len, desc, MRRC_IN args,    \

@@ -212,6 +212,13 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 	if (limit < count)
 		limit = count;
 	core->count = 0;
+	if (mrrc_unlikely(!op->domain->implicit)) {
+		for (i = 0; i < count; i++)
+			bufs_add(core, iov[i].iov_base, iov[i].iov_len,
+				 desc ? desc[i] : NULL);
+		mrrc_op_room(op, iov, count);
+		return 0;
+	}
 	for (i = 0; i < count; offset += iov[i++].iov_len) {
 		if (desc && desc[i]) {
 			bufs_add(core, iov[i].iov_base, iov[i].iov_len,
@@ -224,6 +231,7 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 		if (ret)
 			return ret;
 	}
+	op->rx_len = offset;
 	for (i = 0; i < core->count && !some; i++)
 		some = core->desc[i];
 	if (mrrc_unlikely(!some) && count && op->ep->desc_always) {
@@ -305,7 +313,7 @@ bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
 {
 	size_t len = 0, i;
 
-	if ((uintptr_t) context - ep->ops_base < ep->ops_len)
+	if ((uintptr_t) context - ep->tx.ops_base < ep->tx.ops_len)
 		return false;
 	if (flags & FI_INJECT)
 		return true;

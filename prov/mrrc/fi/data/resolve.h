@@ -12,19 +12,20 @@
  * gives descriptors: a descriptor, and a context that cannot be taken for one
  * of our records.
  */
-static inline bool mrrc_given(const struct mrrc_ep *ep, const void *desc,
+static inline bool mrrc_given(const struct mrrc_ep_dir *dir, const void *desc,
 			      const void *context)
 {
-	return desc && (uintptr_t) context - ep->ops_base >= ep->ops_len;
+	return desc && (uintptr_t) context - dir->ops_base >= dir->ops_len;
 }
 
 /* The same for an array of buffers. */
-static inline bool mrrc_given_iov(const struct mrrc_ep *ep, void *const *desc,
-				  size_t count, const void *context)
+static inline bool mrrc_given_iov(const struct mrrc_ep_dir *dir,
+				  void *const *desc, size_t count,
+				  const void *context)
 {
 	size_t i;
 
-	if ((uintptr_t) context - ep->ops_base < ep->ops_len)
+	if ((uintptr_t) context - dir->ops_base < dir->ops_len)
 		return false;
 	if (!count)
 		return true;
@@ -91,14 +92,15 @@ mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
  * core with its descriptor. Nothing has to be held, since the application frees
  * the memory only after use.
  */
-static inline bool mrrc_resolve_born(const struct mrrc_ep *ep, const void *buf,
-				     size_t len, const void *context,
-				     void **core_desc)
+static inline bool mrrc_resolve_born(const struct mrrc_ep *ep,
+				     const struct mrrc_ep_dir *dir,
+				     const void *buf, size_t len,
+				     const void *context, void **core_desc)
 {
 	const struct mrrc_reg *reg = &ep->domain->reg;
 
 	return atomic_load_explicit(&reg->alloc, memory_order_relaxed) &&
-	       (uintptr_t) context - ep->ops_base >= ep->ops_len &&
+	       (uintptr_t) context - dir->ops_base >= dir->ops_len &&
 	       mrrc_alloc_desc(reg, buf, len, core_desc);
 }
 
@@ -124,7 +126,8 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
  * replaced by copies. On error the caller still has to end op
  * (mrrc_op_posted()). Empty buffers get a neighbour's descriptor: verbs reads
  * every descriptor that it is given. *any is false if there was none, for the
- * same reason; where the core needs one, there always is one.
+ * same reason; where the core needs one, there always is one. A domain that
+ * resolves nothing passes buffers as they are, and sets no *any.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 		 size_t count, size_t limit, enum mrrc_access access,

@@ -26,7 +26,7 @@ static ssize_t mrrc_readv(struct fid_ep *ep_fid, const struct iovec *iov,
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 	size_t len = 0, i;
 
-	if (mrrc_given_iov(ep, desc, count, context))
+	if (mrrc_given_iov(&ep->tx, desc, count, context))
 		return fi_readv(ep->core, iov, desc, count, src_addr, addr, key,
 				context);
 
@@ -51,7 +51,7 @@ static ssize_t mrrc_readmsg(struct fid_ep *ep_fid, const struct fi_msg_rma *msg,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+	if (mrrc_given_iov(&ep->tx, msg->desc, msg->iov_count, msg->context))
 		return fi_readmsg(ep->core, msg, flags);
 	return mrrc_post_read(ep, msg, flags);
 }
@@ -70,7 +70,7 @@ static ssize_t mrrc_writev(struct fid_ep *ep_fid, const struct iovec *iov,
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 	size_t len = 0, i;
 
-	if (mrrc_given_iov(ep, desc, count, context))
+	if (mrrc_given_iov(&ep->tx, desc, count, context))
 		return fi_writev(ep->core, iov, desc, count, dest_addr, addr,
 				 key, context);
 
@@ -95,7 +95,7 @@ static ssize_t mrrc_writemsg(struct fid_ep *ep_fid,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+	if (mrrc_given_iov(&ep->tx, msg->desc, msg->iov_count, msg->context))
 		return fi_writemsg(ep->core, msg, flags);
 	return mrrc_post_write(ep, msg, flags);
 }
@@ -135,7 +135,7 @@ static ssize_t mrrc_writedata(struct fid_ep *ep_fid, const void *buf,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given(ep, desc, context))
+	if (mrrc_given(&ep->tx, desc, context))
 		return fi_writedata(ep->core, buf, len, desc, data, dest_addr,
 				    addr, key, context);
 	return mrrc_writedata_null(ep, buf, len, desc, data, dest_addr, addr,

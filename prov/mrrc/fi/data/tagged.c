@@ -84,7 +84,8 @@ mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	if (ep->buffered)
 		return mrrc_trecv_buffered(ep, msg, flags);
 	if (!(flags & FI_CLAIM) ||
-	    (flags & (FI_PEEK | FI_DISCARD)) == (FI_PEEK | FI_DISCARD))
+	    (flags & (FI_PEEK | FI_DISCARD)) == (FI_PEEK | FI_DISCARD) ||
+	    (!ep->domain->implicit && !ep->rx.cq))
 		return fi_trecvmsg(ep->core, msg, flags);
 	if (!msg->context ||
 	    (!(flags & FI_PEEK) && !mrrc_post_fits(&ep->rx, msg->iov_count)))
@@ -111,6 +112,8 @@ mrrc_post_trecv(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 		return mrrc_trecv_buffered(ep, msg, flags);
 	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
 		return -FI_EINVAL;
+	if (mrrc_recv_unseen(ep, flags))
+		return fi_trecvmsg(ep->core, msg, flags);
 
 	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
 	return ret ? ret : mrrc_trecv_op(ep, op, msg, flags);
@@ -121,7 +124,7 @@ mrrc_trecv_null(struct mrrc_ep *ep, void *buf, size_t len, void *desc,
 		fi_addr_t src_addr, uint64_t tag, uint64_t ignore,
 		void *context)
 {
-	if (mrrc_resolve_born(ep, buf, len, context, &desc))
+	if (mrrc_resolve_born(ep, &ep->rx, buf, len, context, &desc))
 		return fi_trecv(ep->core, buf, len, desc, src_addr, tag, ignore,
 				context);
 	return mrrc_post_trecv(ep,
@@ -143,7 +146,7 @@ static ssize_t mrrc_trecv(struct fid_ep *ep_fid, void *buf, size_t len,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given(ep, desc, context))
+	if (mrrc_given(&ep->rx, desc, context))
 		return fi_trecv(ep->core, buf, len, desc, src_addr, tag, ignore,
 				context);
 	return mrrc_trecv_null(ep, buf, len, desc, src_addr, tag, ignore,
@@ -156,7 +159,7 @@ static ssize_t mrrc_trecvv(struct fid_ep *ep_fid, const struct iovec *iov,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, desc, count, context))
+	if (mrrc_given_iov(&ep->rx, desc, count, context))
 		return fi_trecvv(ep->core, iov, desc, count, src_addr, tag,
 				 ignore, context);
 
@@ -180,7 +183,7 @@ static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
 
 	if (mrrc_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
 		return mrrc_trecv_peek(ep, msg, flags);
-	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+	if (mrrc_given_iov(&ep->rx, msg->desc, msg->iov_count, msg->context))
 		return fi_trecvmsg(ep->core, msg, flags);
 	return mrrc_post_trecv(ep, msg, flags);
 }
@@ -196,7 +199,7 @@ static ssize_t mrrc_tsendv(struct fid_ep *ep_fid, const struct iovec *iov,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, desc, count, context))
+	if (mrrc_given_iov(&ep->tx, desc, count, context))
 		return fi_tsendv(ep->core, iov, desc, count, dest_addr, tag,
 				 context);
 
@@ -217,7 +220,7 @@ static ssize_t mrrc_tsendmsg(struct fid_ep *ep_fid,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given_iov(ep, msg->desc, msg->iov_count, msg->context))
+	if (mrrc_given_iov(&ep->tx, msg->desc, msg->iov_count, msg->context))
 		return fi_tsendmsg(ep->core, msg, flags);
 	return mrrc_post_tsend(ep, msg, flags);
 }
@@ -253,7 +256,7 @@ static ssize_t mrrc_tsenddata(struct fid_ep *ep_fid, const void *buf,
 {
 	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
 
-	if (mrrc_given(ep, desc, context))
+	if (mrrc_given(&ep->tx, desc, context))
 		return fi_tsenddata(ep->core, buf, len, desc, data, dest_addr,
 				    tag, context);
 	return mrrc_tsenddata_null(ep, buf, len, desc, data, dest_addr, tag,

@@ -20,13 +20,19 @@
 
 #define MRRC_CQ_BATCH 16 /* entries of a wider format read at once */
 
+static ssize_t mrrc_cq_map_behind(struct mrrc_cq *cq, char *to, char *from,
+				  ssize_t n, fi_addr_t *src,
+				  const fi_addr_t *from_src,
+				  struct mrrc_op **done);
+
 /*
  * Map n entries as the core gave them at from to what the application gets at
- * to (the same place, or one with smaller entries). Lock held.
+ * to (the same place, or one with smaller entries). @behind one that became an
+ * error: they become pending, too, where there is memory. Lock held.
  */
 static inline __attribute__((always_inline)) ssize_t
 mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
-	    struct mrrc_op **done)
+	    const fi_addr_t *from_src, struct mrrc_op **done, bool behind)
 {
 	const size_t in = cq->core_entry_size, out = cq->entry_size;
 	struct mrrc_op *op;
@@ -38,17 +44,39 @@ mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
 		op = mrrc_op_of(cq->domain, context);
 		if (!op)
 			mrrc_cq_fix_buffered(cq, from);
-		if (op && !mrrc_op_claim(cq, op, from, 0, &context, done))
+		if (op && !mrrc_op_claim(cq, op, from, 0, &context, done)) {
+			if (behind ||
+			    !atomic_load_explicit(&cq->pending_cnt,
+						  memory_order_relaxed))
+				continue;
+			i++;
+			return seen +
+			       mrrc_cq_map_behind(cq, to, from + in, n - i,
+						  src ? src + seen : NULL,
+						  src ? from_src + i : NULL,
+						  done);
+		}
+		if (behind &&
+		    mrrc_pending_behind(cq, from, context,
+					src ? from_src[i] : FI_ADDR_NOTAVAIL))
 			continue;
 		if (to != from)
 			memmove(to, from, out);
 		((struct fi_cq_entry *) to)->op_context = context;
 		if (src)
-			src[seen] = src[i];
+			src[seen] = from_src[i];
 		seen++;
 		to += out;
 	}
 	return seen;
+}
+
+static ssize_t __attribute__((noinline))
+mrrc_cq_map_behind(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
+		   fi_addr_t *src, const fi_addr_t *from_src,
+		   struct mrrc_op **done)
+{
+	return mrrc_cq_map(cq, to, from, n, src, from_src, done, true);
 }
 
 /* Is one of the n completions at buf of an operation that we touch? */
@@ -91,18 +119,18 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		count = MRRC_CQ_BATCH;
 
 	mrrc_cq_lock(cq);
-	if (mrrc_unlikely(atomic_load_explicit(&cq->pending_cnt,
-					       memory_order_relaxed))) {
-		ret = mrrc_pending_read(cq, buf, count, src);
-	} else {
-		do {
-			ret = n = cq_core_read(cq, core_buf, count, src);
-			if (n > 0)
-				ret = mrrc_cq_map(cq, buf, core_buf, n, src,
-						  &done);
-			/* all were unsignalled: there may be more */
-		} while (n > 0 && !ret);
-	}
+	do {
+		if (mrrc_unlikely(atomic_load_explicit(&cq->pending_cnt,
+						       memory_order_relaxed))) {
+			ret = mrrc_pending_read(cq, buf, count, src);
+			break;
+		}
+		ret = n = cq_core_read(cq, core_buf, count, src);
+		if (n > 0)
+			ret = mrrc_cq_map(cq, buf, core_buf, n, src, src, &done,
+					  false);
+		/* all were unsignalled: there may be more */
+	} while (n > 0 && !ret);
 	mrrc_cq_unlock(cq);
 
 	mrrc_op_end_list(done);
@@ -115,7 +143,7 @@ mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
 	struct mrrc_op *done = NULL;
 
-	n = mrrc_cq_map(cq, buf, buf, n, NULL, &done);
+	n = mrrc_cq_map(cq, buf, buf, n, NULL, NULL, &done, false);
 	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);
 	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
@@ -253,7 +281,8 @@ static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 
 	mrrc_cq_lock(cq);
 	if (ret > 0)
-		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, &done);
+		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, src, &done,
+				  false);
 	cq_sread_end(cq, done);
 	return ret;
 }
@@ -477,7 +506,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 			container_of(attr->wait_set, struct mrrc_wait, wait);
 	}
 	/* complete.c needs flags, length and place of multi-receives */
-	if (domain->implicit && domain->multi_recv &&
+	if (domain->ops && domain->multi_recv &&
 	    (unsigned) attr->format < FI_CQ_FORMAT_DATA)
 		core_attr.format = FI_CQ_FORMAT_DATA;
 
@@ -492,14 +521,14 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	cq->entry_size = format_size(attr->format);
 	cq->core_entry_size = format_size(core_attr.format);
 
-	if (domain->implicit) {
+	if (domain->ops) {
 		cq->ops_base = (uintptr_t) domain->ops->base;
 		cq->ops_len = domain->ops->span;
 	}
 	cq->cq.fid.fclass = FI_CLASS_CQ;
 	cq->cq.fid.context = context;
 	cq->cq.fid.ops = &mrrc_cq_fid_ops;
-	if (!domain->implicit)
+	if (!domain->ops)
 		cq->cq.ops = &mrrc_cq_fwd_ops;
 	else if (cq->core_entry_size != cq->entry_size)
 		cq->cq.ops = &mrrc_cq_narrow_ops;

@@ -46,8 +46,9 @@ static int domain_close(struct fid *fid)
 		return ret;
 	/* our registrations are the core's children */
 	mrrc_alloc_close(&domain->reg);
-	if (domain->implicit) {
+	if (domain->ops)
 		mrrc_domain_flush_ops(domain);
+	if (domain->implicit) {
 		mrrc_blocks_flush(domain->blocks);
 		mrrc_reg_flush(&domain->reg);
 	}
@@ -160,12 +161,17 @@ struct fi_ops_domain mrrc_domain_ops = {
 
 static int domain_cache_open(struct mrrc_domain *domain)
 {
-	int ret;
+	int ret = 0;
 
-	ret = mrrc_pool_open(sizeof(struct mrrc_op), MRRC_OPS_MAX,
-			     &domain->ops);
+	if (domain->implicit || domain->reg.below & MRRC_BELOW_LEN_CLAIMED)
+		ret = mrrc_pool_open(sizeof(struct mrrc_op), MRRC_OPS_MAX,
+				     &domain->ops);
 	if (ret)
 		return ret;
+	if (!domain->implicit) {
+		mrrc_reg_idle(&domain->reg);
+		return 0;
+	}
 	domain->reg.records = domain->ops;
 	ret = mrrc_reg_open(&domain->reg);
 	if (ret)
@@ -252,10 +258,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		domain->core_local = false; /* the application registers */
 	mrrc_mutex_init(&domain->cq_lock, MRRC_RANK_CQS);
-	if (domain->implicit)
-		ret = domain_cache_open(domain);
-	else
-		mrrc_reg_idle(&domain->reg);
+	ret = domain_cache_open(domain);
 	if (ret)
 		goto err_lock;
 

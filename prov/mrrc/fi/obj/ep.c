@@ -32,7 +32,7 @@ static void ep_settle(struct mrrc_ep *ep)
  */
 static void ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
 {
-	if (!ep->desc_always || !ep->domain->implicit || ep->connecting ||
+	if (!ep->desc_always || !ep->domain->ops || ep->connecting ||
 	    ep->base != ep || dir->holds_cq)
 		return;
 	dir->holds_cq = true;
@@ -74,7 +74,7 @@ static int ep_close(struct fid *fid)
 	}
 	mrrc_fid_untrack(ep->domain->fabric, &ep->track);
 	ep_release_cqs(ep);
-	if (ep->domain->implicit)
+	if (ep->domain->ops)
 		mrrc_ep_flush_ops(ep);
 	if (ep->tx.cq)
 		mrrc_ref_put(&ep->tx.cq->ref);
@@ -382,11 +382,38 @@ static void ep_record(struct mrrc_ep *ep)
 	ep->ep.atomic = &mrrc_recorded_atomic_ops;
 }
 
+static void ep_check_receives(struct mrrc_ep *ep)
+{
+	ep->ep.msg = &mrrc_msg_checked_ops;
+	ep->ep.tagged = &mrrc_tagged_checked_ops;
+}
+
 static void ep_note(struct mrrc_ep *ep)
 {
 	ep->ep.msg = &mrrc_noted_msg_ops;
 	ep->ep.rma = &mrrc_noted_rma_ops;
 	ep->ep.tagged = &mrrc_noted_tagged_ops;
+}
+
+/*
+ * Which calls have a record of the operation: those with a context that looks
+ * like one of ours. Over a core that passes on lengths that peers claim every
+ * receive has one; and of a shared context, since whether its completion is
+ * wanted depends on the endpoint that receives it.
+ */
+static void ep_init_records(struct mrrc_ep *ep)
+{
+	const struct mrrc_domain *domain = ep->domain;
+
+	if (!domain->ops)
+		return;
+	ep->tx.ops_base = ep->rx.ops_base = (uintptr_t) domain->ops->base;
+	ep->tx.ops_len = ep->rx.ops_len = domain->ops->span;
+	if (ep->ep.fid.fclass == FI_CLASS_SRX_CTX ||
+	    domain->reg.below & MRRC_BELOW_LEN_CLAIMED) {
+		ep->rx.ops_base = 0;
+		ep->rx.ops_len = SIZE_MAX;
+	}
 }
 
 /* Everything but the core's endpoint. */
@@ -402,9 +429,8 @@ static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 	ep->ep.ops = &mrrc_ep_ops;
 	ep->ep.cm = &mrrc_cm_ops;
 	ep->ep.collective = &mrrc_collective_fwd_ops;
+	ep_init_records(ep);
 	if (domain->implicit) {
-		ep->ops_base = (uintptr_t) domain->ops->base;
-		ep->ops_len = domain->ops->span;
 		ep->ep.msg = &mrrc_msg_ops;
 		ep->ep.rma = &mrrc_rma_ops;
 		ep->ep.tagged = &mrrc_tagged_ops;
@@ -526,6 +552,8 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	ep_init_attr(ep, info);
 	ep->eq = domain->eq;
 	ep->buffered = info->mode & FI_BUFFERED_RECV;
+	if (!domain->implicit && domain->ops && !ep->buffered)
+		ep_check_receives(ep);
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
 	if (ret)
 		goto err_free;
@@ -603,12 +631,6 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 		return -FI_ENOMEM;
 	ep_init(srx, domain, FI_CLASS_SRX_CTX, context);
 	srx->is_srx = true;
-	/*
-	 * Every receive gets a record, even with a descriptor: whether its
-	 * completion is wanted depends on the endpoint that receives it.
-	 */
-	srx->ops_base = 0;
-	srx->ops_len = SIZE_MAX;
 	srx->rx.iov_limit = MRRC_IOV_MAX;
 	if (attr) {
 		srx->rx.op_flags = attr->op_flags;

@@ -23,6 +23,7 @@ static void stats_fill(struct mrrc_domain *domain, struct fi_mrrc_stats *out)
 	struct mrrc_cq *cq;
 
 	out->completions = atomic_load(&domain->completions);
+	out->claimed_lengths = atomic_load(&domain->claimed_lengths);
 	mrrc_mutex_lock(&domain->cq_lock);
 	out->posts = atomic_load(&domain->posts);
 	for (cq = domain->cqs; cq; cq = cq->next)
