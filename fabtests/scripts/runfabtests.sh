@@ -17,7 +17,7 @@ readonly TESTS="info hints versions sequences msg av tagged peek multi_recv buff
 	domains live hook hook_keys core_cache ahead files files_ahead
 	files_direct files_change files_stopped
 	cwrite cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes
-	cw_again cw_av cw_rdm cw_hostile cw_takeover cw_listen close claims fork exits threads shared_ep
+	cw_again cw_av cw_rdm cw_hostile cw_takeover cw_listen close claims lengths fork exits threads shared_ep
 	auto_progress realtime dgram procs memlock node
 	uffd_denied"
 

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_lengths: a core that passes on what a peer claims: messages that are
+ * longer than what was posted for them. The application never sees such a
+ * length, but FI_ETRUNC, in its place, whichever call received and whichever
+ * reads the queue. The core's table of calls, which all its queues share, is
+ * made to claim.
+ */
+#include "ft_mrrc.h"
+
+#define LEN	100
+#define POSTED	200
+#define CLAIMED 24576
+
+static struct ft_pair pair;
+static char *out, *in;
+static unsigned refused; /* on the server's domain */
+static bool checked;	 /* receives with descriptors have records, too */
+
+/* ---- the core ------------------------------------------------------------ */
+
+static struct fi_ops_cq core;
+static int claims; /* in how many receives; 0: no more */
+static size_t stride;
+static _Thread_local int depth; /* a call of the table makes another */
+
+static ssize_t claim(char *buf, ssize_t n)
+{
+	struct fi_cq_msg_entry *entry;
+	ssize_t i;
+
+	for (i = 0; !depth && claims && i < n; i++) {
+		entry = (struct fi_cq_msg_entry *) (buf + i * stride);
+		if ((entry->flags & FI_RECV) && !--claims)
+			entry->len = CLAIMED;
+	}
+	return n;
+}
+
+#define CLAIMING(call)                              \
+	({                                          \
+		ssize_t ret_;                       \
+                                                    \
+		depth++;                            \
+		ret_ = (call);                      \
+		depth--;                            \
+		ret_ > 0 ? claim(buf, ret_) : ret_; \
+	})
+
+static ssize_t claim_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	return CLAIMING(core.read(cq, buf, count));
+}
+
+static ssize_t claim_readfrom(struct fid_cq *cq, void *buf, size_t count,
+			      fi_addr_t *src)
+{
+	return CLAIMING(core.readfrom(cq, buf, count, src));
+}
+
+static ssize_t claim_sread(struct fid_cq *cq, void *buf, size_t count,
+			   const void *cond, int timeout)
+{
+	return CLAIMING(core.sread(cq, buf, count, cond, timeout));
+}
+
+static bool in_error; /* an error entry claims, too */
+
+static ssize_t claim_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
+			     uint64_t flags)
+{
+	ssize_t ret = core.readerr(cq, entry, flags);
+
+	if (ret > 0 && in_error)
+		entry->len = CLAIMED;
+	return ret;
+}
+
+static void replace(struct fi_ops_cq *cq)
+{
+	core = *cq;
+	cq->read = claim_read;
+	cq->readfrom = claim_readfrom;
+	cq->sread = claim_sread;
+	cq->readerr = claim_readerr;
+}
+
+/* ---- receives ------------------------------------------------------------ */
+
+enum how { NULL_DESC, ALLOCATED, VECTOR, MESSAGE, TAGGED, FOUND, HOWS };
+static const char *const how_names[] = { "plain",   "allocated", "in parts",
+					 "message", "tagged",	 "peeked at" };
+enum by { READ, READFROM, SREAD, BYS };
+
+static bool peek(void *ctx)
+{
+	struct fi_msg_tagged msg = { .addr = FT_ANY, .tag = 7, .context = ctx };
+	struct ft_comp comp;
+
+	FT_POST(&pair.s, fi_trecvmsg(pair.s.ep, &msg, FI_PEEK | FI_CLAIM));
+	ft_wait_any(&pair.s, FT_RX, &comp);
+	return !comp.err;
+}
+
+/* Posts for POSTED bytes, in two buffers where that is asked for. */
+static void post(enum how how, char *buf, void *ctx)
+{
+	struct iovec iov[2] = { { buf, POSTED / 2 },
+				{ buf + POSTED / 2, POSTED / 2 } };
+	struct fi_msg msg = {
+		.msg_iov = iov, .iov_count = 2, .addr = FT_ANY, .context = ctx
+	};
+	struct fi_msg_tagged tmsg = { .msg_iov = iov,
+				      .iov_count = 2,
+				      .addr = FT_ANY,
+				      .tag = 7,
+				      .context = ctx };
+	struct fid_ep *ep = pair.s.ep;
+
+	if (how == VECTOR)
+		FT_POST(&pair.s, fi_recvv(ep, iov, NULL, 2, FT_ANY, ctx));
+	else if (how == MESSAGE)
+		FT_POST(&pair.s, fi_recvmsg(ep, &msg, FI_COMPLETION));
+	else if (how == TAGGED)
+		FT_POST(&pair.s,
+			fi_trecv(ep, buf, POSTED, NULL, FT_ANY, 7, 0, ctx));
+	else if (how == FOUND)
+		FT_POST(&pair.s, fi_trecvmsg(ep, &tmsg, FI_CLAIM));
+	else
+		FT_POST(&pair.s, fi_recv(ep, buf, POSTED, NULL, FT_ANY, ctx));
+}
+
+static void send_one(enum how how)
+{
+	const bool tagged = how == TAGGED || how == FOUND;
+
+	FT_POST(&pair.c, tagged ?
+				 fi_tinject(pair.c.ep, out, LEN, pair.c.to, 7) :
+				 fi_inject(pair.c.ep, out, LEN, pair.c.to));
+}
+
+static ssize_t read_by(enum by by, void *buf, size_t count)
+{
+	struct fid_cq *cq = pair.s.cq[FT_RX];
+	fi_addr_t src[8];
+
+	return by == READFROM ? fi_cq_readfrom(cq, buf, count, src) :
+	       by == SREAD    ? fi_cq_sread(cq, buf, count, NULL, 1) :
+				fi_cq_read(cq, buf, count);
+}
+
+/* The next: its context, and with how many bytes, or an error (checked). */
+static void *next(enum by by, size_t *len)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_tagged_entry entry[8];
+	uint64_t end = ft_deadline();
+	ssize_t ret;
+
+	while ((ret = read_by(by, entry, 1)) == -FI_EAGAIN) {
+		ft_poll(&pair.c);
+		FT_CHECK(ft_limit_us() < end, "no completion");
+	}
+	*len = entry->len;
+	if (ret == 1)
+		return entry->op_context;
+	FT_CHECK(ret == -FI_EAVAIL, "reading: %zd", ret);
+	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1, "no error");
+	FT_CHECK(error.err == FI_ETRUNC, "%s", fi_strerror(error.err));
+	FT_CHECK(error.len == POSTED && error.olen == CLAIMED - POSTED,
+		 "%zu bytes, %zu more", error.len, error.olen);
+	refused++;
+	*len = 0;
+	return error.op_context;
+}
+
+/* Of one of three messages a length is claimed: its receive fails, in order. */
+static void claim_one(enum how how, enum by by, unsigned which)
+{
+	struct fi_context2 ctx[3];
+	char *buf = in;
+	struct fid_mr *mr = NULL;
+	void *block;
+	unsigned i;
+	size_t len;
+
+	ft_stage("%s, read %u", how_names[how], by);
+	if (how == ALLOCATED) {
+		FT_CALL(fi_mr_alloc(pair.dom[0].domain, 3 * POSTED, 0, 0,
+				    &block, &mr));
+		buf = block;
+	}
+	for (i = 0; i < 3 && how == FOUND; i++) {
+		send_one(how);
+		while (!peek(&ctx[i]))
+			;
+	}
+	claims = which + 1;
+	pair.s.quiet[FT_RX] = true;
+	for (i = 0; i < 3; i++)
+		post(how, buf + i * POSTED, &ctx[i]);
+	for (i = 0; i < 3 && how != FOUND; i++)
+		send_one(how);
+	for (i = 0; i < 3; i++) {
+		FT_CHECK(next(by, &len) == &ctx[i], "another context");
+		FT_CHECK(len == (i == which ? 0 : LEN), "%zu bytes", len);
+	}
+	pair.s.quiet[FT_RX] = false;
+	if (mr)
+		fi_mr_free(pair.dom[0].domain, buf);
+}
+
+/* Three completions are there at once: those behind the error stay behind. */
+static void in_order(void)
+{
+	struct fi_cq_tagged_entry entry[8];
+	struct fi_cq_err_entry error = { 0 };
+	uint64_t end = ft_deadline();
+	struct fi_context2 ctx[3];
+	ssize_t ret, n = 0;
+	unsigned i;
+
+	ft_stage("in order");
+	pair.s.quiet[FT_RX] = true;
+	for (i = 0; i < 3; i++) {
+		post(NULL_DESC, in + i * POSTED, &ctx[i]);
+		send_one(NULL_DESC);
+	}
+	ft_wait_buf(&pair.s, in + 2 * POSTED, LEN, 1);
+	claims = 2;
+	while (n < 1) {
+		ret = fi_cq_read(pair.s.cq[FT_RX], (char *) entry, 8);
+		FT_CHECK(ret >= 0 || ret == -FI_EAGAIN, "reading: %zd", ret);
+		n += ret > 0 ? ret : 0;
+		FT_CHECK(ft_limit_us() < end, "no completion");
+	}
+	FT_CHECK(n == 1 && entry->op_context == &ctx[0], "%zd at once", n);
+	while (fi_cq_read(pair.s.cq[FT_RX], entry, 8) == -FI_EAGAIN)
+		ft_poll(&pair.c);
+	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1 &&
+			 error.op_context == &ctx[1],
+		 "no error of the second");
+	refused++;
+	while (fi_cq_read(pair.s.cq[FT_RX], entry, 8) == -FI_EAGAIN)
+		ft_poll(&pair.c);
+	FT_CHECK(entry->op_context == &ctx[2], "not the third");
+	pair.s.quiet[FT_RX] = false;
+}
+
+/* The place of a message counts, too: only the rest of the buffer was left. */
+static void in_common(void)
+{
+	struct iovec iov = { in, POSTED };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FT_ANY, .context = in
+	};
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = ft_deadline();
+	ssize_t ret;
+
+	ft_stage("multi-receive");
+	pair.s.quiet[FT_RX] = true;
+	FT_POST(&pair.s, fi_recvmsg(pair.s.ep, &msg, FI_MULTI_RECV));
+	claims = 2;
+	send_one(NULL_DESC);
+	send_one(NULL_DESC);
+	do {
+		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
+		FT_CHECK(ret != 1 || entry.len <= LEN, "%zu bytes", entry.len);
+		ft_poll(&pair.c);
+		FT_CHECK(ft_limit_us() < end, "no error");
+	} while (ret == 1 || ret == -FI_EAGAIN);
+	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1 &&
+			 error.err == FI_ETRUNC && error.op_context == in &&
+			 error.len == POSTED - LEN,
+		 "error %d, %zu bytes", error.err, error.len);
+	refused++;
+	pair.s.quiet[FT_RX] = false;
+}
+
+/* A message that is longer: nor does its error say more than was posted. */
+static void too_long(void)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = ft_deadline();
+
+	ft_stage("too long");
+	in_error = true;
+	pair.s.quiet[FT_RX] = true;
+	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN / 2, NULL, FT_ANY, in));
+	send_one(NULL_DESC);
+	while (fi_cq_read(pair.s.cq[FT_RX], &entry, 1) != -FI_EAVAIL) {
+		ft_poll(&pair.c);
+		FT_CHECK(ft_limit_us() < end, "no error");
+	}
+	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1 &&
+			 error.err == FI_ETRUNC && error.op_context == in &&
+			 error.len <= LEN / 2,
+		 "error %d, %zu bytes", error.err, error.len);
+	in_error = false;
+	pair.s.quiet[FT_RX] = false;
+}
+
+/* ---- queues -------------------------------------------------------------- */
+
+static void check_count(void)
+{
+	struct fi_mrrc_stats st;
+
+	ft_stats(&pair.dom[0], &st);
+	FT_CHECK(st.claimed_lengths == refused,
+		 "%" PRIu64 " counted of %u claims", st.claimed_lengths,
+		 refused);
+	claims = 0;
+	refused = 0;
+}
+
+static void with_format(enum fi_cq_format format)
+{
+	struct ft_attr attr = FT_ATTR;
+	enum how how;
+
+	attr.format = format;
+	attr.wait_obj = FI_WAIT_UNSPEC;
+	if (ft_rdm())
+		attr.caps |= FI_TAGGED;
+	ft_pair_open(&pair, &attr);
+	/* the core's is wider where there are buffers for several messages */
+	if (format == FI_CQ_FORMAT_MSG &&
+	    !(pair.dom[0].info->caps & FI_MULTI_RECV))
+		stride = sizeof(struct fi_cq_msg_entry);
+	else if (format == FI_CQ_FORMAT_TAGGED)
+		stride = sizeof(struct fi_cq_tagged_entry);
+	else
+		stride = sizeof(struct fi_cq_data_entry);
+	for (how = 0; how < HOWS; how++) {
+		if ((how == TAGGED || how == FOUND) && !ft_rdm())
+			continue;
+		if (how == ALLOCATED && !checked)
+			continue;
+		claim_one(how, how % BYS, how % 3);
+		claim_one(how, (how + 1) % BYS, (how + 1) % 3);
+	}
+	in_order();
+	if (ft_rdm())
+		too_long();
+	check_count();
+	ft_pair_close(&pair);
+}
+
+static void with_multi(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	size_t least = POSTED / 4;
+
+	attr.caps |= FI_MULTI_RECV;
+	stride = sizeof(struct fi_cq_data_entry);
+	ft_pair_open(&pair, &attr);
+	FT_CALL(fi_setopt(&pair.s.ep->fid, FI_OPT_ENDPOINT,
+			  FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)));
+	in_common();
+	check_count();
+	ft_pair_close(&pair);
+}
+
+/* A control endpoint of conditional writes: its connection ends. */
+static void with_control(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct ft_comp comp;
+
+	ft_stage("a control endpoint");
+	attr.cw = attr.cw_pep = true;
+	ft_pair_open(&pair, &attr);
+	stride = sizeof(struct fi_cq_msg_entry);
+	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 1, out));
+	claims = 1;
+	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 1, in));
+	ft_wait_any(&pair.c, FT_TX, &comp);
+	FT_CHECK(comp.err && !claims, "a message of %u bytes was read",
+		 CLAIMED);
+	ft_wait_any(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.err, "the tag did not end");
+	ft_pair_close(&pair);
+}
+
+static void run(const void *reg)
+{
+	struct ft_core_ops table;
+
+	setenv("FI_OFI_MRRC_REGISTER", reg, 1);
+	ft_core_ops(ft_rdm() ? "tcp;ofi_rxm" : "tcp", &table);
+	replace(table.cq);
+	out = ft_map(NULL, FT_PAGE);
+	in = ft_map(NULL, FT_PAGE);
+	ft_fill(out, LEN, 1);
+	checked = ft_rdm();
+	with_format(FI_CQ_FORMAT_MSG);
+	with_format(FI_CQ_FORMAT_DATA);
+	if (ft_rdm())
+		with_format(FI_CQ_FORMAT_TAGGED);
+	if (ft_rdm())
+		with_multi();
+	else
+		with_control();
+	ft_unmap(out, FT_PAGE);
+	ft_unmap(in, FT_PAGE);
+}
+
+int main(int argc, char **argv)
+{
+	ft_init(argc, argv);
+	if (ft_opts.raw || !ft_core("tcp") || (ft_rdm() && !ft_rxm()))
+		ft_skip("of tcp it is known what it has");
+	ft_in_child("buffers are registered", run, "always", NULL, 0);
+	/* of tcp alone such receives go to the core as they are */
+	if (ft_rdm())
+		ft_in_child("buffers pass", run, "never", NULL, 0);
+	return ft_done();
+}
