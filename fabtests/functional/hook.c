@@ -39,9 +39,10 @@ static struct fid_mr *reg_key(void *buf, size_t len, uint64_t access,
 	return mr;
 }
 
-/* The core's answer; verbs (1.17) crashes. */
-static void nameless_ops(void)
+/* The core's answers; verbs (1.17) crashes. */
+static void no_arguments(void)
 {
+	struct fid_mr *mr;
 	void *ops;
 	int ret;
 
@@ -50,6 +51,9 @@ static void nameless_ops(void)
 	ft_stage("operations without a name");
 	ret = fi_open_ops(&pair.dom[1].domain->fid, NULL, 0, &ops, NULL);
 	FT_CHECK(ret == -FI_ENOSYS, "fi_open_ops: %d", ret);
+	ft_stage("registering without attributes");
+	ret = fi_mr_regattr(pair.dom[1].domain, NULL, 0, &mr);
+	FT_CHECK(ret == -FI_EINVAL, "fi_mr_regattr: %d", ret);
 }
 
 /* The same memory again and again: registered once. */
@@ -388,7 +392,7 @@ static void core(void)
 	ft_pair_open(&pair, &attr);
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
-	nameless_ops();
+	no_arguments();
 	again();
 	remapped();
 	held();

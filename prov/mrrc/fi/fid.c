@@ -144,7 +144,7 @@ int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len)
 	return 0;
 }
 
-static struct mrrc_track **track_bucket(struct mrrc_fabric *fabric,
+static struct mrrc_tracks *track_bucket(struct mrrc_fabric *fabric,
 					const struct fid *core)
 {
 	uint64_t hash = (uintptr_t) core * UINT64_C(0x9e3779b97f4a7c15);
@@ -157,26 +157,18 @@ static struct mrrc_track **track_bucket(struct mrrc_fabric *fabric,
 void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 		    struct fid *core, struct fid *ours)
 {
-	struct mrrc_track **bucket = track_bucket(fabric, core);
-
 	track->core = core;
 	track->ours = ours;
 	mrrc_mutex_lock(&fabric->track_lock);
-	track->next = *bucket;
-	*bucket = track;
+	LIST_INSERT_HEAD(track_bucket(fabric, core), track, link);
 	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
 /* Once the core has closed its object, before ours is freed. */
 void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track)
 {
-	struct mrrc_track **link = track_bucket(fabric, track->core);
-
 	mrrc_mutex_lock(&fabric->track_lock);
-	while (*link && *link != track)
-		link = &(*link)->next;
-	if (*link)
-		*link = track->next;
+	LIST_REMOVE(track, link);
 	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
@@ -184,11 +176,13 @@ void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track)
 struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 				 const struct fid *core)
 {
-	struct mrrc_track *track = *track_bucket(fabric, core);
+	struct mrrc_track *track;
 
-	while (track && track->core != core)
-		track = track->next;
-	return track ? track->ours : NULL;
+	LIST_FOREACH(track, track_bucket(fabric, core), link) {
+		if (track->core == core)
+			return track->ours;
+	}
+	return NULL;
 }
 
 /* The same. Another thread may close it at any time: hence a copy. */

@@ -76,7 +76,7 @@ struct mrrc_cw_rdm;
 
 /* An object that the core may name in an event: see fid.c. */
 struct mrrc_track {
-	struct mrrc_track *next;
+	LIST_ENTRY(mrrc_track) link;
 	struct fid *core, *ours;
 };
 #define MRRC_TRACK_BUCKETS 256
@@ -87,7 +87,7 @@ struct mrrc_fabric {
 	char *core_prov_name; /* "verbs" of "verbs;ofi_mrrc" */
 	mrrc_ref ref;
 	struct mrrc_mutex track_lock; /* guards what follows; a leaf */
-	struct mrrc_track *tracks[MRRC_TRACK_BUCKETS];
+	LIST_HEAD(mrrc_tracks, mrrc_track) tracks[MRRC_TRACK_BUCKETS];
 	struct mrrc_request *requests; /* noted: obj/request.c */
 };
 
@@ -123,9 +123,9 @@ struct mrrc_domain {
 	atomic_uint_fast64_t claimed_lengths; /* of receives, too long */
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
-	struct mrrc_cq *cqs;	 /* every CQ of the domain, linked by next */
-	atomic_int internal_cqs; /* of them, opened by us */
-	atomic_int awaited_cqs;	 /* see data/flush.c; under their locks */
+	LIST_HEAD(, mrrc_cq) cqs; /* every CQ of the domain */
+	atomic_int internal_cqs;  /* of them, opened by us */
+	atomic_int awaited_cqs;	  /* see data/flush.c; under their locks */
 	/* fi/file: once a file was opened; or NULL */
 	struct mrrc_file_domain *_Atomic files;
 	void (*files_close)(struct mrrc_domain *domain);
@@ -233,14 +233,14 @@ struct mrrc_cq {
 	struct fid_cq cq;
 	struct fid_cq *core;
 	struct mrrc_domain *domain;
-	struct mrrc_cq *next;	/* domain's list */
-	mrrc_ref ref;		/* endpoints bound to it */
-	size_t entry_size;	/* of the application's format */
-	size_t core_entry_size; /* >= entry_size: formats are prefixes */
-	bool internal;		/* opened by us: only we read it */
-	bool rx_selective;	/* of endpoints with a shared context */
-	bool wait;		/* it can be waited on */
-	bool wait_taken;	/* FI_GETWAIT was answered */
+	LIST_ENTRY(mrrc_cq) link; /* domain's list */
+	mrrc_ref ref;		  /* endpoints bound to it */
+	size_t entry_size;	  /* of the application's format */
+	size_t core_entry_size;	  /* >= entry_size: formats are prefixes */
+	bool internal;		  /* opened by us: only we read it */
+	bool rx_selective;	  /* of endpoints with a shared context */
+	bool wait;		  /* it can be waited on */
+	bool wait_taken;	  /* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
 	const struct mrrc_cq_over *_Atomic over; /* or NULL */
 	struct mrrc_cw_cq *_Atomic cw; /* with it: its conditional writes */

@@ -307,7 +307,7 @@ bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute)
 	if (!mrrc_mutex_try(&cwd->lock))
 		return false;
 	cw_epoll_mute(cwd->wake_fd, group->eq_fd, mute);
-	for (ccq = cwd->cqs; ccq; ccq = ccq->next) {
+	LIST_FOREACH(ccq, &cwd->cqs, link) {
 		if (ccq->epoll_fd >= 0)
 			cw_epoll_mute(ccq->epoll_fd, group->eq_fd, mute);
 	}
@@ -407,12 +407,10 @@ static void cw_cq_set_below(struct mrrc_cq *cq, struct fi_ops_cq *ops)
 static void cw_cq_close(struct mrrc_cq *cq)
 {
 	struct mrrc_cw_domain *cwd = cq->domain->cw;
-	struct mrrc_cw_cq **pos, *ccq = cq->cw;
+	struct mrrc_cw_cq *ccq = cq->cw;
 
 	mrrc_mutex_lock(&cwd->lock);
-	for (pos = &cwd->cqs; *pos != ccq; pos = &(*pos)->next)
-		;
-	*pos = ccq->next;
+	LIST_REMOVE(ccq, link);
 	mrrc_mutex_unlock(&cwd->lock);
 	cw_cq_free(ccq);
 }
@@ -466,8 +464,7 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq)
 		cw_cq_free(ccq);
 		goto unlock;
 	}
-	ccq->next = cwd->cqs;
-	cwd->cqs = ccq;
+	LIST_INSERT_HEAD(&cwd->cqs, ccq, link);
 	mrrc_mutex_unlock(&cwd->lock);
 	/* a thread inside the core's sread does not know of it yet */
 	if (cq->wait)

@@ -123,7 +123,7 @@ static int cw_group_find(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			return ret;
 		group->next = atomic_load(&cwd->groups);
 		atomic_store(&cwd->groups, group);
-		for (ccq = cwd->cqs; ccq; ccq = ccq->next)
+		LIST_FOREACH(ccq, &cwd->cqs, link)
 			mrrc_cw_cq_add_group(ccq, group);
 	}
 	*group_out = group;

@@ -48,7 +48,7 @@ struct mrrc_cw_domain {
 	struct mrrc_mutex enabling; /* an endpoint; before other locks */
 	struct mrrc_mutex lock;	    /* guards what follows */
 	struct mrrc_cw_group *_Atomic groups;
-	struct mrrc_cw_cq *cqs;
+	LIST_HEAD(, mrrc_cw_cq) cqs;
 	int wake_fd; /* epoll: a group has something */
 	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
 	struct mrrc_ep *below; /* of reliable datagrams: cw/msg_domain.c */
@@ -63,7 +63,7 @@ struct mrrc_cw_domain {
 /* Of a CQ that such endpoints are bound to. */
 struct mrrc_cw_cq {
 	struct mrrc_cq *cq;
-	struct mrrc_cw_cq *next;	 /* the domain's */
+	LIST_ENTRY(mrrc_cw_cq) link;	 /* the domain's */
 	struct fi_ops_cq *_Atomic below; /* the CQ's own calls */
 	int wake_fd;			 /* eventfd: completions are pending */
 	int epoll_fd;			 /* core, groups, wake_fd; -1 */

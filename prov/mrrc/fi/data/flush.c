@@ -144,7 +144,7 @@ void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 	struct mrrc_cq *cq;
 
 	mrrc_domain_lock_cqs(domain);
-	for (cq = domain->cqs; cq; cq = cq->next) {
+	LIST_FOREACH(cq, &domain->cqs, link) {
 		if (cq->sreaders) {
 			flush.busy = true;
 			if (ep->is_srx && !cq->awaited)
@@ -155,9 +155,9 @@ void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 		}
 	}
 	mrrc_pool_foreach_live(domain->ops, flush_ep_cb, &flush);
-	for (cq = domain->cqs; cq; cq = cq->next)
+	LIST_FOREACH(cq, &domain->cqs, link)
 		mrrc_cq_unlock(cq);
-	for (cq = domain->cqs; cq; cq = cq->next)
+	LIST_FOREACH(cq, &domain->cqs, link)
 		mrrc_cq_wake(cq);
 	mrrc_mutex_unlock(&domain->cq_lock);
 	mrrc_op_end_list(flush.done);

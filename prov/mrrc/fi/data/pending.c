@@ -51,7 +51,7 @@ void mrrc_domain_lock_cqs(struct mrrc_domain *domain)
 	struct mrrc_cq *cq;
 
 	mrrc_mutex_lock(&domain->cq_lock);
-	for (cq = domain->cqs; cq; cq = cq->next)
+	LIST_FOREACH(cq, &domain->cqs, link)
 		mrrc_cq_lock(cq);
 }
 
@@ -59,7 +59,7 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
 {
 	struct mrrc_cq *cq;
 
-	for (cq = domain->cqs; cq; cq = cq->next)
+	LIST_FOREACH(cq, &domain->cqs, link)
 		mrrc_cq_unlock(cq);
 	mrrc_mutex_unlock(&domain->cq_lock);
 }
@@ -330,7 +330,7 @@ static void domain_drain(struct mrrc_domain *domain, bool all)
 	struct mrrc_cq *cq;
 
 	mrrc_mutex_lock(&domain->cq_lock);
-	for (cq = domain->cqs; cq; cq = cq->next) {
+	LIST_FOREACH(cq, &domain->cqs, link) {
 		if (cq->internal || all)
 			cq_collect(cq, &done);
 	}

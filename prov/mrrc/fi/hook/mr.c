@@ -192,6 +192,8 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	int ret;
 
 	MRRC_RECORD_REG(&domain->reg);
+	if (!attr)
+		return domain->reg.core_ops->regattr(fid, attr, flags, mr);
 	/*
 	 * what the cache cannot register, the core refuses with its own error
 	 */

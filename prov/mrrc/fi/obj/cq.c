@@ -395,17 +395,14 @@ static int cq_close(struct fid *fid)
 	struct mrrc_cq *cq = container_of(fid, struct mrrc_cq, cq.fid);
 	struct mrrc_domain *domain = cq->domain;
 	const struct mrrc_cq_over *over;
-	struct mrrc_cq **pos;
 	int ret;
 
 	if (mrrc_ref_busy(&cq->ref))
 		return -FI_EBUSY;
 	mrrc_mutex_lock(&domain->cq_lock);
-	for (pos = &domain->cqs; *pos != cq; pos = &(*pos)->next)
-		;
 	ret = fi_close(&cq->core->fid);
 	if (!ret) {
-		*pos = cq->next;
+		LIST_REMOVE(cq, link);
 		atomic_fetch_add(&domain->posts, atomic_load(&cq->posts));
 	}
 	mrrc_mutex_unlock(&domain->cq_lock);
@@ -538,8 +535,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	if (cq->wait_set)
 		mrrc_ref_get(&cq->wait_set->ref);
 	mrrc_mutex_lock(&domain->cq_lock);
-	cq->next = domain->cqs;
-	domain->cqs = cq;
+	LIST_INSERT_HEAD(&domain->cqs, cq, link);
 	mrrc_mutex_unlock(&domain->cq_lock);
 	if (internal)
 		atomic_fetch_add(&domain->internal_cqs, 1);
@@ -550,10 +546,16 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		 struct fid_cq **cq_fid, void *context)
 {
+	/* as sockets does, the core that takes NULL */
+	struct fi_cq_attr none = {
+		.format = FI_CQ_FORMAT_CONTEXT,
+		.wait_obj = FI_WAIT_FD,
+	};
 	struct mrrc_cq *cq;
 	int ret;
 
-	ret = cq_init(mrrc_domain_of(domain), attr, false, context, &cq);
+	ret = cq_init(mrrc_domain_of(domain), attr ? attr : &none, false,
+		      context, &cq);
 	if (!ret)
 		*cq_fid = &cq->cq;
 	return ret;

@@ -209,19 +209,19 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		 struct fid_eq **eq_fid, void *context)
 {
 	struct mrrc_fabric *fab = mrrc_fabric_of(fabric);
-	struct fi_eq_attr core_attr;
+	/* without attributes: as sockets does, the core that takes NULL */
+	struct fi_eq_attr core_attr = { .wait_obj = FI_WAIT_FD };
 	struct mrrc_eq *eq;
 	struct fid *wait;
 	int ret;
 
-	if (!attr)
-		return -FI_EINVAL;
 	/* its context would be a structure of the caller's, not a fid */
-	if (attr->flags & FI_PEER)
+	if (attr && (attr->flags & FI_PEER))
 		return -FI_ENOSYS;
-	core_attr = *attr;
+	if (attr)
+		core_attr = *attr;
 	core_attr.flags |= FI_WRITE; /* mr.c writes events */
-	if (attr->wait_obj == FI_WAIT_SET) {
+	if (core_attr.wait_obj == FI_WAIT_SET) {
 		wait = attr->wait_set ? mrrc_fid_core(&attr->wait_set->fid) :
 					NULL;
 		if (!wait)

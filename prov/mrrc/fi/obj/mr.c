@@ -272,6 +272,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	int ret;
 
 	MRRC_RECORD_REG(&domain->reg);
+	if (!attr)
+		return -FI_EINVAL;
 	/* the key would be a structure that names an address vector of ours */
 	if (flags & FI_AUTH_KEY)
 		return -FI_ENOSYS;

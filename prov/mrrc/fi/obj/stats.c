@@ -26,7 +26,7 @@ static void stats_fill(struct mrrc_domain *domain, struct fi_mrrc_stats *out)
 	out->claimed_lengths = atomic_load(&domain->claimed_lengths);
 	mrrc_mutex_lock(&domain->cq_lock);
 	out->posts = atomic_load(&domain->posts);
-	for (cq = domain->cqs; cq; cq = cq->next)
+	LIST_FOREACH(cq, &domain->cqs, link)
 		out->posts += atomic_load(&cq->posts);
 	mrrc_mutex_unlock(&domain->cq_lock);
 	if (!domain->implicit) {
