@@ -16,7 +16,7 @@ readonly TESTS="info hints versions sequences msg av tagged peek multi_recv buff
 	shared_buf cancel wait sread unmap kinds manual signals random soak bounce limits mappings untouched
 	domains objects live hook hook_keys core_cache ahead files files_ahead
 	files_direct files_change files_stopped
-	cwrite cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes
+	cwrite cw_cancel cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes
 	cw_again cw_av cw_rdm cw_hostile cw_takeover cw_listen close claims lengths fork exits threads shared_ep
 	auto_progress realtime dgram procs memlock node
 	uffd_denied"

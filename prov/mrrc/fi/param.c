@@ -35,6 +35,7 @@ struct mrrc_params mrrc_params = {
 	.cache_max_count = SIZE_MAX,
 	.alloc_max_size = SIZE_MAX,
 	.alloc_idle = 10000,
+	.cw_cancel = 10000,
 	.node_max_size = SIZE_MAX,
 	.policy = MRRC_POLICY_DEFAULT,
 	.cost_measure = true,
@@ -214,7 +215,7 @@ static int set_alloc_pages(const char *value)
 	return -FI_EINVAL;
 }
 
-static int set_alloc_idle(const char *value)
+static int set_ms(const char *value, size_t *ms_out)
 {
 	size_t ms;
 	int ret = mrrc_text_count(value, &ms);
@@ -223,8 +224,18 @@ static int set_alloc_idle(const char *value)
 		return ret;
 	if (ms >= UINT32_MAX)
 		return -ERANGE;
-	mrrc_params.alloc_idle = ms;
+	*ms_out = ms;
 	return 0;
+}
+
+static int set_alloc_idle(const char *value)
+{
+	return set_ms(value, &mrrc_params.alloc_idle);
+}
+
+static int set_cw_cancel(const char *value)
+{
+	return set_ms(value, &mrrc_params.cw_cancel);
 }
 
 /* Both paths have the same size. */
@@ -386,6 +397,14 @@ static const struct mrrc_param {
 	  .help = "How long a block of fi_mr_alloc without allocations stays "
 		  "registered",
 	  .set = set_alloc_idle },
+	{ .name = "cw_cancel",
+	  .type = FI_PARAM_STRING,
+	  .accepts = "milliseconds, or 0 for no limit",
+	  .otherwise = "10000",
+	  .help = "How long the peer has to confirm that it will not write to "
+		  "a "
+		  "buffer of a cancelled fi_cwtag, before its connection ends",
+	  .set = set_cw_cancel },
 	{ .name = "stats_file",
 	  .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",

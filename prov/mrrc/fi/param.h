@@ -45,6 +45,7 @@ struct mrrc_params {
 	size_t cache_max_size; /* bytes; SIZE_MAX: not set, derive */
 	size_t alloc_max_size; /* likewise, of fi_mr_alloc */
 	size_t alloc_idle;     /* ms */
+	size_t cw_cancel;      /* ms; 0: no limit */
 	enum mrrc_pages alloc_pages;
 	size_t cache_max_count; /* regions; SIZE_MAX: not set, derive */
 	size_t node_max_size;	/* bytes of all processes; SIZE_MAX: not set */

@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 
 #include "fi/cw/group.h"
+#include "fi/param.h"
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
@@ -62,10 +63,19 @@ struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 	return info;
 }
 
+/* The link's next deadline; 0: none */
+static int64_t cw_link_until(const struct mrrc_cw_ep *cw)
+{
+	const struct cw_rec *oldest = TAILQ_FIRST(&cw->confirms);
+
+	if (mrrc_cw_meets(cw->phase))
+		return cw->meet_by;
+	return oldest ? oldest->confirm_by : 0;
+}
+
 /*
  * A thread may sleep until the group has something, with no other clock. So set
- * the group's timer to the first deadline of links that are connecting, or of
- * the listener.
+ * the group's timer to the first deadline of links, or of the listener.
  */
 void mrrc_cw_alarm(struct mrrc_cw_group *group)
 {
@@ -78,8 +88,9 @@ void mrrc_cw_alarm(struct mrrc_cw_group *group)
 		first = next;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
-		if (mrrc_cw_meets(cw->phase) && (!first || cw->meet_by < first))
-			first = cw->meet_by;
+		next = cw_link_until(cw);
+		if (next && (!first || next < first))
+			first = next;
 	}
 	if (first) {
 		at.it_value.tv_sec = ++first / 1000;
@@ -109,15 +120,46 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 	mrrc_cw_alarm(cw->group);
 }
 
-/* Give up links whose peer has not come in time. */
+/* Their links count as those that connect: the group's deadlines are seen. */
+void mrrc_cw_confirm(struct cw_rec *rec)
+{
+	struct mrrc_cw_ep *cw = rec->cw;
+	const bool first = TAILQ_EMPTY(&cw->confirms);
+
+	if (!mrrc_params.cw_cancel)
+		return;
+	rec->confirm_by = mrrc_now_ms() + mrrc_params.cw_cancel;
+	TAILQ_INSERT_TAIL(&cw->confirms, rec, confirm_link);
+	atomic_fetch_add(&cw->group->meeting, 1);
+	if (first)
+		mrrc_cw_alarm(cw->group);
+}
+
+void mrrc_cw_confirmed(struct cw_rec *rec)
+{
+	struct mrrc_cw_ep *cw = rec->cw;
+	const bool first = rec == TAILQ_FIRST(&cw->confirms);
+
+	rec->confirm_by = 0;
+	TAILQ_REMOVE(&cw->confirms, rec, confirm_link);
+	atomic_fetch_sub(&cw->group->meeting, 1);
+	if (first)
+		mrrc_cw_alarm(cw->group);
+}
+
+/* Give up links whose peer has not come, or has not answered, in time. */
 static void cw_meeting(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
-	int64_t now = mrrc_now_ms();
+	int64_t now = mrrc_now_ms(), until;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
-		if (mrrc_cw_meets(cw->phase) && now > cw->meet_by)
-			mrrc_cw_lose(cw, "the peer does not come");
+		until = cw_link_until(cw);
+		if (until && now > until)
+			mrrc_cw_lose(cw, mrrc_cw_meets(cw->phase) ?
+						 "the peer does not come" :
+						 "the peer does not confirm "
+						 "that a tag is cancelled");
 	}
 	mrrc_cw_ask_late(group);
 }

@@ -306,6 +306,8 @@ static void cw_ended(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 		     const struct mrrc_cw_end *end)
 {
 	rec->end = *end;
+	if (rec->confirm_by)
+		mrrc_cw_confirmed(rec);
 	if (cw->partial == rec)
 		cw->partial = NULL;
 	mrrc_cw_map_remove(&cw->by_context, &rec->by_context);

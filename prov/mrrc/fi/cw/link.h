@@ -55,6 +55,9 @@ struct cw_rec {
 	uint64_t seq; /* of reliable datagrams: its age */
 	struct mrrc_cw_node by_context;
 	struct mrrc_cw_end end;
+	/* cancelled, the peer has not confirmed it: until when; or 0 */
+	int64_t confirm_by;
+	TAILQ_ENTRY(cw_rec) confirm_link;
 	/* a write */
 	struct mrrc_op *op; /* holds its buffers, or NULL */
 	size_t iov_cnt;
@@ -113,6 +116,7 @@ struct mrrc_cw_ep {
 	bool full;		/* the core took none: on its group's list */
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
 	struct cw_list empty;	       /* issued writes without data */
+	TAILQ_HEAD(, cw_rec) confirms; /* cancelled targets, oldest first */
 	struct mrrc_cw_map by_context; /* operations that have not ended */
 	uint64_t issued_ns;	       /* when the core got the latest write */
 	/* operations ended, not finished; and threads that use the link */
@@ -142,6 +146,13 @@ static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
 	/* after this it may be gone */
 	atomic_fetch_sub(&cw->ending, 1);
 }
+
+/*
+ * cw/connect.c. The group's lock held. The peer has to confirm that it will not
+ * write to a cancelled target: in a time, or its connection ends.
+ */
+void mrrc_cw_confirm(struct cw_rec *rec);
+void mrrc_cw_confirmed(struct cw_rec *rec);
 
 /* cw/link.c. The group's lock held, unless said otherwise. */
 

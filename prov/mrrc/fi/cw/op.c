@@ -429,6 +429,14 @@ uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context)
 	return rec ? rec->seq : UINT64_MAX;
 }
 
+static void cw_cancel_target(struct cw_rec *rec)
+{
+	/* it may end in the call, and stays until the group is unlocked */
+	mrrc_cw_cancel_target(&rec->cw->sm, &rec->target);
+	if (rec->target.state != MRRC_CW_TARGET_ENDED && !rec->confirm_by)
+		mrrc_cw_confirm(rec);
+}
+
 int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 {
 	struct cw_rec *found;
@@ -438,7 +446,7 @@ int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 	if (found && found->is_wr)
 		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
 	else if (found)
-		mrrc_cw_cancel_target(&cw->sm, &found->target);
+		cw_cancel_target(found);
 	if (found)
 		mrrc_cw_after(cw);
 	mrrc_cw_group_unlock(cw->group);

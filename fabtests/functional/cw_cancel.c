@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_cw_cancel: a tag is cancelled while the peer makes no progress, so
+ * that it does not confirm it. Until a deadline it may confirm; then the
+ * connection ends, which wakes a sleeping thread, and its key with it. Time is
+ * the test's.
+ */
+#include "clock.h"
+#include "ft_mrrc.h"
+
+#include <poll.h>
+
+#define LEN	64
+#define LIMIT_S 10
+#define MS	UINT64_C(1000)
+
+static struct ft_pair pair;
+static char *buf;
+
+/* The peer has the tag. */
+static void expose(uint64_t tag)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	uint64_t end = ft_deadline(), before;
+
+	FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+	before = st.known_tags;
+	FT_POST(&pair.s,
+		fi_cwtag(pair.s.ep, buf, LEN, NULL, pair.s.to, tag, buf));
+	do {
+		ft_progress(&pair.s);
+		FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+		FT_CHECK(ft_limit_us() < end, "the peer has no tag");
+	} while (st.known_tags == before);
+}
+
+static void transfer(uint64_t tag)
+{
+	struct ft_comp comp;
+
+	ft_fill(buf + LEN, LEN, tag);
+	FT_POST(&pair.c, fi_cwrite(pair.c.ep, buf + LEN, LEN, NULL, pair.c.to,
+				   tag, buf + LEN));
+	FT_POST(&pair.s,
+		fi_cwtag(pair.s.ep, buf, LEN, NULL, pair.s.to, tag, buf));
+	ft_wait(&pair.c, FT_TX, &comp);
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK_BUF(buf, LEN, tag, "written");
+}
+
+static bool ended(int *err)
+{
+	struct ft_comp comp;
+
+	ft_poll(&pair.s);
+	if (!ft_take(&pair.s, FT_RX, &comp))
+		return false;
+	FT_CHECK(comp.ctx == buf, "another operation");
+	*err = comp.err;
+	return true;
+}
+
+/* It confirms in time, though others were cancelled later. */
+static void confirmed(void)
+{
+	unsigned i;
+	int err;
+
+	ft_stage("confirmed");
+	expose(1);
+	FT_CALL(fi_cw_cancel(pair.s.ep, buf));
+	for (i = 0; i < 100; i++)
+		FT_CHECK(!ended(&err), "before the peer has confirmed");
+	clock_advance((LIMIT_S - 1) * 1000 * MS);
+	for (i = 0; i < 100; i++)
+		FT_CHECK(!ended(&err), "before the deadline");
+	while (!ended(&err))
+		ft_poll(&pair.c);
+	FT_CHECK(err == FI_ECANCELED, "error %d", err);
+	/* it was met: nothing happens later */
+	clock_advance(2 * LIMIT_S * 1000 * MS);
+	transfer(2);
+}
+
+/* A thread that sleeps until an operation completes; the peer does not go on. */
+static unsigned sleeps_for(void)
+{
+	struct fid *fid = &pair.s.cq[FT_RX]->fid;
+	struct pollfd pfd = { .events = POLLIN };
+	struct fi_cq_data_entry entry;
+	unsigned seconds = 0, wakes = 0;
+	ssize_t ret;
+
+	FT_CALL(fi_control(fid, FI_GETWAIT, &pfd.fd));
+	while ((ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1)) == -FI_EAGAIN) {
+		FT_CHECK(wakes < 100, "woken again and again");
+		if (fi_trywait(pair.dom[0].fabric, &fid, 1))
+			continue;
+		/* asleep: it does nothing that would make progress */
+		for (; !poll(&pfd, 1, 0); seconds++) {
+			FT_CHECK(seconds < 60, "it is not woken");
+			clock_advance(1000 * MS);
+		}
+		wakes++;
+	}
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
+	return seconds;
+}
+
+static void silent(void)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct ft_comp comp;
+	unsigned seconds, i;
+
+	ft_stage("a peer that does not confirm");
+	expose(3);
+	pair.s.quiet[FT_RX] = true;
+	clock_stop(true);
+	FT_CALL(fi_cw_cancel(pair.s.ep, buf));
+	seconds = sleeps_for();
+	clock_stop(false);
+	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1 &&
+			 error.op_context == buf &&
+			 error.err == FI_ECONNABORTED,
+		 "error %d", error.err);
+	FT_CHECK(seconds >= LIMIT_S && seconds < LIMIT_S + 2, "after %u s",
+		 seconds);
+	pair.s.quiet[FT_RX] = false;
+	/*
+	 * the peer has its tag still, and a key that is none; cores may report
+	 * a write when it is sent
+	 */
+	memset(buf, 0, LEN);
+	ft_fill(buf + LEN, LEN, 4);
+	if (!fi_cwrite(pair.c.ep, buf + LEN, LEN, NULL, pair.c.to, 3,
+		       buf + LEN)) {
+		fi_cw_cancel(pair.c.ep, buf + LEN);
+		ft_wait_any(&pair.c, FT_TX, &comp);
+	}
+	if (ft_rdm()) {
+		/* what follows would come behind it, on a new connection */
+		buf += 2 * LEN;
+		transfer(5);
+		buf -= 2 * LEN;
+	}
+	for (i = 0; i < LEN; i++)
+		FT_CHECK(!buf[i], "a cancelled buffer is written to");
+}
+
+int main(int argc, char **argv)
+{
+	struct ft_attr attr = FT_ATTR;
+
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("only ofi_mrrc has conditional writes");
+	attr.cw = attr.cw_pep = true;
+	attr.wait_obj = FI_WAIT_FD;
+	/* no thread of the provider's confirms for the application */
+	attr.threading = FI_THREAD_DOMAIN;
+	buf = ft_map(NULL, FT_PAGE);
+	ft_pair_open(&pair, &attr);
+	transfer(9);
+	confirmed();
+	silent();
+	ft_pair_close(&pair);
+	ft_unmap(buf, FT_PAGE);
+	return ft_done();
+}
