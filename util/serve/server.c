@@ -67,8 +67,12 @@ static struct conn *conn_at(struct server *server, unsigned i)
 	return &server->conn[i];
 }
 
-static void complete(struct server *server, struct op *op, size_t len, int err)
+void server_complete(struct server *server, struct op *op, size_t len, int err)
 {
+	/* ofi_rxm reports the length that the peer claims */
+	if (op && (op->kind == OP_RX || op->kind == OP_SHARED) && !err &&
+	    len > SERVE_MSG_MAX)
+		err = FI_ETRUNC;
 	/* one without is the provider's own */
 	if (op && op->conn)
 		conn_complete(op, len, err);
@@ -89,14 +93,15 @@ static bool read_cq(struct server *server)
 		if (ret == -FI_EAVAIL) {
 			memset(&err, 0, sizeof(err));
 			if (fi_cq_readerr(server->cq, &err, 0) == 1)
-				complete(server, err.op_context, 0,
-					 err.err ? err.err : FI_EOTHER);
+				server_complete(server, err.op_context, 0,
+						err.err ? err.err : FI_EOTHER);
 			continue;
 		}
 		if (ret <= 0)
 			return true;
 		for (i = 0; i < ret; i++)
-			complete(server, entry[i].op_context, entry[i].len, 0);
+			server_complete(server, entry[i].op_context,
+					entry[i].len, 0);
 	}
 	return false;
 }

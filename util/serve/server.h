@@ -198,6 +198,11 @@ void req_end(struct req *req);
 
 /* server.c */
 
+/*
+ * Each completion. A receive longer than its buffer is an error: no other
+ * function compares the length with the buffer.
+ */
+void server_complete(struct server *server, struct op *op, size_t len, int err);
 /* Until a signal ends it. The exit status. */
 int server_run(const struct serve_options *options);
 

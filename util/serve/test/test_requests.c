@@ -485,6 +485,38 @@ START_TEST(rdm_sessions)
 }
 END_TEST
 
+/* A completion claims more bytes than the buffer has: none are believed. */
+START_TEST(rdm_length)
+{
+	static uint8_t buf[3 * SERVE_MSG_MAX];
+	struct rx *rx;
+
+	begin_rdm();
+	rx = &server.rdm.rx[0];
+	rx->buf = buf;
+	serve_seal(buf, sizeof(buf) - SERVE_TAIL, SESSION);
+	server_complete(&server, &rx->op, sizeof(buf), 0);
+	ck_assert_uint_eq(server.total.strange, 1);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	ck_assert_uint_eq(waiting(), 0);
+}
+END_TEST
+
+/* Over connections, too: the sender is disconnected. */
+START_TEST(length)
+{
+	struct rx *rx = &conn.rx[0];
+
+	begin_rdm();
+	conn.link.rdm = false;
+	ck_assert_int_eq(jobs_open(&server.jobs, 0), 0);
+	server_complete(&server, &rx->op, SERVE_MSG_MAX + 1, 0);
+	ck_assert_int_eq(conn.state, CONN_CLOSING);
+	ck_assert_uint_eq(rx->len, 0);
+	jobs_close(&server.jobs);
+}
+END_TEST
+
 /* More requests than it has buffers: nobody else's are used. */
 START_TEST(rdm_flood)
 {
@@ -613,6 +645,8 @@ void add_requests(Suite *suite)
 	tcase_add_loop_test(tcase, taken, 0, 6);
 	tcase_add_test(tcase, early_hello);
 	tcase_add_test(tcase, rdm_sessions);
+	tcase_add_test(tcase, rdm_length);
+	tcase_add_test(tcase, length);
 	tcase_add_test(tcase, rdm_flood);
 	tcase_add_loop_test(tcase, rdm_bye, 0, 4);
 	tcase_add_test(tcase, rdm_gone);
