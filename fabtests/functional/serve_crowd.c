@@ -72,7 +72,7 @@ static void *context(struct client *client, unsigned kind)
 
 static void post_rx(struct client *client, unsigned i)
 {
-	call("fi_recv", fi_recv(client->link.ep, client->rx[i], SERVE_MSG_MAX,
+	call("fi_recv", fi_recv(client->link.rx, client->rx[i], SERVE_MSG_MAX,
 				NULL, FI_ADDR_UNSPEC, context(client, OP_RX)));
 }
 
@@ -184,10 +184,10 @@ static void connect_all(time_t end)
 	for (i = 0; i < count; i++) {
 		client = &clients[i];
 		client->part = malloc(PART);
-		call("endpoint",
-		     client->part ? net_endpoint(&net, net.info, cq, client,
-						 &client->link.ep) :
-				    -FI_ENOMEM);
+		call("endpoint", client->part ?
+					 net_endpoint(&net, net.info, cq,
+						      client, &client->link) :
+					 -FI_ENOMEM);
 		for (k = 0; k < RXS; k++)
 			post_rx(client, k);
 		if (type.rdm) {

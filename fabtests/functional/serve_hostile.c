@@ -91,9 +91,9 @@ static void open_connection(const char *port)
 	call("net_open", net_open(addr, false, &kind, &net));
 	freeaddrinfo(addr);
 	call("fi_cq_open", fi_cq_open(net.domain, &attr, &cq, NULL));
-	call("endpoint", net_endpoint(&net, net.info, cq, NULL, &to.ep));
+	call("endpoint", net_endpoint(&net, net.info, cq, NULL, &to));
 	for (i = 0; i < RXS; i++)
-		call("fi_recv", fi_recv(to.ep, rx[i], SERVE_MSG_MAX, NULL,
+		call("fi_recv", fi_recv(to.rx, rx[i], SERVE_MSG_MAX, NULL,
 					FI_ADDR_UNSPEC, rx[i]));
 	if (kind.rdm) {
 		call("net_address", net_address(&net, &to, name, &name_len));
@@ -234,7 +234,7 @@ static void flood(void)
 		;
 	/* behind what it has sent is the end of the connection */
 	for (i = 0; i < 4000 && !gone; i++) {
-		if (fi_recv(to.ep, rx[0], SERVE_MSG_MAX, NULL, FI_ADDR_UNSPEC,
+		if (fi_recv(to.rx, rx[0], SERVE_MSG_MAX, NULL, FI_ADDR_UNSPEC,
 			    rx[0]))
 			poll_cq();
 	}
@@ -426,9 +426,42 @@ static void act(const char *what, const char *port, const char *other)
 		exit(2);
 }
 
+/*
+ * To libfabric's tcp, without libfabric: a connection request as of a client
+ * with conditional writes, and the header of a tagged message.
+ */
+static int tagged(const char *port)
+{
+	static const uint8_t request[52] = {
+		[0] = 3,    [3] = 20,	[24] = 1, [32] = 'M', [33] = 'C',
+		[34] = 'R', [35] = 'M', [36] = 1, [37] = 1,
+	};
+	static const uint8_t header[24] = { 3, 1, [6] = 24, [8] = 24 };
+	const char *host = getenv("SERVE_ADDRESS");
+	struct addrinfo *addr;
+	char answer[256];
+	int fd;
+
+	if (net_resolve(host ? host : "127.0.0.1", port, &addr))
+		return EXIT_FAILURE;
+	fd = socket(addr->ai_family, SOCK_STREAM, 0);
+	if (connect(fd, addr->ai_addr, addr->ai_addrlen) ||
+	    write(fd, request, sizeof(request)) != sizeof(request) ||
+	    read(fd, answer, sizeof(answer)) <= 0 ||
+	    write(fd, header, sizeof(header)) != sizeof(header))
+		fail("tagged", -errno);
+	freeaddrinfo(addr);
+	say("sent");
+	/* until the server disconnects it */
+	while (read(fd, answer, sizeof(answer)) > 0)
+		;
+	close(fd);
+	return EXIT_SUCCESS;
+}
+
 static int finish(bool passed)
 {
-	fi_close(&to.ep->fid);
+	net_endpoint_close(&to);
 	fi_close(&cq->fid);
 	net_close(&net);
 	return passed ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -440,6 +473,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	if (!strcmp(argv[2], "tagged"))
+		return tagged(argv[1]);
 	srand((unsigned) getpid());
 	open_connection(argv[1]);
 	act(argv[2], argv[1], argv[3]);

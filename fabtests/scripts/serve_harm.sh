@@ -103,6 +103,18 @@ test_hostile()
 		server_says 'more bytes than it may' && serve_end
 }
 
+# A message of a kind that libfabric's tcp is not ready for
+test_tagged()
+{
+	if [ "${PROVIDER%%;*}" != tcp ] || [ "$TYPE" = rdm ]; then
+		echo "  not tried: only over tcp"
+		return 0
+	fi
+	file file 100000
+	LATE=yes serve || return 1
+	late tagged sent ': 0 files, ' 'says nothing' && serve_end
+}
+
 # only_rdm: over connections there is nothing to test.
 only_rdm()
 {

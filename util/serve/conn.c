@@ -64,7 +64,7 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	rx->op.busy = conn->link.rdm;
 	if (conn->link.rdm)
 		return 0;
-	ret = fi_recv(conn->link.ep, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
+	ret = fi_recv(conn->link.rx, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
 	if (!ret)
 		rx->op.busy = true;
 	return (int) ret;
@@ -362,8 +362,7 @@ void conn_accept(struct server *server, struct fi_info *info)
 		return;
 	}
 	conn->proven = true;
-	ret = net_endpoint(&server->net, info, server->cq, conn,
-			   &conn->link.ep);
+	ret = net_endpoint(&server->net, info, server->cq, conn, &conn->link);
 	if (ret) {
 		server_complain("%s: no endpoint: %s", conn->peer,
 				fi_strerror(-ret));
@@ -411,7 +410,7 @@ static void close_job(struct job *job)
 		(struct conn *) ((char *) job - offsetof(struct conn, close));
 
 	/* may wait for the peer, 200 ms at most: fi_cwrite(3) */
-	fi_close(&conn->link.ep->fid);
+	net_endpoint_close(&conn->link);
 }
 
 void conn_close(struct conn *conn, const char *why)

@@ -144,27 +144,69 @@ void net_close(struct net *net)
 	memset(net, 0, sizeof(*net));
 }
 
-int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
-		 void *context, struct fid_ep **ep)
+/*
+ * A tagged message of a peer makes libfabric's tcp (1.17 to 2.x) call through
+ * the receive context of the endpoint, which is NULL unless one is bound. Tagged
+ * messages find no receive in this one, and are not read. ofi_rxm binds one.
+ */
+static bool needs_context(const struct fi_info *info)
 {
-	struct fid_ep *made;
+	return info->ep_attr->type == FI_EP_MSG &&
+	       !strncmp(info->fabric_attr->prov_name, "tcp", 3);
+}
+
+static int bind_context(struct net *net, struct fi_info *info,
+			struct net_link *link)
+{
 	int ret;
 
-	ret = fi_endpoint(net->domain, info, &made, context);
+	link->rx = link->ep;
+	if (!needs_context(info))
+		return 0;
+	ret = fi_srx_context(net->domain, info->rx_attr, &link->rx, NULL);
+	if (ret) {
+		link->rx = NULL;
+		return ret;
+	}
+	return fi_ep_bind(link->ep, &link->rx->fid, 0);
+}
+
+int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
+		 void *context, struct net_link *link)
+{
+	struct fid *names = net->av ? &net->av->fid : &net->eq->fid;
+	struct net_link made = { 0 };
+	int ret;
+
+	ret = fi_endpoint(net->domain, info, &made.ep, context);
 	if (ret)
 		return ret;
-	ret = fi_ep_bind(made, net->av ? &net->av->fid : &net->eq->fid, 0);
+	ret = fi_ep_bind(made.ep, names, 0);
 	if (!ret)
-		ret = fi_ep_bind(made, &cq->fid, FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(made.ep, &cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
-		ret = fi_cw_enable(&made->fid, 0);
+		ret = fi_cw_enable(&made.ep->fid, 0);
+	/* fi_cw_enable() accepts no endpoint that has one */
 	if (!ret)
-		ret = fi_enable(made);
-	if (ret)
-		fi_close(&made->fid);
-	else
-		*ep = made;
+		ret = bind_context(net, info, &made);
+	if (!ret)
+		ret = fi_enable(made.ep);
+	if (ret) {
+		net_endpoint_close(&made);
+	} else {
+		link->ep = made.ep;
+		link->rx = made.rx;
+	}
 	return ret;
+}
+
+void net_endpoint_close(struct net_link *link)
+{
+	if (link->ep)
+		fi_close(&link->ep->fid);
+	if (link->rx && link->rx != link->ep)
+		fi_close(&link->rx->fid);
+	link->ep = link->rx = NULL;
 }
 
 ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,

@@ -40,6 +40,7 @@ struct net_kind {
 /* How a peer's messages and writes go. */
 struct net_link {
 	struct fid_ep *ep;
+	struct fid_ep *rx; /* receives are posted here: ep, or its context */
 	bool rdm;
 	/* over reliable datagrams */
 	fi_addr_t addr;
@@ -57,10 +58,12 @@ void net_close(struct net *net);
 
 /*
  * An endpoint on net's event queue or address vector, and cq, with conditional
- * writes, enabled.
+ * writes, enabled: link->ep and link->rx.
  */
 int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
-		 void *context, struct fid_ep **ep);
+		 void *context, struct net_link *link);
+/* Closes both, if they are open. */
+void net_endpoint_close(struct net_link *link);
 
 /* A message of len bytes at buf, which has SERVE_TAIL more. As fi_send(). */
 ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,

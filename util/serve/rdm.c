@@ -161,6 +161,7 @@ void rdm_leave(struct conn *conn)
 int rdm_open(struct server *server)
 {
 	struct server_rdm *rdm = &server->rdm;
+	struct net_link link = { 0 };
 	struct fid_mr *mr;
 	unsigned i;
 	void *buf;
@@ -170,7 +171,8 @@ int rdm_open(struct server *server)
 	if (!rdm->rx)
 		return -FI_ENOMEM;
 	ret = net_endpoint(&server->net, server->net.info, server->cq, server,
-			   &rdm->ep);
+			   &link);
+	rdm->ep = link.ep;
 	if (!ret)
 		ret = net_name(rdm->ep, rdm->name, &rdm->name_len);
 	for (i = 0; i < SERVER_RXS && !ret; i++) {

@@ -113,7 +113,7 @@ static int post_rx(struct session *session, struct session_op *rx)
 {
 	ssize_t ret;
 
-	ret = fi_recv(session->link.ep, rx_at(session, rx), SERVE_ANSWER_MAX,
+	ret = fi_recv(session->link.rx, rx_at(session, rx), SERVE_ANSWER_MAX,
 		      NULL, FI_ADDR_UNSPEC, rx);
 	return ret ? fail_transfer(session, "fi_recv", (int) -ret) : 0;
 }
@@ -152,7 +152,7 @@ static int connect_to(struct session *session, const struct addrinfo *addr,
 		ret = fi_cq_open(session->net.domain, &cq, &session->cq, NULL);
 	if (!ret)
 		ret = net_endpoint(&session->net, session->net.info,
-				   session->cq, session, &session->link.ep);
+				   session->cq, session, &session->link);
 	if (ret) {
 		hint = net_hint(ret);
 		return fail(session, ret, "%s%s%s", fi_strerror(-ret),
@@ -174,11 +174,9 @@ static int connect_to(struct session *session, const struct addrinfo *addr,
 
 static void disconnect(struct session *session)
 {
-	if (session->link.ep)
-		fi_close(&session->link.ep->fid);
+	net_endpoint_close(&session->link);
 	if (session->cq)
 		fi_close(&session->cq->fid);
-	session->link.ep = NULL;
 	session->cq = NULL;
 	net_close(&session->net);
 }

@@ -123,7 +123,7 @@ static struct req *begin(struct source_file **file)
 	memset(&conn, 0, sizeof(conn));
 	conn.server = &server;
 	conn.state = CONN_READY;
-	conn.link.ep = &ep;
+	conn.link.ep = conn.link.rx = &ep;
 	conn.reqs = 1;
 	ck_assert_int_eq(source_open(&source, "file", false, file), SERVE_OK);
 	(*file)->pages = &pages;
@@ -374,7 +374,7 @@ START_TEST(early_hello)
 	server.options.memory = 4096;
 	conn.server = &server;
 	conn.state = CONN_ACCEPTED;
-	conn.link.ep = &ep;
+	conn.link.ep = conn.link.rx = &ep;
 	conn.reqs = 1;
 	conn.rxs = CONN_RX_MORE;
 	conn.req[0].conn = &conn;
@@ -422,7 +422,7 @@ static void begin_rdm(void)
 	memcpy(server.rdm.name, ours, sizeof(ours));
 	conn.server = &server;
 	conn.state = CONN_READY;
-	conn.link = (struct net_link){ &ep, true, 0, SESSION };
+	conn.link = (struct net_link){ &ep, &ep, true, 0, SESSION };
 	conn.proven = true;
 	memcpy(conn.name, theirs, sizeof(theirs));
 	conn.reqs = 1;
