@@ -428,15 +428,17 @@ static void act(const char *what, const char *port, const char *other)
 
 /*
  * To libfabric's tcp, without libfabric: a connection request as of a client
- * with conditional writes, and the header of a tagged message.
+ * with conditional writes, or half of it; or all of it, and the header of a
+ * tagged message.
  */
-static int tagged(const char *port)
+static int raw(const char *port, const char *what)
 {
 	static const uint8_t request[52] = {
 		[0] = 3,    [3] = 20,	[24] = 1, [32] = 'M', [33] = 'C',
 		[34] = 'R', [35] = 'M', [36] = 1, [37] = 1,
 	};
 	static const uint8_t header[24] = { 3, 1, [6] = 24, [8] = 24 };
+	const ssize_t len = strcmp(what, "half") ? sizeof(request) : 32;
 	const char *host = getenv("SERVE_ADDRESS");
 	struct addrinfo *addr;
 	char answer[256];
@@ -446,14 +448,18 @@ static int tagged(const char *port)
 		return EXIT_FAILURE;
 	fd = socket(addr->ai_family, SOCK_STREAM, 0);
 	if (connect(fd, addr->ai_addr, addr->ai_addrlen) ||
-	    write(fd, request, sizeof(request)) != sizeof(request) ||
-	    read(fd, answer, sizeof(answer)) <= 0 ||
-	    write(fd, header, sizeof(header)) != sizeof(header))
-		fail("tagged", -errno);
+	    write(fd, request, (size_t) len) != len)
+		fail(what, -errno);
 	freeaddrinfo(addr);
+	if (!strcmp(what, "tagged") &&
+	    (read(fd, answer, sizeof(answer)) <= 0 ||
+	     write(fd, header, sizeof(header)) != sizeof(header)))
+		fail(what, -errno);
 	say("sent");
-	/* until the server disconnects it */
-	while (read(fd, answer, sizeof(answer)) > 0)
+	/* until the server, or the test, ends it */
+	while (!strcmp(what, "half") && getchar() != EOF)
+		;
+	while (strcmp(what, "half") && read(fd, answer, sizeof(answer)) > 0)
 		;
 	close(fd);
 	return EXIT_SUCCESS;
@@ -473,8 +479,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	if (!strcmp(argv[2], "tagged"))
-		return tagged(argv[1]);
+	if (!strcmp(argv[2], "tagged") || !strcmp(argv[2], "half"))
+		return raw(argv[1], argv[2]);
 	srand((unsigned) getpid());
 	open_connection(argv[1]);
 	act(argv[2], argv[1], argv[3]);

@@ -115,6 +115,26 @@ test_tagged()
 	late tagged sent ': 0 files, ' 'says nothing' && serve_end
 }
 
+# Half of a connection request, and no more: others are served meanwhile.
+test_half()
+{
+	local rc
+
+	[ "${PROVIDER%%;*}" = tcp ] ||
+		{ echo "  not tried: only over tcp"; return 0; }
+	file file 100000
+	serve || return 1
+	mkfifo "$DIR/in"
+	"${BIN}fi_mrrc_serve_hostile" "$PORT" half <"$DIR/in" >"$DIR/out" 2>&1 &
+	CLIENT=$!
+	exec 8>"$DIR/in"
+	until_so grep -q sent "$DIR/out"
+	got file && same
+	rc=$?
+	exec 8>&-
+	wait "$CLIENT" && [ $rc -eq 0 ] && serve_end
+}
+
 # only_rdm: over connections there is nothing to test.
 only_rdm()
 {

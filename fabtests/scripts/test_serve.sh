@@ -14,7 +14,7 @@
 
 ALL="sizes names named tree many links unreadable list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
-	full_disk beneath planted hostile tagged strangers stuck silent
+	full_disk beneath planted hostile tagged half strangers stuck silent
 	dead idle stopped crowd connections refused end end_busy end_waits status usage version"
 
 usage()

@@ -400,21 +400,6 @@ static int open_queues(struct server *server)
 	return ret ? fail("event queue", ret) : 0;
 }
 
-static int open_listener(struct server *server)
-{
-	int ret;
-
-	ret = fi_passive_ep(server->net.fabric, server->net.info, &server->pep,
-			    NULL);
-	if (!ret)
-		ret = fi_pep_bind(server->pep, &server->net.eq->fid, 0);
-	if (!ret)
-		ret = fi_cw_enable(&server->pep->fid, 0);
-	if (!ret)
-		ret = fi_listen(server->pep);
-	return ret ? fail("listening", ret) : 0;
-}
-
 static int open_net(struct server *server)
 {
 	const struct serve_options *options = &server->options;
@@ -432,9 +417,9 @@ static int open_net(struct server *server)
 		return fail(options->address, ret);
 	server->source.domain = server->net.domain;
 	ret = open_queues(server);
-	if (ret || !options->kind.rdm)
-		return ret ? ret : open_listener(server);
-	ret = rdm_open(server);
+	if (ret)
+		return ret;
+	ret = listen_open(server);
 	return ret ? fail("listening", ret) : 0;
 }
 
@@ -442,13 +427,9 @@ static void say_begin(struct server *server)
 {
 	const struct serve_options *options = &server->options;
 	const size_t client = conn_memory_max(options);
-	char name[128] __attribute__((aligned(8))), text[NET_ADDR_TEXT];
-	size_t len = sizeof(name);
+	char text[NET_ADDR_TEXT];
 
-	if (fi_getname(server->pep ? &server->pep->fid : &server->rdm.ep->fid,
-		       name, &len))
-		len = 0;
-	net_addr_text(len ? name : NULL, len, text);
+	net_addr_text(&server->at, sizeof(server->at), text);
 	server_say("serving %s at %s over %s; at most %u clients, %zu KiB each",
 		   options->dir, text, server->net.info->fabric_attr->prov_name,
 		   options->max_clients, client >> 10);

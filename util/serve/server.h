@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server: an event loop (server.c), connections (conn.c), which over
- * reliable datagrams share an endpoint (rdm.c), and requests (request.c).
+ * The server: an event loop (server.c), its listener (listen.c), connections
+ * (conn.c), which over reliable datagrams share an endpoint (rdm.c), and requests
+ * (request.c).
  *
  * One thread runs all of it but the jobs, which touch only their request, its
  * file and its block, or the endpoint that they close. Nothing waits for one
@@ -120,6 +121,7 @@ struct server {
 	struct source source;
 	struct net net;
 	struct fid_pep *pep;
+	struct sockaddr_storage at; /* where it listens */
 	struct fid_cq *cq;
 	struct jobs jobs;
 	int epoll, signals;
@@ -172,6 +174,11 @@ bool conn_busy(const struct conn *conn);
 /* Bytes that it has allocated, and that one may allocate. */
 size_t conn_memory(const struct conn *conn);
 size_t conn_memory_max(const struct serve_options *options);
+
+/* listen.c */
+
+/* 0, or a negative error. */
+int listen_open(struct server *server);
 
 /* rdm.c */
 

@@ -103,6 +103,22 @@ void mrrc_sockets_cloexec(const struct sockaddr *at)
 	sockets_each(sockets_set_cloexec, (void *) at);
 }
 
+/* Accepted sockets inherit it, and it has no effect on those that do not block. */
+static void sockets_set_impatient(int fd, void *arg)
+{
+	const struct timeval least = { .tv_usec = 1 };
+	struct tcp_info info;
+
+	if (sockets_info(fd, arg, &info) &&
+	    info.tcpi_state == SOCKETS_STATE_LISTEN)
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least));
+}
+
+void mrrc_sockets_impatient(const struct sockaddr *at)
+{
+	sockets_each(sockets_set_impatient, (void *) at);
+}
+
 /* ---- silent connections -------------------------------------------------- */
 
 struct sockets_silent {

@@ -16,6 +16,13 @@
 void mrrc_sockets_cloexec(const struct sockaddr *at);
 
 /*
+ * No read waits for a peer on a connection accepted there from now on. tcp reads
+ * connection requests from sockets that block: a request that is cut in two
+ * would stop the thread for as long as its sender likes.
+ */
+void mrrc_sockets_impatient(const struct sockaddr *at);
+
+/*
  * Ends connections accepted there that have not sent a byte: those older than
  * max_ms, and the oldest of the rest beyond max_cnt. Returns how many are left.
  * spare: a descriptor of the caller's, so that this works when no other is

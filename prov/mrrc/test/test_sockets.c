@@ -7,6 +7,7 @@
 #include "case.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -90,6 +91,19 @@ TEST(test_cloexec)
 	ck_assert_int_eq(fcntl(listener, F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(fcntl(to[0], F_GETFD), 0);
 	ck_assert_int_eq(fcntl(from[0], F_GETFD), 0);
+}
+
+/* A read of a connection that sends nothing ends. */
+TEST(test_impatient)
+{
+	mrrc_sockets_impatient(AT);
+	close(from[0]);
+	close(to[0]);
+	from[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(from[0], AT, sizeof(where)), 0);
+	to[0] = accept(listener, NULL, NULL);
+	ck_assert_int_eq(recv(to[0], &(char){ 0 }, 1, 0), -1);
+	ck_assert_int_eq(errno, EAGAIN);
 }
 
 TEST(test_silent)

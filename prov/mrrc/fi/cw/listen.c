@@ -131,8 +131,10 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 	group->pep = pep;
 	atomic_store(&group->port, port);
 	cw_listen_name(group, &at);
-	if (cw_listen_sockets(group))
+	if (cw_listen_sockets(group)) {
 		mrrc_sockets_cloexec((struct sockaddr *) &at);
+		mrrc_sockets_impatient((struct sockaddr *) &at);
+	}
 	if (cw_listen_blind(group))
 		group->sweep_at = mrrc_now_ms() + CW_SWEEP_BLIND_MS;
 	mrrc_cw_alarm(group);
