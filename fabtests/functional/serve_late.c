@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_serve_late: fi_mrrc_serve, whose clock SIGUSR2 puts forward by a
- * thousand seconds, test_serve.sh. The clocks of libfabric and its providers
- * stay: calls of code linked into the program come here (-Wl,--wrap).
+ * thousand seconds, and whose reads of a file "hung" never end, test_serve.sh.
+ * The clocks of libfabric and its providers stay: calls of code linked into the
+ * program come here (-Wl,--wrap).
  */
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STEP_S 1000
 
@@ -23,6 +26,26 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	if (!ret && clock == CLOCK_MONOTONIC)
 		time->tv_sec += atomic_load(&ahead_s);
 	return ret;
+}
+
+static int is_hung(int fd)
+{
+	char link[64], path[4096];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, path, sizeof(path));
+	return len > 5 && !memcmp(path + len - 5, "/hung", 5);
+}
+
+ssize_t __real_pread(int fd, void *buf, size_t len, off_t off);
+ssize_t __wrap_pread(int fd, void *buf, size_t len, off_t off);
+
+ssize_t __wrap_pread(int fd, void *buf, size_t len, off_t off)
+{
+	while (is_hung(fd))
+		pause();
+	return __real_pread(fd, buf, len, off);
 }
 
 static void put_forward(int signal)

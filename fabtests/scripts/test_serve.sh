@@ -15,7 +15,8 @@
 ALL="sizes names named tree many links unreadable list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile tagged half strangers stuck silent
-	dead idle stopped crowd connections refused end end_busy end_waits status usage version"
+	dead idle stopped crowd connections refused end end_busy
+	end_waits end_twice hung status usage version"
 
 usage()
 {
@@ -458,6 +459,66 @@ test_end_waits()
 	SERVER=
 	[ $rc -eq 0 ] || { fail "the server: status $rc"; return 1; }
 	server_says ' 5 ranges, ' && server_says ' 0 with ranges on their way'
+}
+
+# ends STATUS: the server does, with this one
+ends()
+{
+	local rc
+
+	until_so ended || { fail "it goes on"; return 1; }
+	wait "$SERVER"
+	rc=$?
+	SERVER=
+	[ $rc -eq "$1" ] || fail "the server: status $rc, not $1"
+}
+
+ended()
+{
+	[ "$(ps -o s= -p "$SERVER")" = Z ] || ! kill -0 "$SERVER" 2>/dev/null
+}
+
+# A second signal ends it whatever it waits for.
+test_end_twice()
+{
+	file file 1000000
+	serve --grace=600 --timeout=600 || return 1
+	crowd_begin 1 4 late || return 1
+	kill -TERM "$SERVER"
+	until_so server_has_out ': ending: '
+	kill -TERM "$SERVER"
+	# 128 and SIGTERM
+	ends 143
+	rc=$?
+	exec 8>&-
+	return $rc
+}
+
+# hang: a client that wants a file whose reads never end, as $CLIENT
+hang()
+{
+	"${GET[@]}" -p "$PORT" -C "$DIR/dst" "$ADDRESS:hung" \
+		>"$DIR/get.out" 2>"$DIR/get.err" &
+	CLIENT=$!
+	until_so reports ', busy$' || fail "it does not hang"
+}
+
+# A read that hangs keeps no place of a client that has gone, nor the server.
+test_hung()
+{
+	file hung 100000
+	file file 100000
+	LATE=yes serve -n 1 --threads=2 --grace=1 || return 1
+	hang || return 1
+	kill_client
+	until_so get "$ADDRESS:file" ||
+		{ cat "$DIR/serve.err"; fail "the place is not free"; return 1; }
+	cmp "$DIR/src/file" "$DIR/dst/file" || return 1
+	until_so reports ': 0 of 1 clients' && hang || return 1
+	kill -TERM "$SERVER"
+	ends 0 || return 1
+	wait "$CLIENT" && fail "the client has the file"
+	return 0
 }
 
 test_status()

@@ -270,16 +270,22 @@ void conn_message(struct conn *conn, const uint8_t *buf, size_t len)
 	}
 }
 
+/* Less of it is stuck. */
+static void unstick(struct conn *conn)
+{
+	if (conn->state != CONN_STUCK)
+		return;
+	conn->state = CONN_CLOSED;
+	conn->server->closed++;
+}
+
 void conn_complete(struct op *op, size_t len, int err)
 {
 	struct conn *conn = op->conn;
 	struct req *req;
 
 	op->busy = false;
-	if (conn->state == CONN_STUCK) {
-		conn->state = CONN_CLOSED;
-		conn->server->closed++;
-	}
+	unstick(conn);
 	if (!conn_live(conn))
 		return;
 	if (op->kind == OP_LIFE) {
@@ -416,6 +422,7 @@ static void close_job(struct job *job)
 void conn_close(struct conn *conn, const char *why)
 {
 	struct server *server = conn->server;
+	unsigned i;
 
 	if (!conn_live(conn))
 		return;
@@ -433,6 +440,8 @@ void conn_close(struct conn *conn, const char *why)
 	server->total.bytes += conn->bytes;
 	server->total.own += conn->own;
 	server->total.cut += conn_busy(conn) && !conn->leaves;
+	for (i = 0; i < SERVE_PIPES_MAX; i++)
+		req_cancel(&conn->req[i]);
 	if (conn->link.rdm) {
 		rdm_leave(conn);
 		conn->state = CONN_CLOSED;
@@ -442,7 +451,7 @@ void conn_close(struct conn *conn, const char *why)
 	conn->state = CONN_CLOSING;
 	conn->close.run = close_job;
 	conn->jobs++;
-	jobs_post(&server->jobs, &conn->close);
+	jobs_post(&server->closers, &conn->close);
 }
 
 void conn_job_done(struct job *job)
@@ -461,6 +470,7 @@ void conn_job_done(struct job *job)
 	req = (struct req *) ((char *) job - offsetof(struct req, job));
 	conn = req->conn;
 	req_job_done(req);
+	unstick(conn);
 	if (conn_live(conn))
 		post_all(conn);
 }
@@ -520,23 +530,31 @@ static bool has_writes(const struct conn *conn)
 	return conn->link.rdm && busy;
 }
 
+/* False: its job runs. */
+static bool reap_req(struct conn *conn, struct req *req)
+{
+	if (req->state == REQ_WORK)
+		return false;
+	source_block_free(&req->block);
+	req_end(req);
+	/* of a connection that is closed nothing is sent */
+	if (conn->link.rdm && req->send.busy)
+		return false;
+	release(conn, &req->out);
+	return true;
+}
+
 void conn_reap(struct conn *conn)
 {
 	bool stuck = false;
 	unsigned i;
 
-	if (conn->state != CONN_CLOSED || conn->jobs || has_writes(conn))
+	if (conn->state != CONN_CLOSED || has_writes(conn))
 		return;
 	for (i = 0; i < CONN_RX_MAX; i++)
 		release(conn, &conn->rx[i].buf);
-	for (i = 0; i < SERVE_PIPES_MAX; i++) {
-		if (conn->link.rdm && conn->req[i].send.busy)
-			stuck = true;
-		else
-			release(conn, &conn->req[i].out);
-		source_block_free(&conn->req[i].block);
-		req_end(&conn->req[i]);
-	}
+	for (i = 0; i < SERVE_PIPES_MAX; i++)
+		stuck |= !reap_req(conn, &conn->req[i]);
 	for (i = 0; i < SERVE_SLOTS; i++) {
 		if (conn->slot[i])
 			source_put(conn->slot[i]);

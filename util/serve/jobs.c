@@ -11,7 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
+
+#define CLOSE_S 1
 
 static void list_init(struct job_list *list)
 {
@@ -52,9 +55,12 @@ static void *work(void *arg)
 			pthread_cond_wait(&jobs->posted, &jobs->lock);
 			continue;
 		}
+		jobs->running++;
 		pthread_mutex_unlock(&jobs->lock);
 		job->run(job);
 		pthread_mutex_lock(&jobs->lock);
+		jobs->running--;
+		pthread_cond_signal(&jobs->idle);
 		list_add(&jobs->done, job);
 		/* it cannot be full: the loop reads it */
 		len = write(jobs->fd, &one, sizeof(one));
@@ -77,6 +83,7 @@ int jobs_open(struct jobs *jobs, unsigned threads)
 		return -errno;
 	pthread_mutex_init(&jobs->lock, NULL);
 	pthread_cond_init(&jobs->posted, NULL);
+	pthread_cond_init(&jobs->idle, NULL);
 	/* signals are the loop's */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -91,19 +98,38 @@ int jobs_open(struct jobs *jobs, unsigned threads)
 	return -ret;
 }
 
-void jobs_close(struct jobs *jobs)
+/* Until no job runs, or the time is over. */
+static bool wait_idle(struct jobs *jobs)
 {
-	unsigned i;
+	struct timespec end;
+	bool idle;
 
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += CLOSE_S;
 	pthread_mutex_lock(&jobs->lock);
 	jobs->ending = true;
 	pthread_cond_broadcast(&jobs->posted);
+	while (jobs->running &&
+	       !pthread_cond_timedwait(&jobs->idle, &jobs->lock, &end))
+		;
+	idle = !jobs->running;
 	pthread_mutex_unlock(&jobs->lock);
+	return idle;
+}
+
+bool jobs_close(struct jobs *jobs)
+{
+	unsigned i;
+
+	if (!wait_idle(jobs))
+		return false;
 	for (i = 0; i < jobs->threads; i++)
 		pthread_join(jobs->thread[i], NULL);
+	pthread_cond_destroy(&jobs->idle);
 	pthread_cond_destroy(&jobs->posted);
 	pthread_mutex_destroy(&jobs->lock);
 	close(jobs->fd);
+	return true;
 }
 
 void jobs_post(struct jobs *jobs, struct job *job)
@@ -112,6 +138,26 @@ void jobs_post(struct jobs *jobs, struct job *job)
 	list_add(&jobs->todo, job);
 	pthread_cond_signal(&jobs->posted);
 	pthread_mutex_unlock(&jobs->lock);
+}
+
+bool jobs_cancel(struct jobs *jobs, struct job *job)
+{
+	struct job_list kept;
+	struct job *other;
+	bool found = false;
+
+	list_init(&kept);
+	pthread_mutex_lock(&jobs->lock);
+	while ((other = list_take(&jobs->todo))) {
+		if (other == job)
+			found = true;
+		else
+			list_add(&kept, other);
+	}
+	if (kept.first)
+		jobs->todo = kept;
+	pthread_mutex_unlock(&jobs->lock);
+	return found;
 }
 
 struct job *jobs_take(struct jobs *jobs)

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define SLOT_BITS 13 /* of a session: the place in server->conn */
+#define SLOT_BITS 14 /* of a session: the place in server->conn */
 
 /* ---- messages ------------------------------------------------------------ */
 

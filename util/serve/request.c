@@ -247,6 +247,15 @@ void req_job_done(struct req *req)
 	found(req);
 }
 
+void req_cancel(struct req *req)
+{
+	if (req->state != REQ_WORK ||
+	    !jobs_cancel(&req->conn->server->jobs, &req->job))
+		return;
+	req->conn->jobs--;
+	req->state = REQ_POST;
+}
+
 void req_end(struct req *req)
 {
 	if (req->file)

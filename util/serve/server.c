@@ -24,6 +24,7 @@
 #define TICK_MS	   250
 #define STALLED_MS 1
 #define BATCH	   64
+#define CLOSERS	   4
 #define LINGER_MS  1000 /* for a client that requests nothing, at the end */
 
 uint64_t server_now(void)
@@ -149,15 +150,15 @@ static void read_eq(struct server *server)
 	}
 }
 
-static void take_jobs(struct server *server)
+static void take_jobs(struct jobs *jobs)
 {
 	struct job *job;
 	uint64_t count;
 	ssize_t len;
 
-	len = read(server->jobs.fd, &count, sizeof(count));
+	len = read(jobs->fd, &count, sizeof(count));
 	(void) len;
-	while ((job = jobs_take(&server->jobs)))
+	while ((job = jobs_take(jobs)))
 		conn_job_done(job);
 }
 
@@ -208,15 +209,23 @@ static void report(const struct server *server)
 	}
 }
 
+/* Whatever the loop does: it may be what does not end. */
+static void next_signal_ends(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static void begin_end(struct server *server)
 {
 	unsigned i, busy = 0, live = 0;
 
-	if (server->ending) {
-		/* asked twice: at once */
-		server->end_by = 0;
-		return;
-	}
 	server->ending = true;
 	server->end_by = server_now() + 1000UL * server->options.grace;
 	if (server->pep)
@@ -228,6 +237,7 @@ static void begin_end(struct server *server)
 	}
 	server_say("ending: %u clients, %u of them with ranges on their way",
 		   live, busy);
+	next_signal_ends();
 }
 
 static void read_signals(struct server *server)
@@ -321,7 +331,8 @@ static void loop(struct server *server)
 
 	do {
 		read_signals(server);
-		take_jobs(server);
+		take_jobs(&server->jobs);
+		take_jobs(&server->closers);
 		read_eq(server);
 		empty = read_cq(server);
 		tick(server);
@@ -372,11 +383,15 @@ static int open_loop(struct server *server)
 	if (server->signals < 0 || server->epoll < 0)
 		return fail("descriptors", -errno);
 	ret = jobs_open(&server->jobs, server->options.threads);
+	if (!ret)
+		ret = jobs_open(&server->closers, CLOSERS);
 	if (ret)
 		return fail("threads", ret);
 	ret = watch(server, server->signals);
 	if (!ret)
 		ret = watch(server, server->jobs.fd);
+	if (!ret)
+		ret = watch(server, server->closers.fd);
 	return ret ? fail("epoll", ret) : 0;
 }
 
@@ -385,7 +400,8 @@ static int open_queues(struct server *server)
 	struct fi_cq_attr attr = {
 		.format = FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_FD,
-		.size = server->conns * (CONN_RX_MAX + 2 * SERVE_PIPES_MAX) +
+		.size = (server->conns - server->options.threads) *
+				(CONN_RX_MAX + 2 * SERVE_PIPES_MAX) +
 			SERVER_RXS,
 	};
 	int fd, ret;
@@ -446,13 +462,20 @@ static void say_end(const struct server *server)
 		   server->total.failed, server->total.cut);
 }
 
-static void close_server(struct server *server)
+/* False: a read does not end, so that what it uses has to stay. */
+static bool close_server(struct server *server)
 {
+	bool idle = true;
+
 	if (server->pep)
 		fi_close(&server->pep->fid);
 	rdm_close(server);
+	if (server->closers.fd > 0)
+		idle &= jobs_close(&server->closers);
 	if (server->jobs.fd > 0)
-		jobs_close(&server->jobs);
+		idle &= jobs_close(&server->jobs);
+	if (!idle)
+		return false;
 	if (server->cq)
 		fi_close(&server->cq->fid);
 	net_close(&server->net);
@@ -463,6 +486,28 @@ static void close_server(struct server *server)
 	if (server->source.dir > 0)
 		close(server->source.dir);
 	free(server->conn);
+	return true;
+}
+
+/* 0, or a negative error. */
+static int serve(struct server *server)
+{
+	const struct serve_options *options = &server->options;
+	int ret;
+
+	raise_limit();
+	server->conns =
+		(options->max_clients << options->kind.rdm) + options->threads;
+	server->conn = calloc(server->conns, sizeof(*server->conn));
+	ret = server->conn ? open_loop(server) : fail("clients", -ENOMEM);
+	if (!ret)
+		ret = open_net(server);
+	if (ret)
+		return ret;
+	say_begin(server);
+	loop(server);
+	say_end(server);
+	return 0;
 }
 
 int server_run(const struct serve_options *options)
@@ -477,17 +522,9 @@ int server_run(const struct serve_options *options)
 				path_root_error(server.source.dir));
 		return EXIT_FAILURE;
 	}
-	raise_limit();
-	server.conns = options->max_clients << options->kind.rdm;
-	server.conn = calloc(server.conns, sizeof(*server.conn));
-	ret = server.conn ? open_loop(&server) : fail("clients", -ENOMEM);
-	if (!ret)
-		ret = open_net(&server);
-	if (!ret) {
-		say_begin(&server);
-		loop(&server);
-		say_end(&server);
-	}
-	close_server(&server);
-	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
+	ret = serve(&server) ? EXIT_FAILURE : EXIT_SUCCESS;
+	/* without the code that runs at exit, which frees more */
+	if (!close_server(&server))
+		_exit(ret);
+	return ret;
 }

@@ -80,8 +80,9 @@ enum conn_state {
 	CONN_UP,       /* no HELLO yet */
 	CONN_READY,
 	CONN_CLOSING, /* the endpoint is being closed */
-	CONN_CLOSED,  /* freed once no job and no completion is left */
-	CONN_STUCK,   /* its client does not take its last answers */
+	CONN_CLOSED,  /* to be freed */
+	CONN_STUCK,   /* its client does not take its last answers, or a read
+		       * for it does not end: its place is another's */
 };
 
 struct conn {
@@ -123,11 +124,12 @@ struct server {
 	struct fid_pep *pep;
 	struct sockaddr_storage at; /* where it listens */
 	struct fid_cq *cq;
-	struct jobs jobs;
+	struct jobs jobs;    /* that read files */
+	struct jobs closers; /* that close endpoints */
 	int epoll, signals;
 	bool cq_watched;
 	struct conn *conn;
-	unsigned conns; /* max_clients, and as many that are stuck */
+	unsigned conns; /* max_clients, and those that may be stuck */
 	bool ending;
 	uint64_t end_by; /* ms */
 	uint64_t ticked; /* when all clients were looked at, ms */
@@ -200,6 +202,8 @@ void req_start(struct req *req, const struct serve_msg *msg);
 /* After its job, or to try again: -FI_EAGAIN, or another error. */
 int req_post(struct req *req);
 void req_job_done(struct req *req);
+/* Its client is gone: a job that has not begun does not. */
+void req_cancel(struct req *req);
 /* Its operations have completed, or never will. */
 void req_end(struct req *req);
 

@@ -225,7 +225,7 @@ START_TEST(pages_lost)
 	struct source_file *file;
 	struct req *req = begin(&file);
 
-	ck_assert_int_eq(jobs_open(&server.jobs, 0), 0);
+	ck_assert_int_eq(jobs_open(&server.closers, 0), 0);
 	ck_assert_int_eq(req_post(req), 0);
 	req->own = _i == 0;
 	conn_complete(&req->write, 0, FI_EIO);
@@ -235,7 +235,7 @@ START_TEST(pages_lost)
 		ck_assert_int_eq(req->state, REQ_FREE);
 		ck_assert_ptr_null(req->file);
 	}
-	jobs_close(&server.jobs);
+	jobs_close(&server.closers);
 }
 END_TEST
 
@@ -383,20 +383,20 @@ START_TEST(early_hello)
 		conn.rx[i].buf = buf[i];
 		conn.rx[i].op = (struct op){ OP_RX, &conn, i, true };
 	}
-	ck_assert_int_eq(jobs_open(&server.jobs, 0), 0);
+	ck_assert_int_eq(jobs_open(&server.closers, 0), 0);
 	len = serve_encode(&hello, buf[0]);
 	conn_complete(&conn.rx[0].op, len, 0);
 	ck_assert_int_eq(conn.state, CONN_ACCEPTED);
 	conn_connected(&conn);
 	ck_assert_int_eq(conn.state, CONN_READY);
 	ck_assert_uint_eq(fake.sends, 1);
-	jobs_close(&server.jobs);
+	jobs_close(&server.closers);
 }
 END_TEST
 
 /* ---- reliable datagrams -------------------------------------------------- */
 
-#define SESSION 0x8000000000002000
+#define SESSION 0x8000000000004000
 
 static const uint8_t theirs[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 2 };
 static const uint8_t ours[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 1 };
@@ -427,6 +427,7 @@ static void begin_rdm(void)
 	memcpy(conn.name, theirs, sizeof(theirs));
 	conn.reqs = 1;
 	conn.rxs = CONN_RX_MORE;
+	conn.req[0].conn = &conn;
 	conn.req[0].state = REQ_WORK;
 	conn.life = (struct op){ OP_LIFE, &conn, 0, false };
 	for (i = 0; i < CONN_RX_MORE; i++) {
@@ -509,11 +510,11 @@ START_TEST(length)
 
 	begin_rdm();
 	conn.link.rdm = false;
-	ck_assert_int_eq(jobs_open(&server.jobs, 0), 0);
+	ck_assert_int_eq(jobs_open(&server.closers, 0), 0);
 	server_complete(&server, &rx->op, SERVE_MSG_MAX + 1, 0);
 	ck_assert_int_eq(conn.state, CONN_CLOSING);
 	ck_assert_uint_eq(rx->len, 0);
-	jobs_close(&server.jobs);
+	jobs_close(&server.closers);
 }
 END_TEST
 
@@ -568,6 +569,7 @@ START_TEST(rdm_gone)
 	begin_rdm();
 	for (i = 0; i < CONN_RX_MORE; i++)
 		conn.rx[i].buf = NULL; /* not the provider's to free */
+	conn.req[0].state = REQ_SENT;
 	conn.req[0].send = (struct op){ OP_SEND, &conn, 0, true };
 	conn.req[0].write = (struct op){ OP_WRITE, &conn, 0, true };
 	conn_complete(&conn.life, 0, FI_ECONNABORTED);
@@ -585,6 +587,80 @@ START_TEST(rdm_gone)
 	conn_reap(&conn);
 	ck_assert_int_eq(conn.state, CONN_FREE);
 	ck_assert_uint_eq(server.closed, 0);
+}
+END_TEST
+
+static atomic_bool hangs;
+
+static void hang(struct job *job)
+{
+	while (atomic_load(&hangs))
+		usleep(1000);
+}
+
+static void wait_running(void)
+{
+	bool running;
+
+	do {
+		usleep(1000);
+		pthread_mutex_lock(&server.jobs.lock);
+		running = server.jobs.running;
+		pthread_mutex_unlock(&server.jobs.lock);
+	} while (!running);
+}
+
+/*
+ * One read hangs, another waits behind it, and the client goes: its place is
+ * free, and what the reads use is freed when the first one ends.
+ */
+START_TEST(hung)
+{
+	struct job *job;
+	unsigned i;
+
+	begin_rdm();
+	for (i = 0; i < CONN_RX_MORE; i++)
+		conn.rx[i].buf = NULL; /* not the provider's to free */
+	atomic_store(&hangs, true);
+	ck_assert_int_eq(jobs_open(&server.jobs, 1), 0);
+	for (i = 0; i < 2; i++) {
+		conn.req[i].conn = &conn;
+		conn.req[i].state = REQ_WORK;
+		conn.req[i].job.run = hang;
+		conn.jobs++;
+		jobs_post(&server.jobs, &conn.req[i].job);
+	}
+	wait_running();
+	conn_close(&conn, NULL);
+	ck_assert_uint_eq(conn.jobs, 1);
+	conn_reap(&conn);
+	ck_assert_int_eq(conn.state, CONN_STUCK);
+	ck_assert(conn.req[0].state == REQ_WORK);
+	ck_assert(conn.req[1].state == REQ_FREE);
+	atomic_store(&hangs, false);
+	while (!(job = jobs_take(&server.jobs)))
+		usleep(1000);
+	conn_job_done(job);
+	ck_assert_int_eq(conn.state, CONN_CLOSED);
+	conn_reap(&conn);
+	ck_assert_int_eq(conn.state, CONN_FREE);
+	ck_assert(jobs_close(&server.jobs));
+}
+END_TEST
+
+/* The end does not wait for a read. */
+START_TEST(hung_at_end)
+{
+	struct job job = { .run = hang };
+
+	atomic_store(&hangs, true);
+	ck_assert_int_eq(jobs_open(&server.jobs, 1), 0);
+	jobs_post(&server.jobs, &job);
+	wait_running();
+	ck_assert(!jobs_close(&server.jobs));
+	atomic_store(&hangs, false);
+	ck_assert(jobs_close(&server.jobs));
 }
 END_TEST
 
@@ -650,6 +726,8 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, rdm_flood);
 	tcase_add_loop_test(tcase, rdm_bye, 0, 4);
 	tcase_add_test(tcase, rdm_gone);
+	tcase_add_test(tcase, hung);
+	tcase_add_test(tcase, hung_at_end);
 	tcase_add_loop_test(tcase, late, 0, 5);
 	tcase_add_test(tcase, rdm_exposed);
 	suite_add_tcase(suite, tcase);
