@@ -16,7 +16,7 @@ ALL="sizes names named tree many links unreadable list again changed changed_sma
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile tagged half strangers stuck silent
 	dead idle stopped crowd connections refused end end_busy
-	end_waits end_twice hung status usage version"
+	end_waits end_twice hung unread status usage version"
 
 usage()
 {
@@ -519,6 +519,25 @@ test_hung()
 	ends 0 || return 1
 	wait "$CLIENT" && fail "the client has the file"
 	return 0
+}
+
+# Nobody reads what the server says: it serves, and ends.
+test_unread()
+{
+	file file 100000
+	mkfifo "$DIR/log"
+	exec 7<>"$DIR/log"
+	head -c 65536 /dev/zero >&7
+	PORT=$((10000 + RANDOM % 20000))
+	"${BIN}fi_mrrc_serve" -v -e "$TYPE" -a "$ADDRESS" -p "$PORT" \
+		"$DIR/src" >&7 2>&7 &
+	SERVER=$!
+	until_so get "$ADDRESS:file" && same || fail "it does not serve"
+	kill -TERM "$SERVER"
+	ends 0
+	rc=$?
+	exec 7>&-
+	return $rc
 }
 
 test_status()

@@ -9,8 +9,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,32 +31,6 @@ uint64_t server_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
-}
-
-static void print(FILE *to, const char *fmt, va_list args)
-{
-	fputs("fi_mrrc_serve: ", to);
-	vfprintf(to, fmt, args);
-	fputc('\n', to);
-	fflush(to);
-}
-
-void server_say(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	print(stdout, fmt, args);
-	va_end(args);
-}
-
-void server_complain(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	print(stderr, fmt, args);
-	va_end(args);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -495,6 +467,9 @@ static int serve(struct server *server)
 	const struct serve_options *options = &server->options;
 	int ret;
 
+	ret = log_open();
+	if (ret)
+		return fail("threads", ret);
 	raise_limit();
 	server->conns =
 		(options->max_clients << options->kind.rdm) + options->threads;
@@ -513,6 +488,7 @@ static int serve(struct server *server)
 int server_run(const struct serve_options *options)
 {
 	struct server server = { .options = *options };
+	bool closed;
 	int ret;
 
 	server.source.copies = options->copy;
@@ -523,8 +499,10 @@ int server_run(const struct serve_options *options)
 		return EXIT_FAILURE;
 	}
 	ret = serve(&server) ? EXIT_FAILURE : EXIT_SUCCESS;
+	closed = close_server(&server);
+	log_close();
 	/* without the code that runs at exit, which frees more */
-	if (!close_server(&server))
+	if (!closed)
 		_exit(ret);
 	return ret;
 }

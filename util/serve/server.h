@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "serve/jobs.h"
+#include "serve/log.h"
 #include "serve/net.h"
 #include "serve/serve_options.h"
 #include "serve/source.h"
@@ -143,11 +144,6 @@ struct server {
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t server_now(void);
-
-/* A line on standard output, or on standard error. */
-void server_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void server_complain(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2)));
 
 /* conn.c */
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The server's lines on standard output and standard error. Once it is open, a
+ * thread writes them: nobody may read them, and then writing blocks. Any thread.
+ */
+#ifndef SERVE_LOG_H
+#define SERVE_LOG_H
+
+/* 0, or a negative errno. Until then lines are written at once. */
+int log_open(void);
+/* Waits until all is written, a second at most. */
+void log_close(void);
+
+/* A line on standard output, or on standard error. */
+void server_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void server_complain(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+
+#endif /* SERVE_LOG_H */
