@@ -4,7 +4,7 @@
  * what it must not, test_serve.sh. Says so where the server then waits. Ends with
  * status 0 if the server has disconnected it. Over reliable datagrams it may also
  * send what is of no client: then the status is 0 if it was sent. OTHER: the port
- * of another client; of "slow" the process that serves.
+ * of another client; of "slow" the process that serves; of "many" a number.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -465,6 +465,27 @@ static int raw(const char *port, const char *what)
 	return EXIT_SUCCESS;
 }
 
+/* Connections that say nothing. */
+static int many(const char *port, int count)
+{
+	const char *host = getenv("SERVE_ADDRESS");
+	struct addrinfo *addr;
+	int fd;
+
+	if (net_resolve(host ? host : "127.0.0.1", port, &addr))
+		return EXIT_FAILURE;
+	while (count--) {
+		fd = socket(addr->ai_family, SOCK_STREAM, 0);
+		if (connect(fd, addr->ai_addr, addr->ai_addrlen))
+			fail("many", -errno);
+	}
+	freeaddrinfo(addr);
+	say("sent");
+	while (getchar() != EOF)
+		;
+	return EXIT_SUCCESS;
+}
+
 static int finish(bool passed)
 {
 	net_endpoint_close(&to);
@@ -479,6 +500,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	if (!strcmp(argv[2], "many") && argc > 3)
+		return many(argv[1], atoi(argv[3]));
 	if (!strcmp(argv[2], "tagged") || !strcmp(argv[2], "half"))
 		return raw(argv[1], argv[2]);
 	srand((unsigned) getpid());

@@ -115,24 +115,42 @@ test_tagged()
 	late tagged sent ': 0 files, ' 'says nothing' && serve_end
 }
 
-# Half of a connection request, and no more: others are served meanwhile.
-test_half()
+# beside WHAT [OTHER]: a client that does it, and stays; others are served.
+beside()
 {
 	local rc
 
-	[ "${PROVIDER%%;*}" = tcp ] ||
-		{ echo "  not tried: only over tcp"; return 0; }
-	file file 100000
-	serve || return 1
 	mkfifo "$DIR/in"
-	"${BIN}fi_mrrc_serve_hostile" "$PORT" half <"$DIR/in" >"$DIR/out" 2>&1 &
+	"${BIN}fi_mrrc_serve_hostile" "$PORT" "$@" <"$DIR/in" >"$DIR/out" 2>&1 &
 	CLIENT=$!
 	exec 8>"$DIR/in"
-	until_so grep -q sent "$DIR/out"
+	until_so grep -qs sent "$DIR/out"
 	got file && same
 	rc=$?
 	exec 8>&-
-	wait "$CLIENT" && [ $rc -eq 0 ] && serve_end
+	wait "$CLIENT" || { cat "$DIR/out"; return 1; }
+	return $rc
+}
+
+only_tcp()
+{
+	[ "${PROVIDER%%;*}" = tcp ] || { echo "  not tried: only over tcp"; return 1; }
+}
+
+# Half of a connection request, and no more
+test_half()
+{
+	only_tcp || return 0
+	file file 100000
+	serve && beside half && serve_end
+}
+
+# More connections that say nothing than it has descriptors
+test_mute()
+{
+	only_tcp || return 0
+	file file 100000
+	FDS=300 serve && beside many 400 && serve_end
 }
 
 # only_rdm: over connections there is nothing to test.

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Where clients connect (serve/server.h).
+ *
+ * libfabric's tcp keeps a connection that sends nothing for as long as it
+ * listens, and tells of none; when no descriptor is left its event queue wakes
+ * the loop for ever. So when the queue was readable and no event came of it,
+ * silent connections are looked for, and ended after a while or beyond a number.
+ * The provider's control connections have the same (prov/mrrc/fi/cw/listen.c).
  */
 #include "config.h"
 #include "serve/server.h"
 
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
 #include "sys/sockets.h"
+
+#define SILENT_MS  5000
+#define SILENT_MAX 64	/* at a time */
+#define SWEEP_MS   1000 /* between looks for silent ones */
+#define UNSEEN_MS  5000 /* where no event tells of them */
+#define VAIN_MAX   256	/* wakes in a row for nothing */
+#define MUTE_MS	   100
 
 static int open_listener(struct server *server)
 {
@@ -24,7 +42,9 @@ static int open_listener(struct server *server)
 
 int listen_open(struct server *server)
 {
-	size_t len = sizeof(server->at);
+	struct server_listen *listen = &server->listen;
+	const struct fi_info *info = server->net.info;
+	size_t len = sizeof(listen->at);
 	int ret;
 
 	ret = server->options.kind.rdm ? rdm_open(server) :
@@ -32,8 +52,80 @@ int listen_open(struct server *server)
 	if (!ret)
 		ret = fi_getname(server->pep ? &server->pep->fid :
 					       &server->rdm.ep->fid,
-				 &server->at, &len);
-	if (!ret)
-		mrrc_sockets_impatient((struct sockaddr *) &server->at);
-	return ret;
+				 &listen->at, &len);
+	if (ret)
+		return ret;
+	listen->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (listen->spare < 0)
+		return -FI_EMFILE;
+	listen->sockets = !strncmp(info->fabric_attr->prov_name, "tcp", 3);
+	/* ofi_rxm and tcp of 2.x have threads and queues for these */
+	listen->unseen = server->options.kind.rdm ||
+			 FI_MAJOR(fi_version()) >= 2;
+	if (listen->sockets)
+		mrrc_sockets_impatient((struct sockaddr *) &listen->at);
+	return 0;
+}
+
+void listen_close(struct server *server)
+{
+	if (server->listen.spare > 0)
+		close(server->listen.spare);
+}
+
+/* Does the event queue wake the loop? */
+static void mute(struct server *server, bool muted)
+{
+	struct epoll_event event = {
+		.events = muted ? 0 : EPOLLIN,
+		.data.fd = server->listen.eq_fd,
+	};
+
+	epoll_ctl(server->epoll, EPOLL_CTL_MOD, server->listen.eq_fd, &event);
+}
+
+static void tend_vain(struct server *server, uint64_t now)
+{
+	struct server_listen *listen = &server->listen;
+
+	if (listen->muted && now >= listen->muted) {
+		mute(server, false);
+		listen->muted = 0;
+		listen->vain = 0;
+	} else if (!listen->muted && listen->vain >= VAIN_MAX) {
+		mute(server, true);
+		listen->muted = now + MUTE_MS;
+		listen->sweep_at = now;
+	}
+}
+
+static void sweep(struct server_listen *listen, uint64_t now)
+{
+	unsigned left;
+
+	left = mrrc_sockets_end_silent((struct sockaddr *) &listen->at,
+				       SILENT_MS, SILENT_MAX, listen->spare);
+	dup3(STDIN_FILENO, listen->spare, O_CLOEXEC);
+	listen->sweep_at = left		  ? now + SWEEP_MS :
+			   listen->unseen ? now + UNSEEN_MS :
+					    0;
+}
+
+void listen_tend(struct server *server, bool any)
+{
+	struct server_listen *listen = &server->listen;
+	const bool vain = listen->woken && !any;
+	uint64_t now;
+
+	listen->woken = false;
+	listen->vain = vain ? listen->vain + 1 : any ? 0 : listen->vain;
+	if (!listen->sockets ||
+	    (!vain && !listen->unseen && !listen->sweep_at && !listen->muted))
+		return;
+	now = server_now();
+	if (!listen->sweep_at)
+		listen->sweep_at = now + SWEEP_MS;
+	tend_vain(server, now);
+	if (now >= listen->sweep_at)
+		sweep(listen, now);
 }

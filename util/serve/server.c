@@ -96,7 +96,8 @@ static void handle_event(struct server *server, uint32_t event,
 		conn_close(conn, NULL);
 }
 
-static void read_eq(struct server *server)
+/* True: there was one. */
+static bool read_eq(struct server *server)
 {
 	struct fi_eq_err_entry err;
 	struct fi_eq_cm_entry entry;
@@ -117,9 +118,10 @@ static void read_eq(struct server *server)
 			continue;
 		}
 		if (ret < 0)
-			return;
+			break;
 		handle_event(server, event, &entry);
 	}
+	return i;
 }
 
 static void take_jobs(struct jobs *jobs)
@@ -290,10 +292,15 @@ static void watch_cq(struct server *server)
 static void wait_events(struct server *server, int ms)
 {
 	struct fid *fids[] = { &server->net.eq->fid, &server->cq->fid };
-	struct epoll_event events[4];
+	struct epoll_event events[5];
+	int i, count;
 
-	if (!fi_trywait(server->net.fabric, fids, server->cq_watched ? 2 : 1))
-		epoll_wait(server->epoll, events, 4, ms);
+	if (fi_trywait(server->net.fabric, fids, server->cq_watched ? 2 : 1))
+		return;
+	count = epoll_wait(server->epoll, events, 5, ms);
+	for (i = 0; i < count; i++)
+		server->listen.woken |= events[i].data.fd ==
+					server->listen.eq_fd;
 }
 
 static void loop(struct server *server)
@@ -305,7 +312,7 @@ static void loop(struct server *server)
 		read_signals(server);
 		take_jobs(&server->jobs);
 		take_jobs(&server->closers);
-		read_eq(server);
+		listen_tend(server, read_eq(server));
 		empty = read_cq(server);
 		tick(server);
 		if (empty)
@@ -376,15 +383,16 @@ static int open_queues(struct server *server)
 				(CONN_RX_MAX + 2 * SERVE_PIPES_MAX) +
 			SERVER_RXS,
 	};
-	int fd, ret;
+	int ret;
 
 	ret = fi_cq_open(server->net.domain, &attr, &server->cq, NULL);
 	if (ret)
 		return fail("completion queue (try a smaller --max-clients)",
 			    ret);
-	ret = fi_control(&server->net.eq->fid, FI_GETWAIT, &fd);
+	ret = fi_control(&server->net.eq->fid, FI_GETWAIT,
+			 &server->listen.eq_fd);
 	if (!ret)
-		ret = watch(server, fd);
+		ret = watch(server, server->listen.eq_fd);
 	return ret ? fail("event queue", ret) : 0;
 }
 
@@ -417,7 +425,7 @@ static void say_begin(struct server *server)
 	const size_t client = conn_memory_max(options);
 	char text[NET_ADDR_TEXT];
 
-	net_addr_text(&server->at, sizeof(server->at), text);
+	net_addr_text(&server->listen.at, sizeof(server->listen.at), text);
 	server_say("serving %s at %s over %s; at most %u clients, %zu KiB each",
 		   options->dir, text, server->net.info->fabric_attr->prov_name,
 		   options->max_clients, client >> 10);
@@ -451,6 +459,7 @@ static bool close_server(struct server *server)
 	if (server->cq)
 		fi_close(&server->cq->fid);
 	net_close(&server->net);
+	listen_close(server);
 	if (server->epoll > 0)
 		close(server->epoll);
 	if (server->signals > 0)

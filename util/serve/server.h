@@ -117,13 +117,26 @@ struct server_rdm {
 	struct rx *rx; /* SERVER_RXS */
 };
 
+/* Connections at the listener's sockets that say nothing. */
+struct server_listen {
+	struct sockaddr_storage at; /* where it listens */
+	int eq_fd;
+	bool sockets;	   /* its connections are TCP sockets of this process */
+	bool unseen;	   /* no event tells of those that are accepted */
+	bool woken;	   /* by the event queue */
+	unsigned vain;	   /* so often in a row without an event */
+	uint64_t sweep_at; /* ms, 0: not yet known to be necessary */
+	uint64_t muted;	   /* until then the event queue wakes nobody, ms */
+	int spare;	   /* a descriptor for mrrc_sockets_end_silent() */
+};
+
 struct server {
 	struct serve_options options;
 	struct server_rdm rdm;
 	struct source source;
 	struct net net;
 	struct fid_pep *pep;
-	struct sockaddr_storage at; /* where it listens */
+	struct server_listen listen;
 	struct fid_cq *cq;
 	struct jobs jobs;    /* that read files */
 	struct jobs closers; /* that close endpoints */
@@ -177,6 +190,9 @@ size_t conn_memory_max(const struct serve_options *options);
 
 /* 0, or a negative error. */
 int listen_open(struct server *server);
+void listen_close(struct server *server);
+/* Its events were read; any: there were some. */
+void listen_tend(struct server *server, bool any);
 
 /* rdm.c */
 
