@@ -408,7 +408,44 @@ test_refused()
 	serve -n 1 || return 1
 	begin file || return 1
 	got 1 small || return 1
+	server_says 'refused: the server is full' || return 1
+	[ "$TYPE" = rdm ] || get_says 'the server is full: try again' ||
+		return 1
 	kill_client
 	# its place is free once the server has noticed
 	until_so get "$ADDRESS:small" || fail "the place is not free"
+}
+
+# may_run PROGRAM: another user can, over the provider.
+may_run()
+{
+	if [ "$(id -u)" -eq 0 ] && "${NOBODY[@]}" "$1" --version >/dev/null &&
+		"${NOBODY[@]}" test -r "${FI_PROVIDER_PATH-/}"; then
+		return 0
+	fi
+	echo "  not tried: another user cannot run $1"
+	return 1
+}
+
+# One user does not take all places.
+test_share()
+{
+	local rc
+
+	file file 300000
+	serve -n 5 --timeout=600 || return 1
+	crowd_begin 4 4 || return 1
+	CLIENT=$!
+	got 1 file
+	rc=$?
+	if [ $rc -eq 0 ] && may_run "${BIN}fi_mrrc_get"; then
+		chmod 777 "$DIR" "$DIR/dst"
+		"${NOBODY[@]}" "${GET[@]}" -p "$PORT" -C "$DIR/dst" \
+			"$ADDRESS:file" >"$DIR/get.out" 2>"$DIR/get.err" ||
+			{ cat "$DIR/get.err"; rc=1; }
+		same || rc=1
+	fi
+	exec 8>&-
+	wait "$CLIENT" || rc=1
+	[ $rc -eq 0 ] && server_says 'refused: the server has enough clients' && serve_end
 }

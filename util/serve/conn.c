@@ -320,29 +320,22 @@ void conn_complete(struct op *op, size_t len, int err)
 
 static struct conn *free_conn(struct server *server)
 {
-	struct conn *found = NULL;
-	unsigned i, used = 0;
-
-	for (i = 0; i < server->conns; i++) {
-		if (server->conn[i].state == CONN_FREE && !found)
-			found = &server->conn[i];
-		used += server->conn[i].state != CONN_FREE &&
-			server->conn[i].state != CONN_STUCK;
-	}
-	return used < server->options.max_clients ? found : NULL;
-}
-
-struct conn *conn_new(struct server *server, const void *addr, size_t len)
-{
-	struct conn *conn = server->ending ? NULL : free_conn(server);
 	unsigned i;
 
-	if (!conn)
-		return NULL;
+	for (i = 0; i < server->conns; i++) {
+		if (server->conn[i].state == CONN_FREE)
+			return &server->conn[i];
+	}
+	return NULL;
+}
+
+static void conn_init(struct conn *conn, struct server *server)
+{
+	unsigned i;
+
 	memset(conn, 0, sizeof(*conn));
 	conn->server = server;
 	conn->moved = server_now();
-	net_addr_text(addr, len, conn->peer);
 	conn->reqs = 1;
 	conn->rxs = CONN_RX_MORE;
 	for (i = 0; i < CONN_RX_MAX; i++)
@@ -353,27 +346,57 @@ struct conn *conn_new(struct server *server, const void *addr, size_t len)
 		conn->req[i].write = (struct op){ OP_WRITE, conn, i, false };
 	}
 	conn->life = (struct op){ OP_LIFE, conn, 0, false };
+}
+
+struct conn *conn_new(struct server *server, const void *addr, size_t len,
+		      enum serve_status *status)
+{
+	struct conn *conn = free_conn(server);
+	char text[NET_ADDR_TEXT];
+	struct peer peer;
+
+	net_addr_text(addr, len, text);
+	peer_of(addr, len, &server->listen.at, server->options.kind.rdm, &peer);
+	*status = server->ending ? SERVE_ENDING :
+		  conn		 ? admit(server, &peer) :
+				   SERVE_FULL;
+	if (*status != SERVE_OK) {
+		admit_refuse(server, text, *status);
+		return NULL;
+	}
+	conn_init(conn, server);
+	conn->from = peer;
+	memcpy(conn->peer, text, sizeof(text));
 	return conn;
+}
+
+/* The client reads why, instead of an answer to its HELLO. */
+static void reject(struct server *server, struct fi_info *info,
+		   enum serve_status status)
+{
+	const struct serve_msg msg = { .type = SERVE_WELCOME,
+				       .status = status };
+	uint8_t buf[SERVE_MSG_MAX];
+
+	fi_reject(server->pep, info->handle, buf, serve_encode(&msg, buf));
 }
 
 void conn_accept(struct server *server, struct fi_info *info)
 {
-	struct conn *conn =
-		conn_new(server, info->dest_addr, info->dest_addrlen);
+	enum serve_status status;
+	struct conn *conn;
 	int ret;
 
+	conn = conn_new(server, info->dest_addr, info->dest_addrlen, &status);
 	if (!conn) {
-		server->total.refused++;
-		fi_reject(server->pep, info->handle, NULL, 0);
+		reject(server, info, status);
 		return;
 	}
 	conn->proven = true;
 	ret = net_endpoint(&server->net, info, server->cq, conn, &conn->link);
 	if (ret) {
-		server_complain("%s: no endpoint: %s", conn->peer,
-				fi_strerror(-ret));
-		server->total.refused++;
-		fi_reject(server->pep, info->handle, NULL, 0);
+		admit_refuse(server, conn->peer, SERVE_NO_RESOURCE);
+		reject(server, info, SERVE_NO_RESOURCE);
 		return;
 	}
 	conn->state = CONN_ACCEPTED;

@@ -60,13 +60,13 @@ static int make_session(struct server *server, struct conn *conn)
 static void welcome(struct server *server, const struct serve_msg *msg,
 		    const uint8_t *buf, size_t len)
 {
-	struct conn *conn = conn_new(server, msg->name, msg->name_len);
+	enum serve_status status;
+	struct conn *conn;
 	int ret;
 
-	if (!conn) {
-		server->total.refused++;
+	conn = conn_new(server, msg->name, msg->name_len, &status);
+	if (!conn)
 		return;
-	}
 	ret = make_session(server, conn);
 	if (!ret)
 		ret = net_insert(&server->net, msg->name, msg->name_len,

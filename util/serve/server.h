@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server: an event loop (server.c), its listener (listen.c), connections
- * (conn.c), which over reliable datagrams share an endpoint (rdm.c), and requests
+ * The server: an event loop (server.c), its listener (listen.c), who gets a
+ * place (admit.c), connections (conn.c), which over reliable datagrams share an endpoint (rdm.c), and requests
  * (request.c).
  *
  * One thread runs all of it but the jobs, which touch only their request, its
@@ -23,6 +23,7 @@
 #include "serve/jobs.h"
 #include "serve/log.h"
 #include "serve/net.h"
+#include "serve/peer.h"
 #include "serve/serve_options.h"
 #include "serve/source.h"
 #include "serve/wire.h"
@@ -92,6 +93,7 @@ struct conn {
 	struct net_link link;
 	struct job close; /* of its endpoint */
 	char peer[NET_ADDR_TEXT];
+	struct peer from;
 	struct op life;		       /* ends when the client does */
 	bool proven;		       /* it has its session */
 	bool lost;		       /* an operation with it has failed */
@@ -130,6 +132,12 @@ struct server_listen {
 	int spare;	   /* a descriptor for mrrc_sockets_end_silent() */
 };
 
+/* Lines about those that get no place, one a second. */
+struct server_refusals {
+	uint64_t said; /* ms */
+	unsigned unsaid;
+};
+
 struct server {
 	struct serve_options options;
 	struct server_rdm rdm;
@@ -137,6 +145,7 @@ struct server {
 	struct net net;
 	struct fid_pep *pep;
 	struct server_listen listen;
+	struct server_refusals refusals;
 	struct fid_cq *cq;
 	struct jobs jobs;    /* that read files */
 	struct jobs closers; /* that close endpoints */
@@ -158,10 +167,21 @@ struct server {
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t server_now(void);
 
+/* admit.c */
+
+/* SERVE_OK, or why it gets no place. */
+enum serve_status admit(const struct server *server, const struct peer *peer);
+/* who: the client, as text */
+void admit_refuse(struct server *server, const char *who,
+		  enum serve_status status);
+
 /* conn.c */
 
-/* A new one, or NULL: there is no place. addr: the client's. */
-struct conn *conn_new(struct server *server, const void *addr, size_t len);
+/*
+ * A new one, or NULL: it gets no place, and *status says why. addr: the client's.
+ */
+struct conn *conn_new(struct server *server, const void *addr, size_t len,
+		      enum serve_status *status);
 /* Over reliable datagrams: its HELLO, and what it sends in its session. */
 void conn_hello(struct conn *conn, const uint8_t *buf, size_t len);
 void conn_message(struct conn *conn, const uint8_t *buf, size_t len);

@@ -59,6 +59,18 @@ static int fail_transfer(struct session *session, const char *what, int err)
 
 /* ---- connecting ---------------------------------------------------------- */
 
+/* A server that has no place for it says so as it rejects the connection. */
+static const char *rejected(const struct fi_eq_err_entry *err)
+{
+	struct serve_msg msg;
+
+	if (!err->err_data ||
+	    serve_decode(err->err_data, err->err_data_size, &msg) ||
+	    msg.type != SERVE_WELCOME || msg.status == SERVE_OK)
+		return fi_strerror(err->err);
+	return serve_status_text(msg.status);
+}
+
 static int read_event(struct session *session, bool *connected)
 {
 	struct fi_eq_err_entry err = { 0 };
@@ -72,7 +84,7 @@ static int read_event(struct session *session, bool *connected)
 	if (ret == -FI_EAVAIL) {
 		fi_eq_readerr(session->net.eq, &err, 0);
 		return fail(session, err.err ? -err.err : -FI_EOTHER, "%s",
-			    fi_strerror(err.err));
+			    rejected(&err));
 	}
 	if (ret < 0)
 		return fail(session, (int) ret, "%s", fi_strerror((int) -ret));

@@ -488,6 +488,9 @@ const char *serve_status_text(enum serve_status status)
 		[SERVE_NO_RESOURCE] = "the server lacks memory or descriptors",
 		[SERVE_ENDING] = "the server is ending",
 		[SERVE_VERSION_NO] = "the server is of another version",
+		[SERVE_FULL] = "the server is full: try again later",
+		[SERVE_SHARE] = "the server has enough clients of this host or "
+				"user: try again later",
 	};
 
 	return status < SERVE_STATUSES ? text[status] : "unknown";

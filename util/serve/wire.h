@@ -19,6 +19,9 @@
  * a file that is so small that a write costs more than the bytes follow the
  * answer to OPEN, if the client asks for as many; of others none do.
  *
+ * A client that gets no place is told so by a WELCOME in the private data of the
+ * rejected connection.
+ *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
  * sender's name, fi_getname(3). Once it is welcome, the client exposes a buffer
@@ -80,6 +83,8 @@ enum serve_status {
 	SERVE_NO_RESOURCE, /* memory or descriptors are short */
 	SERVE_ENDING,	   /* the server is about to end */
 	SERVE_VERSION_NO,  /* WELCOME: only for the server's version */
+	SERVE_FULL,	   /* WELCOME: all places are taken */
+	SERVE_SHARE, /* WELCOME: the client's host has its share of them */
 	SERVE_STATUSES
 };
 

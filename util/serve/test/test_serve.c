@@ -59,6 +59,7 @@ int main(void)
 {
 	Suite *suite = suite_create("serve");
 
+	add_admit(suite);
 	add_wire(suite);
 	add_files(suite);
 	add_local(suite);

@@ -5,6 +5,7 @@
 
 #include "test/suites.h"
 
+void add_admit(Suite *suite);
 void add_wire(Suite *suite);
 void add_files(Suite *suite);
 void add_local(Suite *suite);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who a client is, as far as its address tells: its host and, on this machine,
+ * its user.
+ */
+#ifndef SERVE_PEER_H
+#define SERVE_PEER_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PEER_NO_UID ((uid_t) -1)
+
+struct peer {
+	struct in6_addr host; /* IPv4's are mapped to IPv6 */
+	in_port_t port;
+	uid_t uid; /* of a process on this machine, else PEER_NO_UID */
+};
+
+/*
+ * addr: the client's, or NULL. at: where the server listens. listens: the
+ * client's socket at addr accepts connections (reliable datagrams), else it is
+ * connected to at.
+ */
+void peer_of(const void *addr, size_t len, const void *at, bool listens,
+	     struct peer *peer);
+
+/* Do both have one share? Hosts of one IPv6 network of 64 bits do. */
+bool peer_shares(const struct peer *a, const struct peer *b);
+
+/* IPv4 or IPv6 addresses of len bytes at most; false: of another family. */
+bool peer_host(const void *addr, size_t len, struct peer *peer);
+
+#endif /* SERVE_PEER_H */

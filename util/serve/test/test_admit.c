@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who is served: hosts, users of this machine, and their shares of the places.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/server.h"
+
+#define PLACES 10
+
+static struct conn conns[PLACES];
+static struct server server;
+
+static struct peer host(const char *text)
+{
+	struct peer peer = { .uid = PEER_NO_UID };
+
+	ck_assert_int_eq(inet_pton(AF_INET6, text, &peer.host), 1);
+	return peer;
+}
+
+static void begin_places(void)
+{
+	memset(&server, 0, sizeof(server));
+	memset(conns, 0, sizeof(conns));
+	server.conn = conns;
+	server.conns = PLACES;
+	server.options.max_clients = PLACES;
+}
+
+/* Takes places until it gets none: how many, and why no more. */
+static unsigned take(struct peer peer, enum serve_status *status)
+{
+	unsigned i, count = 0;
+
+	while ((*status = admit(&server, &peer)) == SERVE_OK) {
+		for (i = 0; conns[i].state != CONN_FREE; i++)
+			;
+		conns[i].state = CONN_READY;
+		conns[i].from = peer;
+		count++;
+	}
+	return count;
+}
+
+/* Whatever others take, there is a place for one who has none. */
+START_TEST(shares)
+{
+	enum serve_status status;
+	struct peer peer;
+
+	begin_places();
+	ck_assert_uint_eq(take(host("::ffff:10.0.0.1"), &status), 8);
+	ck_assert_int_eq(status, SERVE_SHARE);
+	/* addresses of one network of IPv6 are one host's */
+	ck_assert_uint_eq(take(host("fd00::1:0:0:0:1"), &status), 1);
+	ck_assert_uint_eq(take(host("fd00::1:0:0:0:2"), &status), 0);
+	ck_assert_int_eq(status, SERVE_SHARE);
+	/* another user of a host is another one */
+	peer = host("::ffff:10.0.0.1");
+	peer.uid = 1000;
+	ck_assert_uint_eq(take(peer, &status), 1);
+	ck_assert_int_eq(status, SERVE_FULL);
+	/* what is stuck has no place */
+	conns[0].state = CONN_STUCK;
+	peer.uid = 1001;
+	ck_assert_int_eq(admit(&server, &peer), SERVE_OK);
+}
+END_TEST
+
+/* A server with few places has one for each of two hosts. */
+START_TEST(small_shares)
+{
+	enum serve_status status;
+
+	begin_places();
+	server.options.max_clients = 1;
+	ck_assert_uint_eq(take(host("::ffff:10.0.0.1"), &status), 1);
+	begin_places();
+	server.options.max_clients = 2;
+	ck_assert_uint_eq(take(host("::ffff:10.0.0.1"), &status), 1);
+	ck_assert_uint_eq(take(host("::ffff:10.0.0.2"), &status), 1);
+	ck_assert_int_eq(status, SERVE_FULL);
+}
+END_TEST
+
+/* ---- users --------------------------------------------------------------- */
+
+static int listener(int family, struct sockaddr_in6 *at)
+{
+	socklen_t len = family == AF_INET ? sizeof(struct sockaddr_in) :
+					    sizeof(*at);
+	struct sockaddr_in *in = (struct sockaddr_in *) at;
+	int fd = socket(family, SOCK_STREAM, 0);
+
+	memset(at, 0, sizeof(*at));
+	at->sin6_family = (sa_family_t) family;
+	if (family == AF_INET)
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		at->sin6_addr = in6addr_loopback;
+	if (fd < 0 || bind(fd, (struct sockaddr *) at, len) || listen(fd, 1) ||
+	    getsockname(fd, (struct sockaddr *) at, &len)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Of a connection, while it is there, and of a listener. */
+START_TEST(users)
+{
+	const int family = _i ? AF_INET6 : AF_INET;
+	struct sockaddr_in6 at, from;
+	socklen_t len = sizeof(from);
+	int fd, client, accepted;
+	struct peer peer;
+
+	fd = listener(family, &at);
+	if (fd < 0)
+		return; /* there is no IPv6 */
+	client = socket(family, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(client, (struct sockaddr *) &at, sizeof(at)),
+			 0);
+	accepted = accept(fd, (struct sockaddr *) &from, &len);
+	ck_assert_int_ge(accepted, 0);
+	peer_of(&from, sizeof(from), &at, false, &peer);
+	ck_assert_uint_eq(peer.uid, getuid());
+	/* it is no connection to there */
+	peer_of(&from, sizeof(from), &from, false, &peer);
+	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
+	peer_of(&at, sizeof(at), &at, true, &peer);
+	ck_assert_uint_eq(peer.uid, getuid());
+	/* a socket without a process is shown as root's */
+	close(client);
+	peer_of(&from, sizeof(from), &at, false, &peer);
+	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
+	close(accepted);
+	close(fd);
+	peer_of(&at, sizeof(at), &at, true, &peer);
+	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
+}
+END_TEST
+
+/* A listener at any address of this machine is no one's at another machine. */
+START_TEST(users_elsewhere)
+{
+	struct sockaddr_in6 at, from;
+	int fd = listener(AF_INET, &at);
+	struct peer peer;
+
+	from = at;
+	((struct sockaddr_in *) &from)->sin_addr.s_addr = htonl(0xc6336401);
+	((struct sockaddr_in *) &at)->sin_addr.s_addr = INADDR_ANY;
+	peer_of(&from, sizeof(from), &at, true, &peer);
+	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
+	close(fd);
+}
+END_TEST
+
+void add_admit(Suite *suite)
+{
+	TCase *tcase = tcase_create("admit");
+
+	tcase_add_test(tcase, shares);
+	tcase_add_test(tcase, small_shares);
+	tcase_add_loop_test(tcase, users, 0, 2);
+	tcase_add_test(tcase, users_elsewhere);
+	suite_add_tcase(suite, tcase);
+}
