@@ -12,7 +12,7 @@
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names named tree many links unreadable list again changed changed_small truncated
+ALL="sizes names named tree many links unreadable user list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile tagged half mute strangers stuck silent
 	dead idle stopped crowd connections refused share end end_busy
@@ -48,7 +48,7 @@ serve()
 		PORT=$((10000 + RANDOM % 20000))
 		# the line of the server before this one is not believed
 		rm -f "$DIR/serve.out"
-		"${AS[@]}" ${FDS:+prlimit "--nofile=$FDS"} "$server" -e "$TYPE" -a "$ADDRESS" -p "$PORT" "$@" \
+		"${AS[@]}" ${FDS:+prlimit "--nofile=$FDS"} "$server" --root -e "$TYPE" -a "$ADDRESS" -p "$PORT" "$@" \
 			"$DIR/src" >"$DIR/serve.out" 2>"$DIR/serve.err" &
 		SERVER=$!
 		until_so serve_began
@@ -353,6 +353,39 @@ test_unreadable()
 		[ ! -e "$DIR/dst/private" ]
 }
 
+# user_of NAME: these lines of /proc/PID/status
+user_of()
+{
+	local uid gid
+
+	uid=$(id -u "$1") gid=$(id -g "$1")
+	printf 'Uid:\t%s\t%s\t%s\t%s\n' "$uid" "$uid" "$uid" "$uid"
+	printf 'Gid:\t%s\t%s\t%s\t%s\n' "$gid" "$gid" "$gid" "$gid"
+	printf 'Groups:\t%s \n' "$(id -G "$1")"
+	printf 'Cap%s:\t%016d\n' Prm 0 Eff 0
+}
+
+# Root begins, and another user serves: in all threads, with its groups.
+test_user()
+{
+	local task
+
+	[ "$(id -u)" -eq 0 ] || { echo "  not tried: not root"; return 0; }
+	refused 2 'root would serve files' "${BIN}fi_mrrc_serve" "$DIR/src" ||
+		return 1
+	file file 100000
+	file private 10
+	chmod 600 "$DIR/src/private"
+	serve --user=nobody || return 1
+	for task in "/proc/$SERVER/task"/*; do
+		[ "$(awk '/^(Uid|Gid|Groups|CapPrm|CapEff):/' "$task/status")" = \
+			"$(user_of nobody)" ] ||
+			{ cat "$task/status"; fail "another user"; return 1; }
+	done
+	got 1 "" && get_says 'private: the server may not' &&
+		cmp "$DIR/src/file" "$DIR/dst/file" && serve_end
+}
+
 test_list()
 {
 	local i
@@ -524,7 +557,7 @@ test_unread()
 	exec 7<>"$DIR/log"
 	head -c 65536 /dev/zero >&7
 	PORT=$((10000 + RANDOM % 20000))
-	"${BIN}fi_mrrc_serve" -v -e "$TYPE" -a "$ADDRESS" -p "$PORT" \
+	"${BIN}fi_mrrc_serve" --root -v -e "$TYPE" -a "$ADDRESS" -p "$PORT" \
 		"$DIR/src" >&7 2>&7 &
 	SERVER=$!
 	until_so get "$ADDRESS:file"
@@ -562,8 +595,9 @@ test_usage()
 		refused 2 "Try \`" "$serve" --none x &&
 		refused 2 "msg or rdm, not 'udp'" "$serve" -e udp x &&
 		refused 2 "msg or rdm, not 'RDM'" "$get" -e RDM h:a &&
-		refused 1 'No such file' "$serve" "$DIR/none" &&
-		refused 1 'Not a directory' "$serve" /etc/passwd &&
+		refused 2 "there is no 'nobody-such'" "$serve" -u nobody-such x &&
+		refused 1 'No such file' "$serve" --root "$DIR/none" &&
+		refused 1 'Not a directory' "$serve" --root /etc/passwd &&
 		refused 2 'HOST:PATH' "$get" &&
 		refused 2 'is not HOST:PATH' "$get" x &&
 		refused 2 'is not HOST:PATH' "$get" :x &&
@@ -581,7 +615,7 @@ test_usage()
 test_version()
 {
 	FI_PROVIDER_PATH=$DIR refused 1 'no provider with ofi_mrrc' \
-		"${BIN}fi_mrrc_serve" -p 9999 "$DIR/src" &&
+		"${BIN}fi_mrrc_serve" --root -p 9999 "$DIR/src" &&
 		FI_PROVIDER_PATH=$DIR refused 1 'no provider with ofi_mrrc' \
 			"${BIN}fi_mrrc_get" "$ADDRESS:x"
 }

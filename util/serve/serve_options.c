@@ -5,12 +5,21 @@
 #include "config.h"
 #include "serve/serve_options.h"
 
+#include <unistd.h>
+
 #include "serve/jobs.h"
 #include "serve/net.h"
 #include "serve/text_arg.h"
 #include "serve/wire.h"
 
-enum { KEY_COPY = 256, KEY_TIMEOUT, KEY_IDLE, KEY_GRACE, KEY_THREADS };
+enum {
+	KEY_COPY = 256,
+	KEY_TIMEOUT,
+	KEY_IDLE,
+	KEY_GRACE,
+	KEY_THREADS,
+	KEY_ROOT,
+};
 
 static const char doc[] =
 	"Serves the files beneath DIR to fi_mrrc_get(1), by RDMA writes over "
@@ -52,9 +61,27 @@ static const struct argp_option option_table[] = {
 	  "At the end, for ranges that are on "
 	  "their way (default 10)",
 	  0 },
+	{ "user", 'u', "NAME", 0,
+	  "Serve as this user, once what needs root is open", 0 },
+	{ "root", KEY_ROOT, NULL, 0, "Serve as root, which is refused else",
+	  0 },
 	{ "verbose", 'v', NULL, 0, "Report connections", 0 },
 	{ 0 },
 };
+
+/* What root may read is not for everyone who reaches the server. */
+static void check_user(struct argp_state *state,
+		       const struct serve_options *options)
+{
+	const uid_t uid = options->user.name ? options->user.uid : geteuid();
+
+	if (!uid && !options->root)
+		argp_error(state, "root would serve files: name another user "
+				  "with --user, or say --root");
+	if (uid != geteuid() && geteuid())
+		argp_error(state, "user: only root can become '%s'",
+			   options->user.name);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -99,6 +126,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_GRACE:
 		options->grace = arg_count(state, "grace", arg, 0, 86400);
 		break;
+	case 'u':
+		if (user_find(arg, &options->user))
+			argp_error(state, "user: there is no '%s'", arg);
+		break;
+	case KEY_ROOT:
+		options->root = true;
+		break;
 	case 'v':
 		options->verbose = true;
 		break;
@@ -110,6 +144,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!options->dir)
 			argp_error(state, "which DIR is to be served?");
+		check_user(state, options);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "serve/net.h"
+#include "serve/user.h"
 
 struct serve_options {
 	const char *dir;
@@ -24,6 +25,8 @@ struct serve_options {
 	unsigned grace;	  /* seconds that transfers have at the end */
 	bool copy;	  /* no file is sent from its own pages */
 	bool verbose;
+	bool root;	  /* may be the user */
+	struct user user; /* name NULL: the one who began it */
 };
 
 void serve_options_parse(int argc, char **argv, struct serve_options *options);

@@ -340,10 +340,23 @@ static void raise_limit(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Root locks memory without a limit, and so does the user that it becomes. */
+static int change_user(const struct user *user)
+{
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	int ret;
+
+	if (!user->name || user->uid == geteuid())
+		return 0;
+	setrlimit(RLIMIT_MEMLOCK, &none);
+	ret = user_become(user);
+	return ret ? fail(user->name, ret) : 0;
 }
 
 static int open_loop(struct server *server)
@@ -486,6 +499,8 @@ static int serve(struct server *server)
 	ret = server->conn ? open_loop(server) : fail("clients", -ENOMEM);
 	if (!ret)
 		ret = open_net(server);
+	if (!ret)
+		ret = change_user(&options->user);
 	if (ret)
 		return ret;
 	say_begin(server);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The user that the server runs as, once what may need root is open.
+ */
+#ifndef SERVE_USER_H
+#define SERVE_USER_H
+
+#include <sys/types.h>
+
+struct user {
+	const char *name;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* By name or number; -ENOENT: there is none. */
+int user_find(const char *name, struct user *user);
+
+/* All threads become it for good, with its groups. 0, or a negative errno. */
+int user_become(const struct user *user);
+
+#endif /* SERVE_USER_H */
