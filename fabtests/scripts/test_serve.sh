@@ -12,7 +12,7 @@
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names named tree many links unreadable user list again changed changed_small truncated
+ALL="sizes names named tree many links unreadable private user list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile tagged half mute strangers stuck silent
 	dead idle stopped crowd connections refused share end end_busy
@@ -353,6 +353,25 @@ test_unreadable()
 		[ ! -e "$DIR/dst/private" ]
 }
 
+# What not all users may read, and what is in a place that they may not enter
+test_private()
+{
+	file readable 10
+	file private 10
+	chmod 640 "$DIR/src/private"
+	file closed/file 10
+	chmod 750 "$DIR/src/closed"
+	serve || return 1
+	got 1 "" && get_says 'private: the server may not' &&
+		get_says 'closed: the server may not' &&
+		[ "$(find "$DIR/dst" -type f -printf '%P ')" = 'readable ' ] &&
+		serve_end && serve --private && got "" && same &&
+		serve_end || return 1
+	chmod 750 "$DIR"
+	refused 1 'not all users may enter it' "${BIN}fi_mrrc_serve" --root \
+		"$DIR/src" && serve --private && got ""
+}
+
 # user_of NAME: these lines of /proc/PID/status
 user_of()
 {
@@ -637,6 +656,9 @@ before_test()
 	chmod -R u+rwx "$DIR" 2>/dev/null
 	rm -rf "${DIR:?}"/* ${SHM:+"$SHM"}
 	SHM=
+	# what all users may read is served
+	umask 022
+	chmod 755 "$DIR"
 	mkdir "$DIR/src" "$DIR/dst"
 }
 

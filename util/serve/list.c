@@ -54,14 +54,15 @@ static int fill(int fd, uint64_t *cursor, uint8_t *buf, size_t *len)
 	return got < 0 ? -errno : 0;
 }
 
-enum serve_status list_page(int dir, const char *path, uint64_t *cursor,
-			    uint8_t *buf, size_t *len)
+enum serve_status list_page(const struct source *source, const char *path,
+			    uint64_t *cursor, uint8_t *buf, size_t *len)
 {
 	struct stat st;
 	int fd, ret;
 
 	*len = 0;
-	fd = path_open_data(dir, path, &st);
+	fd = path_open_data(source->dir, path, source->others ? PATH_OTHERS : 0,
+			    &st);
 	if (fd < 0)
 		return source_status(fd);
 	if (!S_ISDIR(st.st_mode))

@@ -76,20 +76,80 @@ static bool is_local(int fd)
 	       st.f_type == BTRFS_SUPER_MAGIC || st.f_type == TMPFS_MAGIC;
 }
 
-static int open_data(int dir, const char *path, bool now, struct stat *st)
+static bool others_may(int fd, mode_t mode)
 {
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_mode & mode) == mode;
+}
+
+bool path_root_others(int dir)
+{
+	struct stat st, above;
+	int at = fcntl(dir, F_DUPFD_CLOEXEC, 0), up;
+	bool may, top = false;
+
+	do {
+		may = at >= 0 && others_may(at, S_IXOTH);
+		up = may ? openat(at, "..", O_PATH | O_CLOEXEC) : -1;
+		if (up >= 0 && !fstat(at, &st) && !fstat(up, &above))
+			top = st.st_ino == above.st_ino &&
+			      st.st_dev == above.st_dev;
+		close(at);
+		at = up;
+	} while (may && !top);
+	close(at);
+	return may;
+}
+
+/*
+ * A name at a time, so that the rights are those of what is opened: a directory
+ * that all users may enter could be in the place of another by the time that
+ * the whole path is opened.
+ */
+static int walk(int dir, const char *path, uint64_t how_else)
+{
+	char name[SERVE_NAME_MAX + 1];
+	int at = fcntl(dir, F_DUPFD_CLOEXEC, 0), next;
+	size_t len;
+
+	while (at >= 0 && *path) {
+		len = strcspn(path, "/");
+		snprintf(name, sizeof(name), "%.*s", (int) len, path);
+		next = len >= sizeof(name) ?
+			       -ENAMETOOLONG :
+		       !others_may(at, S_IXOTH) ?
+			       -EACCES :
+			       resolve(at, name, O_PATH, 0, how_else);
+		close(at);
+		at = next;
+		path += len;
+		path += *path == '/';
+	}
+	return at;
+}
+
+int path_open_data(int dir, const char *path, unsigned flags, struct stat *st)
+{
+	const uint64_t cached = flags & PATH_NOW ? RESOLVE_CACHED : 0;
+	const bool others = flags & PATH_OTHERS;
 	char link[64];
 	int at, fd;
 
-	at = resolve(dir, path, O_PATH, 0, now ? RESOLVE_CACHED : 0);
+	at = others ? walk(dir, path, cached) :
+		      resolve(dir, path, O_PATH, 0, cached);
 	if (at < 0)
 		return at;
-	if (now && !is_local(at)) {
+	if ((flags & PATH_NOW) && !is_local(at)) {
 		fd = -EAGAIN;
 	} else if (fstat(at, st)) {
 		fd = -errno;
 	} else if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) {
 		fd = -ENOTSUP;
+	} else if (others &&
+		   !others_may(at, S_ISDIR(st->st_mode) ? S_IROTH | S_IXOTH :
+							  S_IROTH)) {
+		fd = -EACCES;
 	} else {
 		/* the same object, whatever the path leads to by now */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
@@ -98,16 +158,6 @@ static int open_data(int dir, const char *path, bool now, struct stat *st)
 	}
 	close(at);
 	return fd;
-}
-
-int path_open_data(int dir, const char *path, struct stat *st)
-{
-	return open_data(dir, path, false, st);
-}
-
-int path_open_data_now(int dir, const char *path, struct stat *st)
-{
-	return open_data(dir, path, true, st);
 }
 
 /* A directory, and its entry in the one that it is in. */

@@ -27,17 +27,24 @@ const char *path_root_error(int error);
  */
 int path_open(int dir, const char *path, int flags, mode_t mode);
 
+enum {
+	/*
+	 * Without waiting for a disk or a network. -EAGAIN: it might have to;
+	 * other errors mean nothing, either.
+	 */
+	PATH_NOW = 1,
+	/* Only what all users may read: -EACCES if it is anything else. */
+	PATH_OTHERS = 2,
+};
+
 /*
  * As above, to read: a regular file or a directory; nothing else is opened,
  * as opening a device or a FIFO may have effects. -ENOTSUP: neither.
  */
-int path_open_data(int dir, const char *path, struct stat *st);
+int path_open_data(int dir, const char *path, unsigned flags, struct stat *st);
 
-/*
- * As above, without waiting for a disk or a network. -EAGAIN: it might have to;
- * other errors mean nothing, either.
- */
-int path_open_data_now(int dir, const char *path, struct stat *st);
+/* May all users enter the directory, and those above it? */
+bool path_root_others(int dir);
 
 /*
  * Makes the last directory of path. 0 also if there is one. sync: waits until it

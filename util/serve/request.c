@@ -92,7 +92,7 @@ static void list_job(struct job *job)
 
 	answer->cursor = req->msg.cursor;
 	answer->entries = req->out + SERVE_PAGE_HEAD;
-	answer->status = list_page(req->conn->server->source.dir, req->path,
+	answer->status = list_page(&req->conn->server->source, req->path,
 				   &answer->cursor, req->out + SERVE_PAGE_HEAD,
 				   &answer->entries_len);
 	if (answer->status != SERVE_OK)

@@ -19,6 +19,7 @@ enum {
 	KEY_GRACE,
 	KEY_THREADS,
 	KEY_ROOT,
+	KEY_PRIVATE,
 };
 
 static const char doc[] =
@@ -64,6 +65,10 @@ static const struct argp_option option_table[] = {
 	{ "user", 'u', "NAME", 0,
 	  "Serve as this user, once what needs root is open", 0 },
 	{ "root", KEY_ROOT, NULL, 0, "Serve as root, which is refused else",
+	  0 },
+	{ "private", KEY_PRIVATE, NULL, 0,
+	  "Serve all that the server's user may read, not only what all users "
+	  "of this machine may",
 	  0 },
 	{ "verbose", 'v', NULL, 0, "Report connections", 0 },
 	{ 0 },
@@ -133,6 +138,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_ROOT:
 		options->root = true;
 		break;
+	case KEY_PRIVATE:
+		options->others = false;
+		break;
 	case 'v':
 		options->verbose = true;
 		break;
@@ -170,6 +178,7 @@ void serve_options_parse(int argc, char **argv, struct serve_options *options)
 		.timeout = 30,
 		.idle = 300,
 		.grace = 10,
+		.others = true,
 	};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, options);

@@ -24,6 +24,7 @@ struct serve_options {
 	unsigned idle;	  /* seconds without a request */
 	unsigned grace;	  /* seconds that transfers have at the end */
 	bool copy;	  /* no file is sent from its own pages */
+	bool others;	  /* only what all users may read is served */
 	bool verbose;
 	bool root;	  /* may be the user */
 	struct user user; /* name NULL: the one who began it */

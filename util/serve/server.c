@@ -509,20 +509,39 @@ static int serve(struct server *server)
 	return 0;
 }
 
+static int open_source(struct server *server)
+{
+	const struct serve_options *options = &server->options;
+	struct source *source = &server->source;
+
+	source->copies = options->copy;
+	source->others = options->others;
+	source->dir = path_root(options->dir);
+	if (source->dir < 0) {
+		server_complain("%s: %s", options->dir,
+				path_root_error(source->dir));
+		return source->dir;
+	}
+	if (source->others && !path_root_others(source->dir)) {
+		server_complain("%s: not all users may enter it (chmod o+x, "
+				"also of the directories above it), so it "
+				"would be served with --private only",
+				options->dir);
+		return -EACCES;
+	}
+	return 0;
+}
+
 int server_run(const struct serve_options *options)
 {
 	struct server server = { .options = *options };
 	bool closed;
 	int ret;
 
-	server.source.copies = options->copy;
-	server.source.dir = path_root(options->dir);
-	if (server.source.dir < 0) {
-		server_complain("%s: %s", options->dir,
-				path_root_error(server.source.dir));
-		return EXIT_FAILURE;
-	}
-	ret = serve(&server) ? EXIT_FAILURE : EXIT_SUCCESS;
+	ret = open_source(&server);
+	if (!ret)
+		ret = serve(&server);
+	ret = ret ? EXIT_FAILURE : EXIT_SUCCESS;
 	closed = close_server(&server);
 	log_close();
 	/* without the code that runs at exit, which frees more */

@@ -122,8 +122,10 @@ enum serve_status source_open(const struct source *source, const char *path,
 	struct stat st;
 	int fd;
 
-	fd = now ? path_open_data_now(source->dir, path, &st) :
-		   path_open_data(source->dir, path, &st);
+	fd = path_open_data(source->dir, path,
+			    (now ? PATH_NOW : 0) |
+				    (source->others ? PATH_OTHERS : 0),
+			    &st);
 	if (fd < 0)
 		return source_status(fd);
 	if (S_ISDIR(st.st_mode) || (now && st.st_size > SERVE_INLINE_MAX)) {
@@ -177,8 +179,7 @@ void source_block_free(struct source_block *block)
 }
 
 /*
- * Some of it. What path_open_data_now() opens and cannot be read so is of tmpfs,
- * of which only swapped pages would be waited for, as for the server's own.
+ * Some of it. What PATH_NOW opens and cannot be read so is of tmpfs, of which only swapped pages would be waited for, as for the server's own.
  */
 static ssize_t read_some(int fd, void *buf, size_t len, uint64_t off, bool now)
 {

@@ -26,6 +26,7 @@ struct source {
 	int dir;
 	struct fid_domain *domain;
 	bool copies; /* never from the files' own pages */
+	bool others; /* only what all users may read */
 };
 
 struct source_file {

@@ -477,7 +477,8 @@ const char *serve_status_text(enum serve_status status)
 	static const char *const text[] = {
 		[SERVE_OK] = "no error",
 		[SERVE_NOENT] = "no such file or directory",
-		[SERVE_ACCES] = "the server may not read it",
+		[SERVE_ACCES] = "the server may not read it, or not all users "
+				"may",
 		[SERVE_LINK] = "symbolic links are not followed",
 		[SERVE_IS_DIR] = "a directory",
 		[SERVE_NOT_DIR] = "not a directory",

@@ -72,7 +72,7 @@ enum serve_type {
 enum serve_status {
 	SERVE_OK,
 	SERVE_NOENT,	   /* no such file or directory */
-	SERVE_ACCES,	   /* the server's user may not read it */
+	SERVE_ACCES,	   /* the server's user may not read it, or others */
 	SERVE_LINK,	   /* a symbolic link is in the path, or its end */
 	SERVE_IS_DIR,	   /* OPEN of a directory */
 	SERVE_NOT_DIR,	   /* LIST of a file */

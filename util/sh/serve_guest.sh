@@ -62,7 +62,7 @@ begin_nfs()
 serve()
 {
 	PORT=$((PORT + 1))
-	fi_mrrc_serve --root -P "$PROVIDER" -a "$ADDRESS" -p "$PORT" "$@" \
+	fi_mrrc_serve --root --private -P "$PROVIDER" -a "$ADDRESS" -p "$PORT" "$@" \
 		"$WORK/src" >"$WORK/server.log" 2>&1 &
 	SERVER=$!
 }

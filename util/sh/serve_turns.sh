@@ -64,7 +64,7 @@ rsync_conf()
 # server PEER: sets SERVER, its command
 server()
 {
-	local serve=(fi_mrrc_serve --root -P "tcp;ofi_mrrc" -a "$ADDRESS"
+	local serve=(fi_mrrc_serve --root --private -P "tcp;ofi_mrrc" -a "$ADDRESS"
 		-p "$PORT" "$WORK/src")
 
 	case $1 in

@@ -99,6 +99,67 @@ START_TEST(root_without_openat2)
 }
 END_TEST
 
+static enum serve_status list_status(const struct source *source,
+				     const char *path)
+{
+	uint8_t buf[SERVE_MSG_MAX];
+	uint64_t cursor = 0;
+	size_t len;
+
+	return list_page(source, path, &cursor, buf, &len);
+}
+
+/* Rights of a directory and of a file in it, and what is served to others. */
+static const struct {
+	mode_t dir, file;
+	enum serve_status open, list;
+} rights[] = {
+	{ 0755, 0644, SERVE_OK, SERVE_OK },
+	{ 0755, 0640, SERVE_ACCES, SERVE_OK },
+	{ 0750, 0644, SERVE_ACCES, SERVE_ACCES },
+	{ 0711, 0644, SERVE_OK, SERVE_ACCES },
+	{ 0754, 0644, SERVE_ACCES, SERVE_ACCES },
+	{ 0701, 0604, SERVE_OK, SERVE_ACCES },
+};
+
+/* What not all users may read is served only if that is asked for. */
+START_TEST(others)
+{
+	struct source source = { .dir = top, .others = true };
+	struct source_file *file;
+
+	write_file(top, "dir/file", "0123456789");
+	ck_assert_int_eq(fchmodat(top, "dir", rights[_i].dir, 0), 0);
+	ck_assert_int_eq(fchmodat(top, "dir/file", rights[_i].file, 0), 0);
+	ck_assert_int_eq(source_open(&source, "dir/file", false, &file),
+			 rights[_i].open);
+	if (rights[_i].open != SERVE_OK)
+		ck_assert_int_ne(source_open(&source, "dir/file", true, &file),
+				 SERVE_OK);
+	ck_assert_int_eq(list_status(&source, "dir"), rights[_i].list);
+	ck_assert_int_eq(list_status(&source, ""), SERVE_OK);
+	source.others = false;
+	ck_assert_int_eq(source_open(&source, "dir/file", false, &file),
+			 SERVE_OK);
+	ck_assert_int_eq(list_status(&source, "dir"), SERVE_OK);
+}
+END_TEST
+
+/* All above what is served count, too: mkdtemp() lets nobody in. */
+START_TEST(others_above)
+{
+	const int dir = open("/", O_PATH | O_DIRECTORY);
+
+	ck_assert(path_root_others(dir));
+	ck_assert(!path_root_others(top));
+	ck_assert_int_eq(fchmodat(top, "..", 0711, 0), 0);
+	ck_assert(path_root_others(top));
+	ck_assert_int_eq(fchmod(top, 0750), 0);
+	ck_assert(!path_root_others(top));
+	close(dir);
+}
+END_TEST
+
 /* Opening it would wait for a writer, or disturb a reader. */
 START_TEST(fifo_is_not_opened)
 {
@@ -511,6 +572,7 @@ END_TEST
 /* All entries, each once, over many pages. */
 START_TEST(pages)
 {
+	const struct source whole = { .dir = top };
 	uint8_t buf[SERVE_MSG_MAX];
 	const uint8_t *at;
 	unsigned seen[1000] = { 0 }, count = 0, turns = 0, i;
@@ -524,7 +586,7 @@ START_TEST(pages)
 		write_file(top, name, "");
 	}
 	do {
-		ck_assert_int_eq(list_page(top, "dir", &cursor, buf, &len),
+		ck_assert_int_eq(list_page(&whole, "dir", &cursor, buf, &len),
 				 SERVE_OK);
 		for (at = buf; !serve_entry_next(&at, &len, &entry); count++) {
 			snprintf(text, sizeof(text), "%.*s",
@@ -542,6 +604,7 @@ END_TEST
 
 START_TEST(kinds)
 {
+	const struct source whole = { .dir = top };
 	static const struct {
 		const char *name;
 		enum serve_kind kind;
@@ -557,7 +620,7 @@ START_TEST(kinds)
 	uint64_t cursor = 0;
 	size_t len;
 
-	ck_assert_int_eq(list_page(top, "", &cursor, buf, &len), SERVE_OK);
+	ck_assert_int_eq(list_page(&whole, "", &cursor, buf, &len), SERVE_OK);
 	for (at = buf; !serve_entry_next(&at, &len, &entry); count++) {
 		for (i = 0; i < 6; i++) {
 			if (strlen(want[i].name) == entry.name_len &&
@@ -567,13 +630,13 @@ START_TEST(kinds)
 	}
 	ck_assert_uint_eq(count, 6);
 	cursor = 0;
-	ck_assert_int_eq(list_page(top, "file", &cursor, buf, &len),
+	ck_assert_int_eq(list_page(&whole, "file", &cursor, buf, &len),
 			 SERVE_NOT_DIR);
-	ck_assert_int_eq(list_page(top, "linked", &cursor, buf, &len),
+	ck_assert_int_eq(list_page(&whole, "linked", &cursor, buf, &len),
 			 SERVE_LINK);
 	/* any position that a client may name */
 	cursor = INT64_MAX;
-	list_page(top, "", &cursor, buf, &len);
+	list_page(&whole, "", &cursor, buf, &len);
 	ck_assert_uint_le(len, SERVE_MSG_MAX - SERVE_PAGE_HEAD);
 }
 END_TEST
@@ -586,6 +649,8 @@ void add_files(Suite *suite)
 	tcase_add_checked_fixture(tcase, make_files, remove_files);
 	tcase_add_test(tcase, beneath);
 	tcase_add_test(tcase, root_without_openat2);
+	tcase_add_loop_test(tcase, others, 0, sizeof(rights) / sizeof(*rights));
+	tcase_add_test(tcase, others_above);
 	tcase_add_test(tcase, fifo_is_not_opened);
 	tcase_add_test(tcase, leased);
 	tcase_add_test(tcase, ranges);
