@@ -212,6 +212,7 @@ check_lines()
 SCRIPTED="util/fi_mrrc_get util/fi_mrrc_serve"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_crowd"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_hostile"
+SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_late"
 readonly SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
 
 unit_program()
