@@ -449,3 +449,30 @@ test_share()
 	wait "$CLIENT" || rc=1
 	[ $rc -eq 0 ] && server_says 'refused: the server has enough clients' && serve_end
 }
+
+# denied OPTION...: a server with these does not serve us, and says so.
+denied()
+{
+	serve "$@" || return 1
+	# over datagrams it gets no answer
+	got 1 file && server_says 'does not serve this host or user' || return 1
+	[ "$TYPE" = rdm ] || get_says 'does not serve this host or user' ||
+		return 1
+	serve_end
+}
+
+# Networks and users that are served, and others
+test_allow()
+{
+	local other=1
+
+	file file 300000
+	[ "$(id -u)" -ne 1 ] || other=2
+	denied --allow=192.0.2.0/24 "--allow=$other" || return 1
+	serve --allow=192.0.2.0/24 "--allow=$ADDRESS" || return 1
+	got file && same && serve_end || return 1
+	only_tcp || return 0
+	serve "--allow=$(id -u)" || return 1
+	rm "$DIR/dst/file"
+	got file && same && serve_end
+}

@@ -15,7 +15,7 @@
 ALL="sizes names named tree many links unreadable private user list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile tagged half mute strangers stuck silent
-	dead idle stopped crowd connections refused share end end_busy
+	dead idle stopped crowd connections refused share allow end end_busy
 	end_waits end_twice hung unread status usage version"
 
 usage()
@@ -614,6 +614,7 @@ test_usage()
 		refused 2 "Try \`" "$serve" --none x &&
 		refused 2 "msg or rdm, not 'udp'" "$serve" -e udp x &&
 		refused 2 "msg or rdm, not 'RDM'" "$get" -e RDM h:a &&
+		refused 2 "no network and no user" "$serve" --allow=x/y z &&
 		refused 2 "there is no 'nobody-such'" "$serve" -u nobody-such x &&
 		refused 1 'No such file' "$serve" --root "$DIR/none" &&
 		refused 1 'Not a directory' "$serve" --root /etc/passwd &&

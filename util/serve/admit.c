@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who gets a place (serve/server.h). A host, or a user of this one, has a share
+ * Who gets a place (serve/server.h): whom --allow names, if it is there. A host, or a user of this one, has a share
  * of them: four fifths of its own and the free ones. So whatever one has taken,
  * another one gets a place.
  */
@@ -22,6 +22,8 @@ enum serve_status admit(const struct server *server, const struct peer *peer)
 	const unsigned max = server->options.max_clients;
 	unsigned i, used = 0, own = 0;
 
+	if (!allow_has(&server->options.allow, peer))
+		return SERVE_DENIED;
 	for (i = 0; i < server->conns; i++) {
 		if (!has_place(&server->conn[i]))
 			continue;

@@ -20,6 +20,7 @@ enum {
 	KEY_THREADS,
 	KEY_ROOT,
 	KEY_PRIVATE,
+	KEY_ALLOW,
 };
 
 static const char doc[] =
@@ -65,6 +66,11 @@ static const struct argp_option option_table[] = {
 	{ "user", 'u', "NAME", 0,
 	  "Serve as this user, once what needs root is open", 0 },
 	{ "root", KEY_ROOT, NULL, 0, "Serve as root, which is refused else",
+	  0 },
+	{ "allow", KEY_ALLOW, "NET|USER", 0,
+	  "Serve these only: 10.0.0.0/8, an address, or a user of this "
+	  "machine. "
+	  "May be repeated",
 	  0 },
 	{ "private", KEY_PRIVATE, NULL, 0,
 	  "Serve all that the server's user may read, not only what all users "
@@ -137,6 +143,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_ROOT:
 		options->root = true;
+		break;
+	case KEY_ALLOW:
+		if (allow_add(&options->allow, arg))
+			argp_error(state,
+				   "allow: '%s' is no network and no "
+				   "user, or there are too many",
+				   arg);
 		break;
 	case KEY_PRIVATE:
 		options->others = false;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "serve/allow.h"
 #include "serve/net.h"
 #include "serve/user.h"
 
@@ -25,6 +26,7 @@ struct serve_options {
 	unsigned grace;	  /* seconds that transfers have at the end */
 	bool copy;	  /* no file is sent from its own pages */
 	bool others;	  /* only what all users may read is served */
+	struct allow allow;
 	bool verbose;
 	bool root;	  /* may be the user */
 	struct user user; /* name NULL: the one who began it */

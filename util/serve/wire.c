@@ -492,6 +492,7 @@ const char *serve_status_text(enum serve_status status)
 		[SERVE_FULL] = "the server is full: try again later",
 		[SERVE_SHARE] = "the server has enough clients of this host or "
 				"user: try again later",
+		[SERVE_DENIED] = "the server does not serve this host or user",
 	};
 
 	return status < SERVE_STATUSES ? text[status] : "unknown";

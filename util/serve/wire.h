@@ -84,7 +84,8 @@ enum serve_status {
 	SERVE_ENDING,	   /* the server is about to end */
 	SERVE_VERSION_NO,  /* WELCOME: only for the server's version */
 	SERVE_FULL,	   /* WELCOME: all places are taken */
-	SERVE_SHARE, /* WELCOME: the client's host has its share of them */
+	SERVE_SHARE,  /* WELCOME: the client's host has its share of them */
+	SERVE_DENIED, /* WELCOME: the client is not one that is served */
 	SERVE_STATUSES
 };
 

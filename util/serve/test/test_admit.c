@@ -6,6 +6,7 @@
 #include "test_serve.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -90,6 +91,71 @@ START_TEST(small_shares)
 }
 END_TEST
 
+/* ---- who is served ------------------------------------------------------- */
+
+static const struct {
+	const char *rule;
+	int ret;
+	const char *host;
+	bool served;
+} rules[] = {
+	{ "10.1.0.0/16", 0, "::ffff:10.1.2.3", true },
+	{ "10.1.0.0/16", 0, "::ffff:10.2.2.3", false },
+	{ "10.1.0.0/15", 0, "::ffff:10.0.2.3", true },
+	{ "10.1.0.0/15", 0, "::ffff:10.2.2.3", false },
+	{ "10.1.2.3", 0, "::ffff:10.1.2.3", true },
+	{ "10.1.2.3", 0, "::ffff:10.1.2.4", false },
+	{ "0.0.0.0/0", 0, "::ffff:10.1.2.4", true },
+	/* an IPv4 network has no address of IPv6 */
+	{ "0.0.0.0/0", 0, "fd00::1", false },
+	{ "fd00::/8", 0, "fd12::1", true },
+	{ "fd00::/8", 0, "fe80::1", false },
+	{ "::/0", 0, "fe80::1", true },
+	{ "::1", 0, "::1", true },
+	{ "10.1.0.0/33", -EINVAL, "::1", true },
+	{ "10.1.0.0/", -EINVAL, "::1", true },
+	{ "10.1.0.0/-1", -EINVAL, "::1", true },
+	{ "10.1.0.0/8x", -EINVAL, "::1", true },
+	{ "fd00::/129", -EINVAL, "::1", true },
+	{ "localhost", -EINVAL, "::1", true },
+	{ "", -EINVAL, "::1", true },
+	/* a user is not one of another machine */
+	{ "0", 0, "::1", false },
+	{ "root", 0, "::1", false },
+};
+
+START_TEST(allowed)
+{
+	struct peer peer = host(rules[_i].host);
+	struct allow allow = { .count = 0 };
+
+	ck_assert_int_eq(allow_add(&allow, rules[_i].rule), rules[_i].ret);
+	ck_assert_int_eq(allow_has(&allow, &peer), rules[_i].served);
+}
+END_TEST
+
+START_TEST(allowed_users)
+{
+	struct peer peer = host("::1");
+	enum serve_status status;
+	unsigned i;
+
+	begin_places();
+	ck_assert_int_eq(allow_add(&server.options.allow, "root"), 0);
+	ck_assert_int_eq(allow_add(&server.options.allow, "10.0.0.0/8"), 0);
+	peer.uid = 1;
+	ck_assert_uint_eq(take(peer, &status), 0);
+	ck_assert_int_eq(status, SERVE_DENIED);
+	ck_assert_uint_eq(take(host("::ffff:11.0.0.1"), &status), 0);
+	peer.uid = 0;
+	ck_assert_int_eq(admit(&server, &peer), SERVE_OK);
+	ck_assert_uint_gt(take(host("::ffff:10.0.0.1"), &status), 0);
+	for (i = 2; i < ALLOW_MAX; i++)
+		ck_assert_int_eq(allow_add(&server.options.allow, "::1"), 0);
+	ck_assert_int_eq(allow_add(&server.options.allow, "::1"), -ENOSPC);
+}
+END_TEST
+
 /* ---- users --------------------------------------------------------------- */
 
 static int listener(int family, struct sockaddr_in6 *at)
@@ -170,6 +236,8 @@ void add_admit(Suite *suite)
 
 	tcase_add_test(tcase, shares);
 	tcase_add_test(tcase, small_shares);
+	tcase_add_loop_test(tcase, allowed, 0, sizeof(rules) / sizeof(*rules));
+	tcase_add_test(tcase, allowed_users);
 	tcase_add_loop_test(tcase, users, 0, 2);
 	tcase_add_test(tcase, users_elsewhere);
 	suite_add_tcase(suite, tcase);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which clients are served: networks, and users of this machine.
+ */
+#ifndef SERVE_ALLOW_H
+#define SERVE_ALLOW_H
+
+#include <stdbool.h>
+
+#include "serve/peer.h"
+
+#define ALLOW_MAX 64
+
+struct allow_rule {
+	struct in6_addr net; /* IPv4's are mapped to IPv6 */
+	unsigned bits;
+	uid_t uid; /* PEER_NO_UID: a network */
+};
+
+struct allow {
+	struct allow_rule rule[ALLOW_MAX];
+	unsigned count; /* 0: all are served */
+};
+
+/*
+ * Adds "10.0.0.0/8", "fd00::/8", an address, or a user's name or number.
+ * -EINVAL: it is none; -ENOSPC: there are too many.
+ */
+int allow_add(struct allow *allow, const char *text);
+
+bool allow_has(const struct allow *allow, const struct peer *peer);
+
+#endif /* SERVE_ALLOW_H */
