@@ -12,7 +12,7 @@
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names named tree many links unreadable private user list again changed changed_small truncated
+ALL="sizes names named tree many links unreadable private user log list again changed changed_small truncated
 	checked pages writers huge resume_client resume_server interrupted
 	full_disk beneath planted hostile tagged half mute strangers stuck silent
 	dead idle stopped crowd connections refused share allow end end_busy
@@ -403,6 +403,27 @@ test_user()
 	done
 	got 1 "" && get_says 'private: the server may not' &&
 		cmp "$DIR/src/file" "$DIR/dst/file" && serve_end
+}
+
+# Who has opened which file, in one line whatever its name is
+test_log()
+{
+	local who='' line
+
+	file file 100000
+	file $'new\nline' 10
+	file private 10
+	chmod 600 "$DIR/src/private"
+	serve --log || return 1
+	got 1 "" || return 1
+	[ "${PROVIDER%%;*}" != tcp ] || who=" user $(id -u)"
+	serve_end || return 1
+	for line in 'file file, 100000 bytes' 'file new\\012line, 10 bytes' \
+		'file private refused: the server may not read it, .*'; do
+		grep -Eqx "fi_mrrc_serve: [0-9.]+:[0-9]+$who: $line" \
+			"$DIR/serve.out" ||
+			{ cat "$DIR/serve.out"; fail "no line: $line"; return 1; }
+	done
 }
 
 test_list()

@@ -5,10 +5,13 @@
 #include "config.h"
 #include "serve/server.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "serve/list.h"
+#include "serve/path.h"
 
 static struct req *req_of(struct job *job)
 {
@@ -153,9 +156,31 @@ static void keep_file(struct req *req)
 	req->conn->files++;
 }
 
+/* Who has opened which file, or why not. */
+static void log_file(const struct req *req)
+{
+	const struct conn *conn = req->conn;
+	const struct serve_msg *answer = &req->answer;
+	char user[32] = "", *path;
+
+	if (!conn->server->options.log || req->msg.type != SERVE_OPEN)
+		return;
+	if (conn->from.uid != PEER_NO_UID)
+		snprintf(user, sizeof(user), " user %u", conn->from.uid);
+	path = path_shown(req->path, strlen(req->path));
+	if (answer->status == SERVE_OK)
+		server_say("%s%s: file %s, %" PRIu64 " bytes", conn->peer, user,
+			   path ? path : "", answer->ident.size);
+	else
+		server_say("%s%s: file %s refused: %s", conn->peer, user,
+			   path ? path : "", serve_status_text(answer->status));
+	free(path);
+}
+
 /* It has what it asked for, or an error. */
 static void found(struct req *req)
 {
+	log_file(req);
 	if (req->msg.type == SERVE_OPEN && req->conn->state == CONN_READY)
 		keep_file(req);
 	req->held = req->block.buf ? req->block.size : 0;

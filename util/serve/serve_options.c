@@ -21,12 +21,13 @@ enum {
 	KEY_ROOT,
 	KEY_PRIVATE,
 	KEY_ALLOW,
+	KEY_LOG,
 };
 
 static const char doc[] =
 	"Serves the files beneath DIR to fi_mrrc_get(1), by RDMA writes over "
-	"libfabric.  Every host that reaches the address can read them: there "
-	"is no authentication, and nothing is encrypted.\v"
+	"libfabric.  Every host that reaches the address can read them, unless "
+	"--allow names some: there is no password, and nothing is encrypted.\v"
 	"Example: fi_mrrc_serve -a 10.0.0.1 /srv/data\n\n"
 	"See fi_mrrc_serve(1).";
 
@@ -76,6 +77,7 @@ static const struct argp_option option_table[] = {
 	  "Serve all that the server's user may read, not only what all users "
 	  "of this machine may",
 	  0 },
+	{ "log", KEY_LOG, NULL, 0, "Print who opens which file", 0 },
 	{ "verbose", 'v', NULL, 0, "Report connections", 0 },
 	{ 0 },
 };
@@ -153,6 +155,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_PRIVATE:
 		options->others = false;
+		break;
+	case KEY_LOG:
+		options->log = true;
 		break;
 	case 'v':
 		options->verbose = true;

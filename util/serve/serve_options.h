@@ -27,6 +27,7 @@ struct serve_options {
 	bool copy;	  /* no file is sent from its own pages */
 	bool others;	  /* only what all users may read is served */
 	struct allow allow;
+	bool log; /* a line for each file that is opened */
 	bool verbose;
 	bool root;	  /* may be the user */
 	struct user user; /* name NULL: the one who began it */
