@@ -52,3 +52,65 @@ void admit_refuse(struct server *server, const char *who,
 	refusals->said = now;
 	refusals->unsaid = 0;
 }
+
+void admit_reject(struct server *server, struct fi_info *info,
+		  enum serve_status status)
+{
+	const struct serve_msg msg = { .type = SERVE_WELCOME,
+				       .status = status };
+	uint8_t buf[SERVE_MSG_MAX];
+
+	fi_reject(server->pep, info->handle, buf, serve_encode(&msg, buf));
+}
+
+static struct conn *free_conn(struct server *server)
+{
+	unsigned i;
+
+	for (i = 0; i < server->conns; i++) {
+		if (server->conn[i].state == CONN_FREE)
+			return &server->conn[i];
+	}
+	return NULL;
+}
+
+static void conn_init(struct conn *conn, struct server *server)
+{
+	unsigned i;
+
+	memset(conn, 0, sizeof(*conn));
+	conn->server = server;
+	conn->moved = server_now();
+	conn->reqs = 1;
+	conn->rxs = CONN_RX_MORE;
+	for (i = 0; i < CONN_RX_MAX; i++)
+		conn->rx[i].op = (struct op){ OP_RX, conn, i, false };
+	for (i = 0; i < SERVE_PIPES_MAX; i++) {
+		conn->req[i].conn = conn;
+		conn->req[i].send = (struct op){ OP_SEND, conn, i, false };
+		conn->req[i].write = (struct op){ OP_WRITE, conn, i, false };
+	}
+	conn->life = (struct op){ OP_LIFE, conn, 0, false };
+}
+
+struct conn *conn_new(struct server *server, const void *addr, size_t len,
+		      enum serve_status *status)
+{
+	struct conn *conn = free_conn(server);
+	char text[NET_ADDR_TEXT];
+	struct peer peer;
+
+	net_addr_text(addr, len, text);
+	peer_of(addr, len, &server->listen.at, server->options.kind.rdm, &peer);
+	*status = server->ending ? SERVE_ENDING :
+		  conn		 ? admit(server, &peer) :
+				   SERVE_FULL;
+	if (*status != SERVE_OK) {
+		admit_refuse(server, text, *status);
+		return NULL;
+	}
+	conn_init(conn, server);
+	conn->from = peer;
+	memcpy(conn->peer, text, sizeof(text));
+	return conn;
+}

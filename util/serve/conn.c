@@ -10,50 +10,6 @@
 
 #define CONN_RETRY_MS 1000 /* of a client that may not be there */
 
-/* ---- memory -------------------------------------------------------------- */
-
-static int alloc(struct conn *conn, uint8_t **buf)
-{
-	struct fid_mr *mr;
-	void *made;
-	int ret;
-
-	if (*buf)
-		return 0;
-	ret = fi_mr_alloc(conn->server->net.domain, SERVE_MSG_MAX, 0, 0, &made,
-			  &mr);
-	if (!ret)
-		*buf = made;
-	return ret;
-}
-
-static void release(struct conn *conn, uint8_t **buf)
-{
-	if (*buf)
-		fi_mr_free(conn->server->net.domain, *buf);
-	*buf = NULL;
-}
-
-size_t conn_memory(const struct conn *conn)
-{
-	size_t bytes = 0;
-	unsigned i;
-
-	for (i = 0; i < CONN_RX_MAX; i++)
-		bytes += conn->rx[i].buf ? SERVE_MSG_MAX : 0;
-	for (i = 0; i < SERVE_PIPES_MAX; i++) {
-		bytes += conn->req[i].out ? SERVE_MSG_MAX : 0;
-		bytes += conn->req[i].held;
-	}
-	return bytes;
-}
-
-size_t conn_memory_max(const struct serve_options *options)
-{
-	return options->memory +
-	       (CONN_RX_MAX + SERVE_PIPES_MAX) * SERVE_MSG_MAX;
-}
-
 /* ---- receiving ----------------------------------------------------------- */
 
 static int post_rx(struct conn *conn, struct rx *rx)
@@ -77,11 +33,11 @@ static int grow(struct conn *conn)
 	int ret = 0;
 
 	for (i = 0; i < conn->reqs && !ret; i++)
-		ret = alloc(conn, &conn->req[i].out);
+		ret = conn_alloc(conn, &conn->req[i].out);
 	for (i = 0; i < conn->rxs && !ret; i++) {
 		if (conn->rx[i].buf)
 			continue;
-		ret = alloc(conn, &conn->rx[i].buf);
+		ret = conn_alloc(conn, &conn->rx[i].buf);
 		if (!ret)
 			ret = post_rx(conn, &conn->rx[i]);
 	}
@@ -318,69 +274,6 @@ void conn_complete(struct op *op, size_t len, int err)
 
 /* ---- its life ------------------------------------------------------------ */
 
-static struct conn *free_conn(struct server *server)
-{
-	unsigned i;
-
-	for (i = 0; i < server->conns; i++) {
-		if (server->conn[i].state == CONN_FREE)
-			return &server->conn[i];
-	}
-	return NULL;
-}
-
-static void conn_init(struct conn *conn, struct server *server)
-{
-	unsigned i;
-
-	memset(conn, 0, sizeof(*conn));
-	conn->server = server;
-	conn->moved = server_now();
-	conn->reqs = 1;
-	conn->rxs = CONN_RX_MORE;
-	for (i = 0; i < CONN_RX_MAX; i++)
-		conn->rx[i].op = (struct op){ OP_RX, conn, i, false };
-	for (i = 0; i < SERVE_PIPES_MAX; i++) {
-		conn->req[i].conn = conn;
-		conn->req[i].send = (struct op){ OP_SEND, conn, i, false };
-		conn->req[i].write = (struct op){ OP_WRITE, conn, i, false };
-	}
-	conn->life = (struct op){ OP_LIFE, conn, 0, false };
-}
-
-struct conn *conn_new(struct server *server, const void *addr, size_t len,
-		      enum serve_status *status)
-{
-	struct conn *conn = free_conn(server);
-	char text[NET_ADDR_TEXT];
-	struct peer peer;
-
-	net_addr_text(addr, len, text);
-	peer_of(addr, len, &server->listen.at, server->options.kind.rdm, &peer);
-	*status = server->ending ? SERVE_ENDING :
-		  conn		 ? admit(server, &peer) :
-				   SERVE_FULL;
-	if (*status != SERVE_OK) {
-		admit_refuse(server, text, *status);
-		return NULL;
-	}
-	conn_init(conn, server);
-	conn->from = peer;
-	memcpy(conn->peer, text, sizeof(text));
-	return conn;
-}
-
-/* The client reads why, instead of an answer to its HELLO. */
-static void reject(struct server *server, struct fi_info *info,
-		   enum serve_status status)
-{
-	const struct serve_msg msg = { .type = SERVE_WELCOME,
-				       .status = status };
-	uint8_t buf[SERVE_MSG_MAX];
-
-	fi_reject(server->pep, info->handle, buf, serve_encode(&msg, buf));
-}
-
 void conn_accept(struct server *server, struct fi_info *info)
 {
 	enum serve_status status;
@@ -389,14 +282,14 @@ void conn_accept(struct server *server, struct fi_info *info)
 
 	conn = conn_new(server, info->dest_addr, info->dest_addrlen, &status);
 	if (!conn) {
-		reject(server, info, status);
+		admit_reject(server, info, status);
 		return;
 	}
 	conn->proven = true;
 	ret = net_endpoint(&server->net, info, server->cq, conn, &conn->link);
 	if (ret) {
 		admit_refuse(server, conn->peer, SERVE_NO_RESOURCE);
-		reject(server, info, SERVE_NO_RESOURCE);
+		admit_reject(server, info, SERVE_NO_RESOURCE);
 		return;
 	}
 	conn->state = CONN_ACCEPTED;
@@ -563,7 +456,7 @@ static bool reap_req(struct conn *conn, struct req *req)
 	/* of a connection that is closed nothing is sent */
 	if (conn->link.rdm && req->send.busy)
 		return false;
-	release(conn, &req->out);
+	conn_release(conn, &req->out);
 	return true;
 }
 
@@ -575,7 +468,7 @@ void conn_reap(struct conn *conn)
 	if (conn->state != CONN_CLOSED || has_writes(conn))
 		return;
 	for (i = 0; i < CONN_RX_MAX; i++)
-		release(conn, &conn->rx[i].buf);
+		conn_release(conn, &conn->rx[i].buf);
 	for (i = 0; i < SERVE_PIPES_MAX; i++)
 		stuck |= !reap_req(conn, &conn->req[i]);
 	for (i = 0; i < SERVE_SLOTS; i++) {

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,52 +135,7 @@ static void take_jobs(struct jobs *jobs)
 		conn_job_done(job);
 }
 
-/* ---- reports ------------------------------------------------------------- */
-
-static unsigned count_live(const struct server *server, size_t *memory)
-{
-	unsigned i, count = 0;
-
-	*memory = 0;
-	for (i = 0; i < server->conns; i++) {
-		if (server->conn[i].state == CONN_FREE ||
-		    server->conn[i].state == CONN_STUCK)
-			continue;
-		count++;
-		*memory += conn_memory(&server->conn[i]);
-	}
-	return count;
-}
-
-static void report(const struct server *server)
-{
-	const struct conn *conn;
-	size_t memory;
-	unsigned i;
-
-	i = count_live(server, &memory);
-	server_say(
-		"%u of %u clients, %zu KiB for them; since the start %" PRIu64
-		" served, %" PRIu64 " refused, %" PRIu64 " disconnected",
-		i, server->options.max_clients, memory >> 10,
-		server->total.clients, server->total.refused,
-		server->total.failed);
-	if (server->rdm.ep)
-		server_say("%" PRIu64 " messages of no client",
-			   server->total.strange);
-	for (i = 0; i < server->conns; i++) {
-		conn = &server->conn[i];
-		if (conn->state == CONN_FREE)
-			continue;
-		server_say("%s: %" PRIu64 " files, %" PRIu64 " ranges, %" PRIu64
-			   " bytes, %zu KiB%s",
-			   conn->peer, conn->files, conn->ranges, conn->bytes,
-			   conn_memory(conn) >> 10,
-			   conn->state == CONN_STUCK ? ", stuck" :
-			   conn_busy(conn)	     ? ", busy" :
-						       "");
-	}
-}
+/* ---- signals ------------------------------------------------------------- */
 
 /* Whatever the loop does: it may be what does not end. */
 static void next_signal_ends(void)
@@ -321,7 +275,7 @@ static void loop(struct server *server)
 		if (empty)
 			wait_events(server,
 				    server->stalled ? STALLED_MS : TICK_MS);
-	} while (!server->ending || count_live(server, &memory));
+	} while (!server->ending || report_live(server, &memory));
 }
 
 /* ---- begin and end ------------------------------------------------------- */
@@ -432,29 +386,6 @@ static int open_net(struct server *server)
 	return ret ? fail("listening", ret) : 0;
 }
 
-static void say_begin(struct server *server)
-{
-	const struct serve_options *options = &server->options;
-	const size_t client = conn_memory_max(options);
-	char text[NET_ADDR_TEXT];
-
-	net_addr_text(&server->listen.at, sizeof(server->listen.at), text);
-	server_say("serving %s at %s over %s; at most %u clients, %zu KiB each",
-		   options->dir, text, server->net.info->fabric_attr->prov_name,
-		   options->max_clients, client >> 10);
-}
-
-static void say_end(const struct server *server)
-{
-	server_say("ended: %" PRIu64 " clients, %" PRIu64 " files, %" PRIu64
-		   " ranges, %" PRIu64 " bytes, %" PRIu64
-		   " without a copy; %" PRIu64 " clients disconnected, %" PRIu64
-		   " with ranges on their way",
-		   server->total.clients, server->total.files,
-		   server->total.ranges, server->total.bytes, server->total.own,
-		   server->total.failed, server->total.cut);
-}
-
 /* False: a read does not end, so that what it uses has to stay. */
 static bool close_server(struct server *server)
 {
@@ -503,9 +434,9 @@ static int serve(struct server *server)
 		ret = change_user(&options->user);
 	if (ret)
 		return ret;
-	say_begin(server);
+	report_begin(server);
 	loop(server);
-	say_end(server);
+	report_end(server);
 	return 0;
 }
 

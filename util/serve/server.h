@@ -175,13 +175,27 @@ enum serve_status admit(const struct server *server, const struct peer *peer);
 void admit_refuse(struct server *server, const char *who,
 		  enum serve_status status);
 
-/* conn.c */
-
+/* The client reads why, instead of an answer to its HELLO. */
+void admit_reject(struct server *server, struct fi_info *info,
+		  enum serve_status status);
 /*
- * A new one, or NULL: it gets no place, and *status says why. addr: the client's.
+ * A new connection, or NULL: it gets no place, and *status says why. addr: the
+ * client's.
  */
 struct conn *conn_new(struct server *server, const void *addr, size_t len,
 		      enum serve_status *status);
+
+/* conn_memory.c */
+
+/* SERVE_MSG_MAX bytes, unless *buf is there already. */
+int conn_alloc(struct conn *conn, uint8_t **buf);
+void conn_release(struct conn *conn, uint8_t **buf);
+/* Bytes that it has allocated, and that one may allocate. */
+size_t conn_memory(const struct conn *conn);
+size_t conn_memory_max(const struct serve_options *options);
+
+/* conn.c */
+
 /* Over reliable datagrams: its HELLO, and what it sends in its session. */
 void conn_hello(struct conn *conn, const uint8_t *buf, size_t len);
 void conn_message(struct conn *conn, const uint8_t *buf, size_t len);
@@ -202,9 +216,15 @@ void conn_tick(struct conn *conn, uint64_t now);
 /* After all completions were read. */
 void conn_reap(struct conn *conn);
 bool conn_busy(const struct conn *conn);
-/* Bytes that it has allocated, and that one may allocate. */
-size_t conn_memory(const struct conn *conn);
-size_t conn_memory_max(const struct serve_options *options);
+
+/* report.c */
+
+/* Clients that have a place, and their memory. */
+unsigned report_live(const struct server *server, size_t *memory);
+/* A line for each of them. */
+void report(const struct server *server);
+void report_begin(const struct server *server);
+void report_end(const struct server *server);
 
 /* listen.c */
 
