@@ -543,7 +543,8 @@ ends()
 
 ended()
 {
-	[ "$(ps -o s= -p "$SERVER")" = Z ] || ! kill -0 "$SERVER" 2>/dev/null
+	grep -qs '^State:.Z' "/proc/$SERVER/status" ||
+		! kill -0 "$SERVER" 2>/dev/null
 }
 
 # A second signal ends it whatever it waits for.

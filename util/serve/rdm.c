@@ -18,7 +18,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define SLOT_BITS 14 /* of a session: the place in server->conn */
+#define REFUSAL_MS 3000 /* to connect to a client, and tell it */
+#define SLOT_BITS  14	/* of a session: the place in server->conn */
 
 /* ---- messages ------------------------------------------------------------ */
 
@@ -57,6 +58,64 @@ static int make_session(struct server *server, struct conn *conn)
 	return 0;
 }
 
+/* ---- clients without a place --------------------------------------------- */
+
+/* An answer to one that may not be there: it needs a connection first. */
+static void refuse(struct server *server, const struct serve_msg *msg,
+		   enum serve_status status)
+{
+	struct rdm_refusal *refusal = NULL;
+	unsigned i;
+
+	for (i = 0; i < RDM_REFUSALS; i++) {
+		if (!server->rdm.refusal[i].until)
+			refusal = &server->rdm.refusal[i];
+		else if (serve_named_same(server->rdm.refusal[i].name,
+					  msg->name))
+			return;
+	}
+	if (!refusal ||
+	    net_insert(&server->net, msg->name, msg->name_len, &refusal->addr))
+		return;
+	memcpy(refusal->name, msg->name, msg->name_len);
+	refusal->id = msg->id;
+	refusal->status = status;
+	refusal->said = false;
+	refusal->until = server_now() + REFUSAL_MS;
+}
+
+static bool tell(struct server *server, const struct rdm_refusal *refusal)
+{
+	const struct serve_msg msg = {
+		.type = SERVE_WELCOME,
+		.status = refusal->status,
+		.id = refusal->id,
+	};
+	uint8_t buf[SERVE_MSG_MAX];
+	const size_t len = serve_seal(buf, serve_encode(&msg, buf), 1);
+
+	return !fi_inject(server->rdm.ep, buf, len, refusal->addr);
+}
+
+void rdm_tick(struct server *server, uint64_t now)
+{
+	struct rdm_refusal *refusal = server->rdm.refusal;
+	unsigned i;
+
+	for (i = 0; i < RDM_REFUSALS; i++, refusal++) {
+		if (!refusal->until)
+			continue;
+		if (!refusal->said)
+			refusal->said = tell(server, refusal);
+		if (now < refusal->until)
+			continue;
+		fi_av_remove(server->net.av, &refusal->addr, 1, 0);
+		refusal->until = 0;
+	}
+}
+
+/* ---- new clients --------------------------------------------------------- */
+
 static void welcome(struct server *server, const struct serve_msg *msg,
 		    const uint8_t *buf, size_t len)
 {
@@ -65,8 +124,10 @@ static void welcome(struct server *server, const struct serve_msg *msg,
 	int ret;
 
 	conn = conn_new(server, msg->name, msg->name_len, &status);
-	if (!conn)
+	if (!conn) {
+		refuse(server, msg, status);
 		return;
+	}
 	ret = make_session(server, conn);
 	if (!ret)
 		ret = net_insert(&server->net, msg->name, msg->name_len,

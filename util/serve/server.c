@@ -209,6 +209,7 @@ static void tick(struct server *server)
 	server->stalled = false;
 	for (i = 0; i < server->conns; i++)
 		conn_tick(conn_at(server, i), now);
+	rdm_tick(server, now);
 	if (server->ending)
 		end_conns(server, now);
 }

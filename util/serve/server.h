@@ -111,8 +111,21 @@ struct conn {
 	uint64_t own; /* bytes of files' own pages */
 };
 
+/* A client without a place, to which that is said. */
+struct rdm_refusal {
+	fi_addr_t addr;
+	uint8_t name[SERVE_NAMED_MAX];
+	uint64_t id; /* of its HELLO */
+	enum serve_status status;
+	bool said;
+	uint64_t until; /* ms; 0: none is here */
+};
+
+#define RDM_REFUSALS 8 /* at a time: others are told nothing */
+
 /* The one endpoint of all clients, over reliable datagrams. */
 struct server_rdm {
+	struct rdm_refusal refusal[RDM_REFUSALS];
 	struct fid_ep *ep; /* NULL over connections */
 	uint8_t name[SERVE_NAMED_MAX];
 	size_t name_len;
@@ -240,6 +253,8 @@ void listen_tend(struct server *server, bool any);
 int rdm_open(struct server *server);
 /* When no client is left. */
 void rdm_close(struct server *server);
+/* Tells clients that they have no place. */
+void rdm_tick(struct server *server, uint64_t now);
 /* A receive of the server's. */
 void rdm_complete(struct server *server, struct op *op, size_t len, int err);
 /* It has its session: its end is seen from now on. */

@@ -88,6 +88,13 @@ static ssize_t fake_inject(struct fid_ep *ep, const void *buf, size_t len,
 	return 0;
 }
 
+static int fake_av_insert(struct fid_av *av, const void *addr, size_t count,
+			  fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	*fi_addr = 1;
+	return (int) count;
+}
+
 static int fake_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
 			  uint64_t flags)
 {
@@ -98,7 +105,8 @@ static int fake_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
 static struct fi_ops_msg msg_ops = { .send = fake_send,
 				     .recv = fake_recv,
 				     .inject = fake_inject };
-static struct fi_ops_av av_ops = { .remove = fake_av_remove };
+static struct fi_ops_av av_ops = { .insert = fake_av_insert,
+				   .remove = fake_av_remove };
 static struct fid_av av = { .ops = &av_ops };
 static struct fi_ops_mrrc_file file_ops = {
 	.cwritemsg = fake_cwritemsg,
@@ -486,6 +494,28 @@ START_TEST(rdm_sessions)
 }
 END_TEST
 
+/* A client without a place is told so once, and then forgotten. */
+START_TEST(rdm_refused)
+{
+	const struct serve_msg hello = { .type = SERVE_HELLO,
+					 .part = 4096,
+					 .pipes = 1,
+					 .name = others,
+					 .name_len = 16 };
+
+	begin_rdm();
+	come(&hello, 0);
+	come(&hello, 0);
+	rdm_tick(&server, server_now());
+	rdm_tick(&server, server_now());
+	ck_assert_uint_eq(fake.told, 1);
+	ck_assert_uint_eq(fake.removed, 0);
+	rdm_tick(&server, UINT64_MAX);
+	ck_assert_uint_eq(fake.told, 1);
+	ck_assert_uint_eq(fake.removed, 1);
+}
+END_TEST
+
 /* A completion claims more bytes than the buffer has: none are believed. */
 START_TEST(rdm_length)
 {
@@ -721,6 +751,7 @@ void add_requests(Suite *suite)
 	tcase_add_loop_test(tcase, taken, 0, 6);
 	tcase_add_test(tcase, early_hello);
 	tcase_add_test(tcase, rdm_sessions);
+	tcase_add_test(tcase, rdm_refused);
 	tcase_add_test(tcase, rdm_length);
 	tcase_add_test(tcase, length);
 	tcase_add_test(tcase, rdm_flood);
