@@ -217,13 +217,19 @@ END_TEST
 /* A listener at any address of this machine is no one's at another machine. */
 START_TEST(users_elsewhere)
 {
-	struct sockaddr_in6 at, from;
-	int fd = listener(AF_INET, &at);
+	struct sockaddr_in at = { .sin_family = AF_INET }, from;
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(at);
 	struct peer peer;
 
+	ck_assert_int_eq(bind(fd, (struct sockaddr *) &at, len), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *) &at, &len), 0);
 	from = at;
-	((struct sockaddr_in *) &from)->sin_addr.s_addr = htonl(0xc6336401);
-	((struct sockaddr_in *) &at)->sin_addr.s_addr = INADDR_ANY;
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	peer_of(&from, sizeof(from), &at, true, &peer);
+	ck_assert_uint_eq(peer.uid, getuid());
+	from.sin_addr.s_addr = htonl(0xc6336401);
 	peer_of(&from, sizeof(from), &at, true, &peer);
 	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
 	close(fd);
