@@ -473,6 +473,9 @@ static int handle_message(struct session *session, struct session_op *rx,
 	struct serve_msg msg;
 	int ret;
 
+	/* ofi_rxm passes on what the peer says of it */
+	if (len > SERVE_ANSWER_MAX)
+		len = 0;
 	if (is_strange(session, buf, &len))
 		return post_rx(session, rx);
 	ret = serve_decode(buf, len, &msg);
@@ -521,8 +524,14 @@ static int handle(struct session *session, const struct fi_cq_data_entry *entry)
 static int handle_error(struct session *session)
 {
 	struct fi_cq_err_entry err = { 0 };
+	struct session_op *op;
 
 	fi_cq_readerr(session->cq, &err, 0);
+	op = err.op_context;
+	/* anyone may send a datagram that is too long */
+	if (session->link.rdm && err.err == FI_ETRUNC && op &&
+	    op->kind == PIPE_RX)
+		return post_rx(session, op);
 	return fail_transfer(session, "the connection failed", err.err);
 }
 

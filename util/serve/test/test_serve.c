@@ -65,5 +65,6 @@ int main(void)
 	add_local(suite);
 	add_fetch(suite);
 	add_requests(suite);
+	add_session(suite);
 	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the client's session believes of its provider's completions, which these
+ * tests make up.
+ */
+#include "config.h"
+#include "test_serve.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "serve/session.h"
+
+#define SESSION 77
+
+static struct session session;
+static volatile sig_atomic_t stop;
+
+/* The next completion, or error; and the receives that were posted. */
+static struct {
+	struct fi_cq_data_entry entry;
+	struct fi_cq_err_entry err;
+	bool full;
+	unsigned posted;
+} fake;
+
+static ssize_t fake_sread(struct fid_cq *cq, void *buf, size_t count,
+			  const void *cond, int timeout)
+{
+	if (!fake.full)
+		return -FI_EAGAIN;
+	if (fake.err.err)
+		return -FI_EAVAIL;
+	fake.full = false;
+	memcpy(buf, &fake.entry, sizeof(fake.entry));
+	return 1;
+}
+
+static ssize_t fake_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf,
+			    uint64_t flags)
+{
+	fake.full = false;
+	*buf = fake.err;
+	return 1;
+}
+
+static ssize_t fake_eq_read(struct fid_eq *eq, uint32_t *event, void *buf,
+			    size_t len, uint64_t flags)
+{
+	/* nothing more comes */
+	stop = 1;
+	return -FI_EAGAIN;
+}
+
+static ssize_t fake_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			 fi_addr_t src_addr, void *context)
+{
+	fake.posted++;
+	return 0;
+}
+
+static struct fi_ops_cq cq_ops = { .sread = fake_sread,
+				   .readerr = fake_readerr };
+static struct fi_ops_eq eq_ops = { .read = fake_eq_read };
+static struct fi_ops_msg msg_ops = { .recv = fake_recv };
+static struct fid_cq cq = { .ops = &cq_ops };
+static struct fid_eq eq = { .ops = &eq_ops };
+static struct fid_ep ep = { .msg = &msg_ops };
+
+/* A session that waits for an answer, whose buffer is the last mapped memory. */
+static struct session_pipe *begin(bool rdm)
+{
+	const size_t len = (size_t) SESSION_RX_MAX;
+	struct session_pipe *pipe = &session.pipe[0];
+
+	memset(&fake, 0, sizeof(fake));
+	memset(&session, 0, sizeof(session));
+	stop = 0;
+	session.cq = &cq;
+	session.net.eq = &eq;
+	session.link = (struct net_link){ &ep, rdm, 0, rdm ? SESSION : 0 };
+	session.stop = &stop;
+	session.timeout = 60;
+	session.rx_buf = mmap(NULL, 2 * len, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(session.rx_buf, MAP_FAILED);
+	ck_assert_int_eq(mprotect(session.rx_buf + len, len, PROT_NONE), 0);
+	session.rx[0].kind = PIPE_RX;
+	pipe->taken = true;
+	pipe->id = 16;
+	pipe->want = SERVE_DATA;
+	fake.full = true;
+	fake.entry.op_context = &session.rx[0];
+	return pipe;
+}
+
+static const size_t lengths[] = { SERVE_ANSWER_MAX + 1, SESSION_RX_MAX + 8,
+				  1 << 20, SIZE_MAX };
+
+/* The provider passes on what a peer says of its message's length. */
+START_TEST(longer_than_posted)
+{
+	struct session_pipe *pipe = begin(false);
+
+	fake.entry.len = lengths[_i];
+	ck_assert_int_eq(session_wait(&session, pipe), -EPROTO);
+	ck_assert(strstr(session.err, "invalid messages"));
+}
+END_TEST
+
+/* Anyone may send a datagram: it does not end the session. */
+START_TEST(longer_than_posted_rdm)
+{
+	struct session_pipe *pipe = begin(true);
+
+	fake.entry.len = lengths[_i];
+	ck_assert_int_eq(session_wait(&session, pipe), -EINTR);
+	ck_assert_uint_eq(fake.posted, 1);
+	ck_assert(!pipe->answered);
+}
+END_TEST
+
+/* The same of a provider that checks it. */
+START_TEST(truncated)
+{
+	const bool rdm = _i;
+	struct session_pipe *pipe = begin(rdm);
+
+	fake.err.err = FI_ETRUNC;
+	fake.err.op_context = &session.rx[0];
+	ck_assert_int_eq(session_wait(&session, pipe),
+			 rdm ? -EINTR : -FI_ETRUNC);
+	ck_assert_uint_eq(fake.posted, rdm);
+}
+END_TEST
+
+/* More bytes than were exposed, of a range that the answer has */
+START_TEST(writes_more)
+{
+	const struct serve_msg msg = {
+		.type = SERVE_DATA, .id = 16, .len = 4096, .ident.size = 4096
+	};
+	struct session_pipe *pipe = begin(false);
+
+	pipe->len = 4096;
+	pipe->writes = pipe->exposed = true;
+	pipe->tag = (struct session_op){ PIPE_TAG, 0 };
+	pipe->answer = msg;
+	pipe->answered = true;
+	fake.entry.op_context = &pipe->tag;
+	fake.entry.len = 4097;
+	ck_assert_int_eq(session_wait(&session, pipe), -EPROTO);
+}
+END_TEST
+
+void add_session(Suite *suite)
+{
+	TCase *tcase = tcase_create("session");
+	const int count = sizeof(lengths) / sizeof(*lengths);
+
+	tcase_add_loop_test(tcase, longer_than_posted, 0, count);
+	tcase_add_loop_test(tcase, longer_than_posted_rdm, 0, count);
+	tcase_add_loop_test(tcase, truncated, 0, 2);
+	tcase_add_test(tcase, writes_more);
+	suite_add_tcase(suite, tcase);
+}
