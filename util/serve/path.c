@@ -214,22 +214,40 @@ bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b)
 	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
+/* Controls, and what changes the order or the lines of the text around it */
+static bool is_format(uint32_t ch)
+{
+	return ch < 0x20 || (ch >= 0x7f && ch < 0xa0) || ch == 0x61c ||
+	       (ch >= 0x200b && ch <= 0x200f) ||
+	       (ch >= 0x2028 && ch <= 0x202e) ||
+	       (ch >= 0x2060 && ch <= 0x206f) || ch == 0xfeff ||
+	       (ch >= 0xfff9 && ch <= 0xfffb) ||
+	       (ch >= 0xe0000 && ch <= 0xe007f);
+}
+
 /* The bytes of a printable UTF-8 character at text, or 0. */
 static size_t printable(const unsigned char *text, size_t len)
 {
-	size_t more, i;
+	/* by the bytes after the first; shorter ones have another form */
+	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	const unsigned char first = text[0];
+	const size_t more = first < 0x80  ? 0 :
+			    first >= 0xf0 ? 3 :
+			    first >= 0xe0 ? 2 :
+					    1;
+	uint32_t ch = more ? first & (0x3fU >> more) : first;
+	size_t i;
 
-	if (text[0] < 0x80)
-		return text[0] >= 0x20 && text[0] != 0x7f && text[0] != '\\';
-	more = text[0] >= 0xf0 ? 3 : text[0] >= 0xe0 ? 2 : 1;
-	/* C1 controls are 0xc2 0x80 to 0xc2 0x9f */
-	if (text[0] < 0xc2 || text[0] > 0xf4 || len <= more ||
-	    (text[0] == 0xc2 && text[1] < 0xa0))
+	if ((first >= 0x80 && first < 0xc0) || first > 0xf4 || len <= more)
 		return 0;
 	for (i = 1; i <= more; i++) {
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
+		ch = ch << 6 | (text[i] & 0x3f);
 	}
+	if (ch < least[more] || ch > 0x10ffff ||
+	    (ch >= 0xd800 && ch <= 0xdfff) || ch == '\\' || is_format(ch))
+		return 0;
 	return more + 1;
 }
 

@@ -58,9 +58,10 @@ void path_ident(const struct stat *st, struct serve_ident *ident);
 bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b);
 
 /*
- * len bytes as one line of a terminal: control characters, bytes of 0x80 and
- * above that are not UTF-8, and backslashes become \ooo. Returns a string to be
- * freed, or NULL without memory.
+ * len bytes as one line of a terminal: control characters, characters that
+ * change the order of others or are not seen, bytes that are not UTF-8, and
+ * backslashes become \ooo. Names that a peer or a disk has go through this one
+ * function. Returns a string to be freed, or NULL without memory.
  */
 char *path_shown(const char *text, size_t len);
 

@@ -449,6 +449,25 @@ START_TEST(shown_names)
 		{ "\xe2\x82", "\\342\\202" }, /* cut */
 		{ "\xff\xc3(", "\\377\\303(" },
 		{ "\x7f", "\\177" },
+		{ "\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf",
+		  "\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf" },
+		/* longer forms of '/', U+07FF, U+FFFF */
+		{ "\xc0\xaf", "\\300\\257" },
+		{ "\xe0\x9f\xbf", "\\340\\237\\277" },
+		{ "\xf0\x8f\xbf\xbf", "\\360\\217\\277\\277" },
+		/* surrogates, and beyond the last character */
+		{ "\xed\xa0\x80", "\\355\\240\\200" },
+		{ "\xed\xbf\xbf", "\\355\\277\\277" },
+		{ "\xf4\x90\x80\x80", "\\364\\220\\200\\200" },
+		/* right-to-left override, mark, isolate; Arabic letter mark */
+		{ "a\xe2\x80\xaegpj.exe", "a\\342\\200\\256gpj.exe" },
+		{ "\xe2\x80\x8f", "\\342\\200\\217" },
+		{ "\xe2\x81\xa6", "\\342\\201\\246" },
+		{ "\xd8\x9c", "\\330\\234" },
+		/* a line's end, no width, a tag */
+		{ "\xe2\x80\xa8", "\\342\\200\\250" },
+		{ "\xef\xbb\xbf", "\\357\\273\\277" },
+		{ "\xf3\xa0\x81\xa1", "\\363\\240\\201\\241" },
 	};
 	unsigned i;
 	char *shown;
