@@ -30,6 +30,8 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* the write fails instead, and that is reported */
+	signal(SIGXFSZ, SIG_IGN);
 	ret = get_run(&options, &stop);
 	get_options_free(&options);
 	return ret;

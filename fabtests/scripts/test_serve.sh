@@ -9,14 +9,17 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 # shellcheck source=fabtests/scripts/serve_change.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_change.sh"
+# shellcheck source=fabtests/scripts/serve_client.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/serve_client.sh"
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names named tree many links unreadable private user log list again changed changed_small truncated
-	checked pages writers huge resume_client resume_server interrupted
-	full_disk beneath planted hostile tagged half mute strangers stuck silent
-	dead idle stopped crowd connections refused share allow end end_busy
-	end_waits end_twice hung unread status usage version"
+ALL="sizes names named tree many links unreadable private user log list
+	again changed changed_small truncated checked pages writers huge
+	resume_client resume_server interrupted full_disk beneath planted
+	hostile tagged half mute strangers stuck silent dead idle stopped
+	crowd connections refused share allow end end_busy end_waits
+	end_twice hung unread status usage version file_limit"
 
 usage()
 {

@@ -49,14 +49,27 @@ static void failed(struct get *get, struct fetch *fetch, const char *why)
 	fetch_end(fetch);
 }
 
+static const char *local_error(int ret)
+{
+	switch (ret) {
+	case -ELOOP:
+		return "a symbolic link is in the way";
+	case -EBUSY:
+		return "another process fetches it";
+	case -EPERM:
+		return "its partial file is not a regular file of this user";
+	case -EFBIG:
+		return "File too large: see ulimit -f, and what the file "
+		       "system can hold";
+	default:
+		return strerror(-ret);
+	}
+}
+
 /* An error of this machine: what may not go away with the next file ends all. */
 static int local_failed(struct get *get, struct fetch *fetch, int ret)
 {
-	const char *why = ret == -ELOOP ? "a symbolic link is in the way" :
-			  ret == -EBUSY ? "another process fetches it" :
-			  ret == -EPERM ? "its partial file is not a regular "
-					  "file of this user" :
-					  strerror(-ret);
+	const char *why = local_error(ret);
 	char text[512];
 
 	if (fetch->local.fd >= 0 && fetch->local.size) {
