@@ -16,3 +16,28 @@ test_file_limit()
 		cmp "$DIR/src/small" "$DIR/dst/small" || return 1
 	got "" && same
 }
+
+# endless KIND LINES TEXT: the client ends, with so many lines at most.
+endless()
+{
+	get --max-entries=20000 "$ADDRESS:$1"
+	[ $? -eq 1 ] || { fail "$1: no error"; return 1; }
+	get_says 'lists more than 20000 entries' && get_says "$3" || return 1
+	[ "$(wc -l <"$DIR/get.err")" -le "$2" ] ||
+		{ fail "$1: $(wc -l <"$DIR/get.err") lines"; return 1; }
+}
+
+# A server's directories have no end: neither messages nor entries are endless.
+test_endless()
+{
+	mkdir "$DIR/src/links" "$DIR/src/files" "$DIR/src/dirs"
+	ENDLESS=yes serve || return 1
+	endless links 1004 'left out' &&
+		get_says '19000 more messages were not printed' &&
+		endless files 1004 'no such file' &&
+		endless dirs 1004 'too long' || return 1
+	get --list --max-entries=5000 "$ADDRESS:links"
+	[ $? -eq 1 ] || { fail "list: no error"; return 1; }
+	get_says 'lists more than 5000 entries' &&
+		[ "$(wc -l <"$DIR/get.out")" -eq 5000 ]
+}

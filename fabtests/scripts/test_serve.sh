@@ -19,7 +19,7 @@ ALL="sizes names named tree many links unreadable private user log list
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
-	end_twice hung unread status usage version file_limit"
+	end_twice hung unread status usage version file_limit endless"
 
 usage()
 {
@@ -43,7 +43,7 @@ ADDRESS=${SERVE_ADDRESS:-127.0.0.1}
 # command AS, with as many descriptors as FDS says. No client is late, however slow this machine is: with LATE set, time_passes makes it so.
 serve()
 {
-	local tries server=${BIN}fi_mrrc_serve${LATE:+_late}
+	local tries server=${BIN}fi_mrrc_serve${LATE:+_late}${ENDLESS:+_endless}
 
 	set -- --timeout=900 --idle=900 "$@"
 

@@ -44,7 +44,7 @@ void fetch_end(struct fetch *fetch)
 
 static void failed(struct get *get, struct fetch *fetch, const char *why)
 {
-	get_complain(fetch->remote, why);
+	get_complain(get, fetch->remote, why);
 	get->failed++;
 	fetch_end(fetch);
 }

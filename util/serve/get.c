@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,13 @@
 
 #include "serve/path.h"
 
-void get_complain(const char *path, const char *why)
+void get_complain(struct get *get, const char *path, const char *why)
 {
-	char *shown = path_shown(path, strlen(path));
+	char *shown;
 
+	if (++get->complaints > GET_COMPLAINTS)
+		return;
+	shown = path_shown(path, strlen(path));
 	/* the line that shows the progress goes */
 	fprintf(stderr, "%sfi_mrrc_get: %s: %s\n",
 		isatty(STDERR_FILENO) ? "\r\033[K" : "",
@@ -146,6 +150,12 @@ static int fetch_all(struct get *get)
 
 /* ---- begin and end ------------------------------------------------------- */
 
+/* Of a directory */
+static void complain(void *get, const char *path, const char *why)
+{
+	get_complain(get, path, why);
+}
+
 static void end_all(struct get *get, int ret)
 {
 	unsigned i;
@@ -156,10 +166,15 @@ static void end_all(struct get *get, int ret)
 	}
 	get->failed += get->tree.failed;
 	tree_close(&get->tree);
+	progress_clear(&get->progress);
+	if (get->complaints > GET_COMPLAINTS)
+		fprintf(stderr,
+			"fi_mrrc_get: %" PRIu64 " more messages were "
+			"not printed\n",
+			get->complaints - GET_COMPLAINTS);
 	if (!ret || ret == -ENOSPC)
 		return;
 	get->failed++;
-	progress_clear(&get->progress);
 	fprintf(stderr, "fi_mrrc_get: %s: %s\n", get->options->host,
 		ret == -ENOMEM	  ? "no memory" :
 		*get->session.err ? get->session.err :
@@ -175,12 +190,12 @@ static int fetch_sources(struct get *get)
 
 	get->tree.dir = path_root(options->dir);
 	if (get->tree.dir < 0) {
-		get_complain(options->dir, path_root_error(get->tree.dir));
+		get_complain(get, options->dir, path_root_error(get->tree.dir));
 		return EXIT_FAILURE;
 	}
 	get->tree.sync = !options->no_sync;
-	get->tree.session = &get->session;
-	get->tree.complain = get_complain;
+	get->tree.complain = complain;
+	get->tree.context = get;
 	progress_open(&get->progress, options->quiet);
 	ret = fetch_all(get);
 	end_all(get, ret);
@@ -210,6 +225,8 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 			options->port, get.session.err);
 		return *stop ? 130 : EXIT_FAILURE;
 	}
+	get.tree.session = &get.session;
+	get.tree.entries_max = options->max_entries;
 	ret = options->list ? get_list(&get) : fetch_sources(&get);
 	session_close(&get.session);
 	return *stop ? 130 : ret;

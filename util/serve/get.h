@@ -52,6 +52,7 @@ struct get {
 	struct asked asked[SERVE_PIPES_MAX]; /* a ring */
 	unsigned first, count;
 	uint64_t phases, orders, failed;
+	uint64_t complaints; /* also those that were not printed */
 };
 
 /* All sources. The exit status. */
@@ -60,8 +61,11 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
 /* As above, with --list. */
 int get_list(struct get *get);
 
+/* The most lines for paths on standard error: a server determines how many */
+#define GET_COMPLAINTS 1000
+
 /* Lines on standard error and output. Any byte may be in path. */
-void get_complain(const char *path, const char *why);
+void get_complain(struct get *get, const char *path, const char *why);
 void get_print(const char *path);
 
 /* fetch.c */

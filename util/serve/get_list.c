@@ -69,11 +69,16 @@ static int list_dir(struct get *get, const char *path,
 		cursor = answer->cursor;
 		entries = answer->entries;
 		len = answer->entries_len;
-		while (!serve_entry_next(&entries, &len, &entry))
-			print(entry.kind, entry.size, entry.name,
-			      entry.name_len);
+		while (!ret && !serve_entry_next(&entries, &len, &entry)) {
+			ret = tree_count(&get->tree);
+			if (!ret)
+				print(entry.kind, entry.size, entry.name,
+				      entry.name_len);
+		}
 		session_release(pipe);
-	} while (*status == SERVE_OK && cursor);
+	} while (!ret && *status == SERVE_OK && cursor);
+	if (ret)
+		return ret;
 	return *status == SERVE_NOT_DIR ? list_file(get, path, status) : 0;
 }
 
@@ -87,7 +92,7 @@ int get_list(struct get *get)
 	for (i = 0; i < options->paths && !ret; i++) {
 		ret = list_dir(get, options->path[i], &status);
 		if (!ret && status != SERVE_OK) {
-			get_complain(options->path[i],
+			get_complain(get, options->path[i],
 				     serve_status_text(status));
 			result = EXIT_FAILURE;
 		}

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "serve/get_options.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "serve/text_arg.h"
 #include "serve/wire.h"
 
-enum { KEY_PART = 256, KEY_PIPES, KEY_TIMEOUT, KEY_NO_SYNC };
+enum { KEY_PART = 256, KEY_PIPES, KEY_TIMEOUT, KEY_MAX_ENTRIES, KEY_NO_SYNC };
 
 static const char doc[] =
 	"Fetches files and directories from fi_mrrc_serve(1), into the current "
@@ -44,6 +45,8 @@ static const struct argp_option option_table[] = {
 	  "Give up when the server does "
 	  "not answer for so long (default 60)",
 	  0 },
+	{ "max-entries", KEY_MAX_ENTRIES, "N", 0,
+	  "End when directories have more entries (default 10000000)", 0 },
 	{ "no-sync", KEY_NO_SYNC, NULL, 0,
 	  "Do not wait until files are on the "
 	  "disk",
@@ -144,6 +147,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_TIMEOUT:
 		options->timeout = arg_count(state, "timeout", arg, 1, 86400);
 		break;
+	case KEY_MAX_ENTRIES:
+		options->max_entries =
+			arg_count(state, "max-entries", arg, 1, UINT_MAX);
+		break;
 	case KEY_NO_SYNC:
 		options->no_sync = true;
 		break;
@@ -175,6 +182,7 @@ void get_options_parse(int argc, char **argv, struct get_options *options)
 		.part = 512 << 10,
 		.pipes = 4,
 		.timeout = 60,
+		.max_entries = 10000000,
 	};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, options);

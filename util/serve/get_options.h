@@ -20,7 +20,7 @@ struct get_options {
 	const char *port;
 	struct net_kind kind;
 	uint32_t part, pipes;
-	unsigned timeout;
+	unsigned timeout, max_entries;
 	bool list, quiet, verbose, no_sync;
 };
 

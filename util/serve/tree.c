@@ -36,7 +36,7 @@ static void leave(struct tree *tree)
 static void complain(struct tree *tree, const char *path, const char *why)
 {
 	tree->failed++;
-	tree->complain(path, why);
+	tree->complain(tree->context, path, why);
 }
 
 int tree_enter(struct tree *tree, const char *remote, const char *local)
@@ -119,22 +119,43 @@ static char *below(const char *path, const struct serve_entry *entry)
 	return made;
 }
 
-/* 1: a file; 0: go on; or -ENOMEM. */
+int tree_count(struct tree *tree)
+{
+	struct session *session = tree->session;
+
+	if (++tree->entries <= tree->entries_max)
+		return 0;
+	snprintf(session->err, sizeof(session->err),
+		 "the server lists more than %zu entries: --max-entries=N "
+		 "allows more",
+		 tree->entries_max);
+	return -E2BIG;
+}
+
+static void leave_out(struct tree *tree, const char *path, const char *why)
+{
+	tree->complain(tree->context, path, why);
+}
+
+/* 1: a file; 0: go on; or an error that ends the session. */
 static int handle(struct tree *tree, struct tree_level *level,
 		  const struct serve_entry *entry, char **remote, char **local)
 {
-	int ret = 0;
+	int ret = tree_count(tree);
 
+	if (ret)
+		return ret;
 	*remote = below(level->remote, entry);
 	*local = below(level->local, entry);
 	if (!*remote || !*local)
 		complain(tree, level->remote,
 			 "an entry's path is too long, or no memory");
 	else if (entry->kind == SERVE_OTHER)
-		tree->complain(*remote, "left out: neither a regular file nor "
-					"a directory");
+		leave_out(tree, *remote,
+			  "left out: neither a regular file nor a directory");
 	else if (local_is_part(entry->name, entry->name_len))
-		tree->complain(*remote, "left out: the name of a partial file");
+		leave_out(tree, *remote,
+			  "left out: the name of a partial file");
 	else if (entry->kind == SERVE_DIR)
 		ret = tree_enter(tree, *remote, *local);
 	else

@@ -13,11 +13,13 @@ struct tree_level;
 
 struct tree {
 	struct session *session;
-	int dir;		 /* all is made beneath it */
-	bool sync;		 /* and on the disk at once */
-	struct tree_level *last; /* NULL: nothing to walk */
-	uint64_t failed;	 /* entries that were reported as errors */
-	void (*complain)(const char *path, const char *why);
+	int dir;		     /* all is made beneath it */
+	bool sync;		     /* and on the disk at once */
+	struct tree_level *last;     /* NULL: nothing to walk */
+	uint64_t failed;	     /* entries that were reported as errors */
+	size_t entries, entries_max; /* of all directories */
+	void (*complain)(void *context, const char *path, const char *why);
+	void *context;
 };
 
 /*
@@ -31,6 +33,12 @@ int tree_enter(struct tree *tree, const char *remote, const char *local);
  * errors end the session.
  */
 int tree_next(struct tree *tree, char **remote, char **local);
+
+/*
+ * One more entry. -E2BIG, which ends the session: directories have no end, or
+ * more than the user expects.
+ */
+int tree_count(struct tree *tree);
 
 void tree_close(struct tree *tree);
 

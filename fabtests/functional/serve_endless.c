@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_serve_endless: fi_mrrc_serve, whose directories have no end,
+ * test_serve.sh. The first letter of the path tells of what kind all entries are:
+ * "links", "files", "dirs".
+ */
+#include <stdio.h>
+
+#include "serve/list.h"
+
+enum serve_status __wrap_list_page(int dir, const char *path, uint64_t *cursor,
+				   uint8_t *buf, size_t *len);
+
+enum serve_status __wrap_list_page(int dir, const char *path, uint64_t *cursor,
+				   uint8_t *buf, size_t *len)
+{
+	char name[32];
+	struct serve_entry entry = {
+		.kind = *path == 'f' ? SERVE_FILE :
+			*path == 'd' ? SERVE_DIR :
+				       SERVE_OTHER,
+		.name = name,
+	};
+
+	*len = 0;
+	do {
+		++*cursor;
+		entry.name_len = (size_t) sprintf(name, "entry-%llu",
+						  (unsigned long long) *cursor);
+	} while (!serve_entry_add(&entry, buf, len));
+	return SERVE_OK;
+}
