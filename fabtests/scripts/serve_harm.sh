@@ -42,12 +42,12 @@ test_planted()
 	rm "$DIR/dst/$part"
 	# what looks like a partial file is not fetched
 	echo x >"$DIR/src/$part"
-	got "" && get_says 'left out: the name of a partial file' || return 1
+	got 3 "" && get_says 'left out: the name of a partial file' || return 1
 	[ ! -e "$DIR/dst/$part" ] || { fail "fetched"; return 1; }
 	# nor is a directory made in the place of one
 	rm "$DIR/src/$part" "$DIR/dst/file"
 	mkdir "$DIR/src/$part"
-	got "" && get_says 'left out: the name of a partial file' && got file
+	got 3 "" && get_says 'left out: the name of a partial file' && got file
 }
 
 # The name of file's partial file, which stays where a directory is in the way

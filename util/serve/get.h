@@ -55,6 +55,9 @@ struct get {
 	uint64_t complaints; /* also those that were not printed */
 };
 
+/* The exit status where all was fetched but entries that cannot be */
+#define GET_LEFT_OUT 3
+
 /* All sources. The exit status. */
 int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
 

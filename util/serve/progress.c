@@ -71,7 +71,8 @@ void progress_clear(const struct progress *progress)
 		fputs("\r\033[K", stderr);
 }
 
-void progress_print(const struct progress *progress, uint64_t failed)
+void progress_print(const struct progress *progress, uint64_t left_out,
+		    uint64_t failed)
 {
 	progress_clear(progress);
 	printf("%" PRIu64 " files fetched, %" PRIu64 " bytes, %.1f MiB/s",
@@ -80,6 +81,8 @@ void progress_print(const struct progress *progress, uint64_t failed)
 		printf("; %" PRIu64 " bytes were there", progress->resumed);
 	if (progress->same)
 		printf("; %" PRIu64 " files were there", progress->same);
+	if (left_out)
+		printf("; %" PRIu64 " left out", left_out);
 	if (failed)
 		printf("; %" PRIu64 " failed", failed);
 	putchar('\n');

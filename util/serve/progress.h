@@ -24,6 +24,7 @@ void progress_add(struct progress *progress, const char *path, uint64_t bytes,
 void progress_clear(const struct progress *progress);
 
 /* The sum, on standard output. */
-void progress_print(const struct progress *progress, uint64_t failed);
+void progress_print(const struct progress *progress, uint64_t left_out,
+		    uint64_t failed);
 
 #endif /* SERVE_PROGRESS_H */

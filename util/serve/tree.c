@@ -134,6 +134,7 @@ int tree_count(struct tree *tree)
 
 static void leave_out(struct tree *tree, const char *path, const char *why)
 {
+	tree->left_out++;
 	tree->complain(tree->context, path, why);
 }
 

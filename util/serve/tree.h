@@ -17,6 +17,7 @@ struct tree {
 	bool sync;		     /* and on the disk at once */
 	struct tree_level *last;     /* NULL: nothing to walk */
 	uint64_t failed;	     /* entries that were reported as errors */
+	uint64_t left_out;	     /* entries that cannot be fetched */
 	size_t entries, entries_max; /* of all directories */
 	void (*complain)(void *context, const char *path, const char *why);
 	void *context;
