@@ -17,6 +17,8 @@
 
 #include <xxhash.h>
 
+#include "serve/path.h"
+
 #define TRIES	 20
 #define PAUSE_MS 50
 
@@ -311,7 +313,7 @@ static int handle(struct get *get, const struct asked *asked)
 		return opened(get, fetch, asked->pipe);
 	}
 	if (answer->len != asked->len || answer->off != asked->off ||
-	    memcmp(&answer->ident, &fetch->ident, sizeof(fetch->ident))) {
+	    !path_ident_same(&answer->ident, &fetch->ident)) {
 		again(get, fetch, serve_status_text(SERVE_CHANGED));
 		return 0;
 	}

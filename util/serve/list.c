@@ -29,7 +29,9 @@ static bool describe(int fd, const struct dirent64 *dirent,
 	entry->kind = S_ISREG(st.st_mode) ? SERVE_FILE :
 		      S_ISDIR(st.st_mode) ? SERVE_DIR :
 					    SERVE_OTHER;
-	entry->size = S_ISREG(st.st_mode) ? (uint64_t) st.st_size : 0;
+	entry->size = S_ISREG(st.st_mode) ? (uint64_t) st.st_size :
+		      S_ISDIR(st.st_mode) ? st.st_mode & SERVE_MODE :
+					    0;
 	return true;
 }
 

@@ -206,6 +206,7 @@ void path_ident(const struct stat *st, struct serve_ident *ident)
 	ident->size = (uint64_t) st->st_size;
 	ident->mtime_ns = nanoseconds(&st->st_mtim);
 	ident->ctime_ns = nanoseconds(&st->st_ctim);
+	ident->mode = st->st_mode & SERVE_MODE;
 }
 
 bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b)

@@ -132,7 +132,8 @@ int serve_entry_next(const uint8_t **entries, size_t *len,
 	get(&cur, &kind, sizeof(kind));
 	got.size = get64(&cur);
 	get(&cur, &name_len, sizeof(name_len));
-	if (cur.bad || cur.left < name_len || !kind || kind >= SERVE_KINDS)
+	if (cur.bad || cur.left < name_len || !kind || kind >= SERVE_KINDS ||
+	    (kind == SERVE_DIR && got.size > SERVE_MODE))
 		return -EPROTO;
 	got.kind = kind;
 	got.name = (const char *) cur.at;
@@ -177,9 +178,18 @@ static void get_ident(struct cursor *cur, struct serve_ident *ident)
 
 static uint8_t *put_range(uint8_t *at, const struct serve_msg *msg)
 {
-	at = put32(at, msg->slot);
+	at = put16(at, (uint16_t) msg->slot);
+	at = put16(at, msg->ident.mode); /* 0 in requests */
 	at = put32(at, msg->len);
 	return put64(at, msg->off);
+}
+
+static void get_range(struct cursor *cur, struct serve_msg *msg)
+{
+	msg->slot = get16(cur);
+	msg->ident.mode = get16(cur);
+	msg->len = get32(cur);
+	msg->off = get64(cur);
 }
 
 static uint8_t *put_text(uint8_t *at, const void *text, size_t len)
@@ -244,6 +254,7 @@ static bool limits_valid(const struct serve_msg *msg)
 static bool range_valid(const struct serve_msg *msg)
 {
 	return msg->slot < SERVE_SLOTS && msg->len <= SERVE_PART_MAX &&
+	       msg->ident.mode <= SERVE_MODE &&
 	       msg->off <= INT64_MAX - SERVE_PART_MAX;
 }
 
@@ -281,16 +292,14 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 		return msg->cursor <= INT64_MAX &&
 		       serve_path_valid(msg->path, msg->path_len);
 	}
-	msg->slot = get32(cur);
-	msg->len = get32(cur);
-	msg->off = get64(cur);
+	get_range(cur, msg);
 	if (msg->type == SERVE_OPEN) {
 		get_path(cur, msg);
 		if (msg->len > SERVE_INLINE_MAX ||
 		    !serve_path_valid(msg->path, msg->path_len))
 			return false;
 	}
-	return range_valid(msg);
+	return range_valid(msg) && !msg->ident.mode;
 }
 
 /* Bytes are those of a file of the size that the message tells. */
@@ -333,9 +342,7 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 		       (msg->status == SERVE_OK || !msg->entries_len) &&
 		       (msg->entries_len || !msg->cursor);
 	}
-	msg->slot = get32(cur);
-	msg->len = get32(cur);
-	msg->off = get64(cur);
+	get_range(cur, msg);
 	msg->hash = get64(cur);
 	get_ident(cur, &msg->ident);
 	return get_data(cur, msg) && range_valid(msg) &&

@@ -39,12 +39,13 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define SERVE_VERSION	3
+#define SERVE_VERSION	4
 #define SERVE_MAGIC	0x76725366695f6d6dULL
 #define SERVE_MSG_MAX	8192
 #define SERVE_HEAD	16
 #define SERVE_PATH_MAX	4095 /* bytes */
 #define SERVE_NAME_MAX	255
+#define SERVE_MODE	0777
 #define SERVE_PART_MIN	4096U
 #define SERVE_PART_MAX	(64U << 20)
 #define SERVE_PIPES_MAX 16
@@ -96,6 +97,7 @@ struct serve_ident {
 	uint64_t size;
 	int64_t mtime_ns; /* since 1970 */
 	int64_t ctime_ns;
+	uint16_t mode; /* permissions, SERVE_MODE at most; changes with ctime */
 };
 
 /* A decoded message. Text points into the encoded one. */
@@ -135,7 +137,7 @@ enum serve_kind {
 
 struct serve_entry {
 	enum serve_kind kind;
-	uint64_t size;
+	uint64_t size;	  /* of a file; the permissions of a directory */
 	const char *name; /* not terminated */
 	size_t name_len;
 };

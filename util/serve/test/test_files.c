@@ -620,6 +620,7 @@ START_TEST(kinds)
 	uint64_t cursor = 0;
 	size_t len;
 
+	ck_assert_int_eq(fchmodat(top, "dir", 01751, 0), 0);
 	ck_assert_int_eq(list_page(&whole, "", &cursor, buf, &len), SERVE_OK);
 	for (at = buf; !serve_entry_next(&at, &len, &entry); count++) {
 		for (i = 0; i < 6; i++) {
@@ -627,6 +628,8 @@ START_TEST(kinds)
 			    !memcmp(want[i].name, entry.name, entry.name_len))
 				ck_assert_int_eq(entry.kind, want[i].kind);
 		}
+		if (entry.kind == SERVE_DIR)
+			ck_assert_uint_eq(entry.size, 0751);
 	}
 	ck_assert_uint_eq(count, 6);
 	cursor = 0;

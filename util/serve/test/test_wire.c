@@ -47,7 +47,7 @@ static const struct serve_msg sound[] = {
 	  .off = 2,
 	  .len = 3,
 	  .hash = UINT64_MAX,
-	  .ident = { 1, 2, INT64_MAX, INT64_MIN, -1 } },
+	  .ident = { 1, 2, INT64_MAX, INT64_MIN, -1, SERVE_MODE } },
 	{ .type = SERVE_DATA, .id = 9, .status = SERVE_CHANGED },
 	{ .type = SERVE_PAGE,
 	  .id = 10,
@@ -96,7 +96,8 @@ static void check_same(const struct serve_msg *a, const struct serve_msg *b)
 	ck_assert_uint_eq(a->len, b->len);
 	ck_assert_uint_eq(a->hash, b->hash);
 	ck_assert_uint_eq(a->cursor, b->cursor);
-	ck_assert(!memcmp(&a->ident, &b->ident, sizeof(a->ident)));
+	ck_assert(path_ident_same(&a->ident, &b->ident));
+	ck_assert_uint_eq(a->ident.mode, b->ident.mode);
 	ck_assert_uint_eq(a->path_len, b->path_len);
 	if (a->path_len)
 		ck_assert(!memcmp(a->path, b->path, a->path_len));
@@ -163,6 +164,8 @@ static const struct {
 	{ 2, 4, SERVE_STATUSES },	/* an unknown status */
 	{ 2, 7, 0x80 },			/* another */
 	{ 3, 16, SERVE_SLOTS },		/* a slot that is not there */
+	{ 3, 18, 1 },			/* a request with permissions */
+	{ 7, 19, 2 },			/* more than permissions */
 	{ 3, 23, 0x10 },		/* more bytes than a part may have */
 	{ 3, 32, '/' },			/* an absolute path */
 	{ 3, 34, '/' },			/* an empty name */
@@ -361,10 +364,15 @@ START_TEST(full_page)
 END_TEST
 
 static const struct serve_entry hostile[] = {
-	{ SERVE_FILE, 0, "", 0 },  { SERVE_FILE, 0, ".", 1 },
-	{ SERVE_DIR, 0, "..", 2 }, { SERVE_FILE, 0, "a/b", 3 },
-	{ SERVE_FILE, 0, "/", 1 }, { SERVE_FILE, 0, "a\0b", 3 },
-	{ 0, 0, "a", 1 },	   { SERVE_KINDS, 0, "a", 1 },
+	{ SERVE_FILE, 0, "", 0 },
+	{ SERVE_FILE, 0, ".", 1 },
+	{ SERVE_DIR, 0, "..", 2 },
+	{ SERVE_FILE, 0, "a/b", 3 },
+	{ SERVE_FILE, 0, "/", 1 },
+	{ SERVE_FILE, 0, "a\0b", 3 },
+	{ 0, 0, "a", 1 },
+	{ SERVE_KINDS, 0, "a", 1 },
+	{ SERVE_DIR, SERVE_MODE + 1, "a", 1 },
 };
 
 /* A page with such an entry is refused as a whole, wherever the entry is. */
