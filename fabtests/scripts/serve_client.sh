@@ -41,3 +41,22 @@ test_endless()
 	get_says 'lists more than 5000 entries' &&
 		[ "$(wc -l <"$DIR/get.out")" -eq 5000 ]
 }
+
+# Permissions as of cp: a file that is replaced keeps its own.
+test_permissions()
+{
+	mkdir -m 700 "$DIR/src/dir"
+	file private 10
+	file dir/program 10
+	chmod 4755 "$DIR/src/dir/program"
+	chmod 600 "$DIR/src/private"
+	file replaced 10
+	chmod 644 "$DIR/src/replaced"
+	echo old >"$DIR/dst/replaced"
+	chmod 600 "$DIR/dst/replaced"
+	serve || return 1
+	(umask 022 && got "") && same || return 1
+	[ "$(cd "$DIR/dst" && stat -c %a:%n dir dir/program private replaced |
+		xargs)" = '700:dir 755:dir/program 600:private 600:replaced' ] ||
+		{ ls -lR "$DIR/dst"; fail "other permissions"; }
+}

@@ -19,7 +19,8 @@ ALL="sizes names named tree many links unreadable private user log list
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
-	end_twice hung unread status usage version file_limit endless"
+	end_twice hung unread status usage version file_limit endless
+	permissions"
 
 usage()
 {

@@ -184,7 +184,7 @@ static int finish(struct get *get, struct fetch *fetch)
 {
 	int ret;
 
-	ret = local_finish(&fetch->local, &fetch->ident,
+	ret = local_finish(&fetch->local, &fetch->ident, get->mask,
 			   !get->options->no_sync);
 	if (ret)
 		return local_failed(get, fetch, ret);
@@ -289,7 +289,7 @@ static int refused(struct get *get, struct fetch *fetch,
 		local = fetch->local_path;
 		fetch->remote = fetch->local_path = NULL;
 		fetch_end(fetch);
-		ret = tree_enter(&get->tree, remote, local);
+		ret = tree_enter(&get->tree, remote, local, SERVE_MODE);
 		free(remote);
 		free(local);
 	} else if (status == SERVE_BUSY || status == SERVE_CHANGED) {

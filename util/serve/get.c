@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "serve/path.h"
@@ -221,6 +222,9 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 	struct get get = { .options = options };
 	int ret;
 
+	/* while there is one thread */
+	get.mask = umask(0);
+	umask(get.mask);
 	ret = session_open(&attr, &get.session);
 	if (ret) {
 		fprintf(stderr, "fi_mrrc_get: %s, port %s: %s\n", options->host,

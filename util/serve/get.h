@@ -44,6 +44,7 @@ struct asked {
 
 struct get {
 	const struct get_options *options;
+	mode_t mask; /* umask(2) */
 	struct session session;
 	struct tree tree;
 	struct progress progress;

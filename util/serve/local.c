@@ -75,7 +75,7 @@ int local_begin(struct local *local)
 
 	fd = openat(local->dir, local->part,
 		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		    0666);
+		    S_IRUSR | S_IWUSR);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENXIO ? -EPERM : -errno;
 	if (fstat(fd, &st))
@@ -162,8 +162,19 @@ static int write_out(struct local *local, bool sync)
 	return ret;
 }
 
+static mode_t mode_of(const struct local *local,
+		      const struct serve_ident *ident, mode_t mask)
+{
+	struct stat st;
+
+	if (!fstatat(local->dir, local->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    S_ISREG(st.st_mode))
+		return st.st_mode & SERVE_MODE;
+	return ident->mode & ~mask;
+}
+
 int local_finish(struct local *local, const struct serve_ident *ident,
-		 bool sync)
+		 mode_t mask, bool sync)
 {
 	const struct timespec times[] = {
 		{ .tv_nsec = UTIME_NOW },
@@ -174,7 +185,8 @@ int local_finish(struct local *local, const struct serve_ident *ident,
 	};
 	int ret;
 
-	if (futimens(local->fd, times))
+	if (fchmod(local->fd, mode_of(local, ident, mask)) ||
+	    futimens(local->fd, times))
 		return -errno;
 	ret = write_out(local, sync);
 	if (ret)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "serve/wire.h"
 
@@ -51,11 +52,12 @@ int local_cut(struct local *local, uint64_t size);
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * All is there: sets the time, and the name. Where it cannot be written to the
+ * All is there: sets the time, and the name, and permissions: those of the file
+ * that is replaced, else ident's less umask. Where it cannot be written to the
  * disk, the partial file is cut to nothing.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
-		 bool sync);
+		 mode_t mask, bool sync);
 
 /* Leaves the partial file as it is; one without bytes is removed. */
 void local_close(struct local *local);

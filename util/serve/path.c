@@ -172,7 +172,7 @@ static int sync_dir(int parent, const char *name)
 	return ret;
 }
 
-int path_mkdir(int dir, const char *path, bool sync)
+int path_mkdir(int dir, const char *path, mode_t mode, bool sync)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -184,7 +184,8 @@ int path_mkdir(int dir, const char *path, bool sync)
 	at = path_open(dir, parent, O_RDONLY | O_DIRECTORY, 0);
 	if (at < 0)
 		return at;
-	if (mkdirat(at, name, 0777) && errno != EEXIST)
+	/* it is to be written to */
+	if (mkdirat(at, name, mode | S_IRWXU) && errno != EEXIST)
 		ret = -errno;
 	else if (sync)
 		ret = sync_dir(at, name);

@@ -47,10 +47,10 @@ int path_open_data(int dir, const char *path, unsigned flags, struct stat *st);
 bool path_root_others(int dir);
 
 /*
- * Makes the last directory of path. 0 also if there is one. sync: waits until it
- * is on the disk.
+ * Makes the last directory of path, with mode less umask. 0 also if there is one.
+ * sync: waits until it is on the disk.
  */
-int path_mkdir(int dir, const char *path, bool sync);
+int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 
 void path_ident(const struct stat *st, struct serve_ident *ident);
 

@@ -39,7 +39,8 @@ static void complain(struct tree *tree, const char *path, const char *why)
 	tree->complain(tree->context, path, why);
 }
 
-int tree_enter(struct tree *tree, const char *remote, const char *local)
+int tree_enter(struct tree *tree, const char *remote, const char *local,
+	       mode_t mode)
 {
 	struct tree_level *level = calloc(1, sizeof(*level));
 	int ret;
@@ -55,7 +56,7 @@ int tree_enter(struct tree *tree, const char *remote, const char *local)
 		leave(tree);
 		return -ENOMEM;
 	}
-	ret = *local ? path_mkdir(tree->dir, local, tree->sync) : 0;
+	ret = *local ? path_mkdir(tree->dir, local, mode, tree->sync) : 0;
 	if (ret) {
 		complain(tree, local,
 			 ret == -ELOOP ? "a symbolic link is in the way" :
@@ -158,7 +159,7 @@ static int handle(struct tree *tree, struct tree_level *level,
 		leave_out(tree, *remote,
 			  "left out: the name of a partial file");
 	else if (entry->kind == SERVE_DIR)
-		ret = tree_enter(tree, *remote, *local);
+		ret = tree_enter(tree, *remote, *local, (mode_t) entry->size);
 	else
 		return 1;
 	free(*remote);

@@ -7,6 +7,8 @@
 #ifndef SERVE_TREE_H
 #define SERVE_TREE_H
 
+#include <sys/types.h>
+
 #include "serve/session.h"
 
 struct tree_level;
@@ -27,7 +29,8 @@ struct tree {
  * Begins at a directory of the server, as a directory of this machine. Both
  * paths are relative and valid. 0, or -ENOMEM.
  */
-int tree_enter(struct tree *tree, const char *remote, const char *local);
+int tree_enter(struct tree *tree, const char *remote, const char *local,
+	       mode_t mode);
 
 /*
  * The next file, whose paths are to be freed. -ENOENT: there is none. Other

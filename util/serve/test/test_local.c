@@ -80,7 +80,7 @@ START_TEST(partial_file)
 	ck_assert(!memcmp(buf, "abc", 3));
 	ck_assert_int_eq(local_read(&local, 1, buf, 3), -EIO);
 	ck_assert_int_eq(local_append(&local, "def", 3), 0);
-	ck_assert_int_eq(local_finish(&local, &ident, true), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, 027, true), 0);
 	ck_assert(local_is_same(&local, &ident));
 	ident.mtime_ns++;
 	ck_assert(!local_is_same(&local, &ident));
@@ -105,7 +105,7 @@ START_TEST(partial_file_lost)
 		close_error = EDQUOT;
 	else
 		fsync_error = EIO;
-	ck_assert_int_eq(local_finish(&local, &ident, !_i),
+	ck_assert_int_eq(local_finish(&local, &ident, 027, !_i),
 			 _i ? -EDQUOT : -EIO);
 	local_close(&local);
 	ck_assert_int_ne(faccessat(out, "new", F_OK, 0), 0);
@@ -161,7 +161,7 @@ START_TEST(link_is_replaced)
 	find(&local, "new");
 	ck_assert_int_eq(local_begin(&local), 0);
 	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
-	ck_assert_int_eq(local_finish(&local, &ident, false), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, 027, false), 0);
 	local_close(&local);
 	check_text("secret", "secret");
 	check_text("new", "abc");
@@ -174,12 +174,55 @@ START_TEST(links_on_the_way)
 
 	ck_assert_int_eq(symlinkat("../served/dir", out, "sub"), 0);
 	ck_assert_int_eq(local_find(out, "sub/new", &local), -ELOOP);
-	ck_assert_int_eq(path_mkdir(out, "sub/new", false), -ELOOP);
-	ck_assert_int_eq(path_mkdir(out, "real", false), 0);
-	ck_assert_int_eq(path_mkdir(out, "real", false), 0);
+	ck_assert_int_eq(path_mkdir(out, "sub/new", 0777, false), -ELOOP);
+	ck_assert_int_eq(path_mkdir(out, "real", 0777, false), 0);
+	ck_assert_int_eq(path_mkdir(out, "real", 0777, false), 0);
 	ck_assert_int_eq(local_find(out, "real/new", &local), 0);
 	local_close(&local);
 	ck_assert_int_eq(local_find(out, "../out/x", &local), -EXDEV);
+}
+END_TEST
+
+static mode_t mode_of(const char *name)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstatat(out, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_mode & 07777;
+}
+
+/* Fetches "new", of these permissions, over what is there. */
+static void fetch(mode_t mode)
+{
+	struct serve_ident ident = { .size = 3, .mode = (uint16_t) mode };
+	struct local local;
+
+	find(&local, "new");
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_int_eq(mode_of(local.part), 0600);
+	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, 027, false), 0);
+	local_close(&local);
+}
+
+/* As cp and rsync do: a new file has the original's, another keeps its own. */
+START_TEST(permissions)
+{
+	umask(027);
+	fetch(0755);
+	ck_assert_int_eq(mode_of("new"), 0750);
+	ck_assert_int_eq(fchmodat(out, "new", 0604, 0), 0);
+	fetch(0777);
+	ck_assert_int_eq(mode_of("new"), 0604);
+	/* those of a link are nobody's */
+	ck_assert_int_eq(unlinkat(out, "new", 0), 0);
+	ck_assert_int_eq(symlinkat("secret", out, "new"), 0);
+	fetch(0400);
+	ck_assert_int_eq(mode_of("new"), 0400);
+	ck_assert_int_eq(path_mkdir(out, "real", 0555, false), 0);
+	ck_assert_int_eq(mode_of("real"), 0750);
+	ck_assert_int_eq(path_mkdir(out, "real", 0700, false), 0);
+	ck_assert_int_eq(mode_of("real"), 0750);
 }
 END_TEST
 
@@ -187,11 +230,11 @@ END_TEST
 START_TEST(directory_synced)
 {
 	fsync_error = EIO;
-	ck_assert_int_eq(path_mkdir(out, "real", false), 0);
+	ck_assert_int_eq(path_mkdir(out, "real", 0777, false), 0);
 	ck_assert_int_eq(fsync_error, EIO);
-	ck_assert_int_eq(path_mkdir(out, "real/new", true), -EIO);
+	ck_assert_int_eq(path_mkdir(out, "real/new", 0777, true), -EIO);
 	fsyncs = 0;
-	ck_assert_int_eq(path_mkdir(out, "real/new", true), 0);
+	ck_assert_int_eq(path_mkdir(out, "real/new", 0777, true), 0);
 	ck_assert_uint_eq(fsyncs, 2);
 }
 END_TEST
@@ -208,6 +251,7 @@ void add_local(Suite *suite)
 	tcase_add_loop_test(tcase, partial_file_planted, 0, 3);
 	tcase_add_test(tcase, link_is_replaced);
 	tcase_add_test(tcase, links_on_the_way);
+	tcase_add_test(tcase, permissions);
 	tcase_add_test(tcase, directory_synced);
 	suite_add_tcase(suite, tcase);
 }
