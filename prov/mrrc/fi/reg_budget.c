@@ -18,17 +18,18 @@ static void reg_say_alone(int alone)
 {
 	static atomic_bool said;
 	const char *why = mrrc_node_shm_why(alone);
+	char path[64];
 
+	mrrc_node_shm_path("/dev/shm", path, sizeof(path));
 	if (alone && !atomic_exchange(&said, true))
-		MRRC_WARN(MR, "%s: /dev/shm/ofi_mrrc-%u.%u: %s\n",
+		MRRC_WARN(MR, "%s: %s: %s\n",
 			  mrrc_params.node_max_size != SIZE_MAX ?
 				  "FI_OFI_MRRC_NODE_MAX_SIZE: no budget is "
 				  "shared with other processes, and this one "
 				  "has a limit of its own" :
 				  "FI_OFI_MRRC_HELPER_NODE: the helper threads "
 				  "of other processes are not known",
-			  (unsigned) geteuid(), MRRC_NODE_SHM_VERSION,
-			  why ? why : fi_strerror(-alone));
+			  path, why ? why : fi_strerror(-alone));
 }
 
 int mrrc_reg_join(bool predicts, struct mrrc_budget **budget)

@@ -115,6 +115,7 @@ static void slot_begin(struct mrrc_node_shm *shm)
 {
 	struct mrrc_node_slot *slot = &shm->head->slot[shm->mine];
 	uint32_t used = atomic_load(&shm->head->slots);
+	size_t i;
 
 	shm->generation = word_generation(atomic_load(&slot->word)) + 1;
 	if (shm->generation >> (64 - WORD_BITS))
@@ -123,6 +124,8 @@ static void slot_begin(struct mrrc_node_shm *shm)
 	atomic_store(&slot->want, 0);
 	atomic_store(&slot->used, 0);
 	atomic_store(&slot->cpus, UINT64_MAX);
+	for (i = 0; i < sizeof(slot->spare) / sizeof(*slot->spare); i++)
+		atomic_store(&slot->spare[i], 0);
 	atomic_store(&slot->heard, atomic_load(&shm->head->bell));
 	atomic_store(&slot->flags, MRRC_NODE_LIVE | MRRC_NODE_ACTIVE);
 	while (used <= shm->mine &&
@@ -144,12 +147,15 @@ static int slot_claim(struct mrrc_node_shm *shm)
 		if (ret != -EAGAIN && ret != -EACCES)
 			return ret;
 	}
-	return -ENOSPC;
+	return -EUSERS;
 }
 
 /* ---- the file ---- */
 
-/* A segment, or an empty file that becomes one; its memory is reserved. */
+/*
+ * A segment, or an empty file that becomes one; its memory is reserved. Another
+ * version's may be longer.
+ */
 static int file_check(int fd)
 {
 	const off_t size = sizeof(struct mrrc_node_head);
@@ -162,7 +168,7 @@ static int file_check(int fd)
 		return -EPERM;
 	if (!stat.st_size && fallocate(fd, 0, 0, size))
 		return -errno;
-	return !stat.st_size || stat.st_size == size ? 0 : -EPROTO;
+	return !stat.st_size || stat.st_size >= size ? 0 : -EPROTO;
 }
 
 static int shm_map(struct mrrc_node_shm *shm, const char *path)
@@ -206,6 +212,14 @@ static int shm_open_lock(struct mrrc_node_shm *shm, const char *path)
 	return -ESTALE;
 }
 
+int mrrc_node_shm_path(const char *dir, char *path, size_t size)
+{
+	const int len = snprintf(path, size, "%s/" MRRC_NODE_SHM_NAME, dir,
+				 (unsigned) geteuid());
+
+	return len < (int) size ? 0 : -ENAMETOOLONG;
+}
+
 int mrrc_node_shm_open(const char *dir, struct mrrc_node_shm **out)
 {
 	struct mrrc_node_shm *shm;
@@ -213,10 +227,9 @@ int mrrc_node_shm_open(const char *dir, struct mrrc_node_shm **out)
 	int ret;
 
 	mrrc_node_shm_init();
-	if (snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		     (unsigned) geteuid(),
-		     MRRC_NODE_SHM_VERSION) >= (int) sizeof(path))
-		return -ENAMETOOLONG;
+	ret = mrrc_node_shm_path(dir, path, sizeof(path));
+	if (ret)
+		return ret;
 	shm = calloc(1, sizeof(*shm));
 	if (!shm)
 		return -ENOMEM;
@@ -269,8 +282,10 @@ const char *mrrc_node_shm_why(int err)
 		return "a file that is not this user's alone";
 	case EPROTO:
 		return "a file with other content";
-	case ENOSPC:
+	case EUSERS:
 		return "no room for one more process";
+	case ENOSPC:
+		return "no memory left in it";
 	default:
 		return mrrc_own_file_why(err);
 	}

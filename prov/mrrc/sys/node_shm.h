@@ -32,11 +32,15 @@
 
 #include "core/node.h"
 
-#define MRRC_NODE_SLOTS 1024
-/* Raised with every change of the layout; also in the name. */
-#define MRRC_NODE_SHM_VERSION 1
-#define MRRC_NODE_SHM_MAGIC \
-	(UINT64_C(0x65646f6e5f697200) | MRRC_NODE_SHM_VERSION)
+/*
+ * The processes of all versions of the provider share one segment, or each
+ * version would take the whole budget. So the name, the magic number and the
+ * fields below stay as they are. What is added goes into the slots' spare bytes,
+ * which a process zeroes when it takes a slot, or behind the last slot.
+ */
+#define MRRC_NODE_SLOTS	    1024
+#define MRRC_NODE_SHM_NAME  "ofi_mrrc-%u.1" /* the user */
+#define MRRC_NODE_SHM_MAGIC UINT64_C(0x65646f6e5f697201)
 
 /* Flags of a slot. */
 #define MRRC_NODE_LIVE	 1u
@@ -51,6 +55,7 @@ struct mrrc_node_slot {
 	_Atomic uint64_t cpus;
 	_Atomic uint32_t flags;
 	_Atomic uint32_t heard; /* the bell's number when it last looked */
+	_Atomic uint64_t spare[3];
 };
 
 /* An empty file, which is all zeroes, is a segment without processes. */
@@ -61,7 +66,15 @@ struct mrrc_node_head {
 	struct mrrc_node_slot slot[MRRC_NODE_SLOTS];
 };
 
+_Static_assert(sizeof(struct mrrc_node_slot) == 64 &&
+		       offsetof(struct mrrc_node_slot, flags) == 32 &&
+		       offsetof(struct mrrc_node_head, slot) == 64,
+	       "other versions have another layout");
+
 struct mrrc_node_shm;
+
+/* The path of this user's segment in @dir. -ENAMETOOLONG. */
+int mrrc_node_shm_path(const char *dir, char *path, size_t size);
 
 /*
  * Before fork handlers are set whose locks are held across the next call:
@@ -72,8 +85,7 @@ void mrrc_node_shm_init(void);
 /*
  * Takes a slot of this user's segment in @dir, which is made if it is not
  * there. -ELOOP, -EPERM: not a file of this user's alone; -EPROTO: not a
- * segment, or of another version; -ENOSPC: no slot, or no memory; or the error
- * of a call.
+ * segment; -EUSERS: no slot; -ENOSPC: no memory; or the error of a call.
  */
 int mrrc_node_shm_open(const char *dir, struct mrrc_node_shm **shm);
 void mrrc_node_shm_close(struct mrrc_node_shm *shm);

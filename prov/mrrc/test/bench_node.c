@@ -213,8 +213,7 @@ int main(int argc, char **argv)
 		node = run(count, true, &peak);
 		printf("case %u %.1f %.1f %.1f\n", count, fixed, node, peak);
 	}
-	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	mrrc_node_shm_path(dir, path, sizeof(path));
 	unlink(path);
 	rmdir(dir);
 	return 0;

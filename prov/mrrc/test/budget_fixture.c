@@ -61,8 +61,7 @@ void budget_open_both(size_t bytes)
 	fault_clock(now);
 	snprintf(dir, sizeof(dir), "/dev/shm/test_budget.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	mrrc_node_shm_path(dir, path, sizeof(path));
 	a = open_one(bytes);
 	b = open_one(bytes);
 }

@@ -287,8 +287,7 @@ static void teardown(void)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	mrrc_node_shm_path(dir, path, sizeof(path));
 	unlink(path);
 	rmdir(dir);
 }

@@ -231,8 +231,7 @@ TEST(test_node_ends)
 	ck_assert_uint_eq(turns(), UINT64_MAX);
 
 	node_leave(budget);
-	snprintf(path, sizeof(path), "%s/ofi_mrrc-%u.%u", dir,
-		 (unsigned) geteuid(), MRRC_NODE_SHM_VERSION);
+	mrrc_node_shm_path(dir, path, sizeof(path));
 	unlink(path);
 	rmdir(dir);
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
