@@ -3,7 +3,8 @@
  * fi_mrrc_node: FI_OFI_MRRC_NODE_MAX_SIZE. A process fills the budget of the
  * node, and gives to another one what that uses; it is killed, and what it had
  * is free; fi_mr_alloc() has its part in the budget. Where the segment belongs
- * to another user, or is a link, a process has a limit of its own.
+ * to another user, or is a link, a process has a limit of its own, and says so,
+ * but not where the user has a directory that others cannot use.
  *
  * In a mount name space with a /dev/shm of its own, since tests run side by
  * side.
@@ -14,6 +15,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define BUDGET	"4M"
@@ -31,6 +33,11 @@ static void own_shm(void)
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, "mode=1777"))
 		ft_skip("no name space for mounts: %s", strerror(errno));
+	/* nor is a directory of this user alone used, until a test makes one */
+	unsetenv("XDG_RUNTIME_DIR");
+	if (!access("/run/user", F_OK))
+		FT_CHECK(!mount("none", "/run/user", "tmpfs", 0, NULL),
+			 "/run/user: %s", strerror(errno));
 	snprintf(segment, sizeof(segment), "/dev/shm/ofi_mrrc-%u.1",
 		 (unsigned) geteuid());
 }
@@ -218,12 +225,34 @@ static void shared(char *p)
 	ft_pair_close(&pair);
 }
 
+/* "alone" in a process; whether it prints that it shares nothing. */
+static bool is_alone(void)
+{
+	int out = dup(STDERR_FILENO), fd;
+	char text[4096] = "";
+
+	fd = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
+	FT_CHECK(out >= 0 && fd >= 0, "files: %s", strerror(errno));
+	fflush(stderr);
+	dup2(fd, STDERR_FILENO);
+	ends(start("alone"), false);
+	dup2(out, STDERR_FILENO);
+	close(out);
+	FT_CHECK(pread(fd, text, sizeof(text) - 1, 0) >= 0, "pread");
+	close(fd);
+	return strstr(text, "no budget is shared with other processes") &&
+	       strstr(text, segment) && strstr(text, "XDG_RUNTIME_DIR");
+}
+
 static void refused(void)
 {
+	/* where it is not said otherwise */
+	unsetenv("FI_LOG_LEVEL");
+	FT_CHECK(!is_alone(), "alone without a reason");
 	ft_stage("a link");
 	unlink(segment);
 	FT_CHECK(!symlink("/dev/shm/other", segment), "symlink");
-	ends(start("alone"), false);
+	FT_CHECK(is_alone(), "nothing is said");
 	FT_CHECK(access("/dev/shm/other", F_OK), "the link was followed");
 	unlink(segment);
 	if (geteuid())
@@ -231,7 +260,11 @@ static void refused(void)
 	ft_stage("a foreign file");
 	close(open(segment, O_CREAT | O_WRONLY, 0600));
 	FT_CHECK(!chown(segment, NOBODY, -1), "chown");
-	ends(start("alone"), false);
+	FT_CHECK(is_alone(), "nothing is said");
+	ft_stage("a directory of this user alone");
+	FT_CHECK(!mkdir("/dev/shm/run", 0700), "mkdir");
+	setenv("XDG_RUNTIME_DIR", "/dev/shm/run", 1);
+	FT_CHECK(!is_alone(), "the directory is not used");
 }
 
 int main(int argc, char **argv)

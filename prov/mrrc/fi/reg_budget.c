@@ -4,7 +4,8 @@
  * registered bytes, or, for helper threads that predict, one without a limit.
  */
 #include "config.h"
-#include <unistd.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
@@ -13,23 +14,35 @@
 #include "sys/node_shm.h"
 #include "sys/vm.h"
 
-/* The one log line about the node's segment. */
+/*
+ * The one line about the node's segment. libfabric prints no warning unless
+ * FI_LOG_LEVEL is set, and of a limit that does not hold the user has to know.
+ */
 static void reg_say_alone(int alone)
 {
+	static const char hint[] = "let XDG_RUNTIME_DIR name a directory of "
+				   "this user with mode 0700, or remove what "
+				   "is in the way";
 	static atomic_bool said;
+	const bool limited = mrrc_params.node_max_size != SIZE_MAX;
+	const char *what = limited ? "FI_OFI_MRRC_NODE_MAX_SIZE: no budget is "
+				     "shared with other processes, and this "
+				     "one has a limit of its own" :
+				     "FI_OFI_MRRC_HELPER_NODE: the helper "
+				     "threads of other processes are not known";
 	const char *why = mrrc_node_shm_why(alone);
 	char path[64];
 
+	if (!alone || atomic_exchange(&said, true))
+		return;
 	mrrc_node_shm_path("/dev/shm", path, sizeof(path));
-	if (alone && !atomic_exchange(&said, true))
-		MRRC_WARN(MR, "%s: %s: %s\n",
-			  mrrc_params.node_max_size != SIZE_MAX ?
-				  "FI_OFI_MRRC_NODE_MAX_SIZE: no budget is "
-				  "shared with other processes, and this one "
-				  "has a limit of its own" :
-				  "FI_OFI_MRRC_HELPER_NODE: the helper threads "
-				  "of other processes are not known",
-			  path, why ? why : fi_strerror(-alone));
+	if (!why)
+		why = fi_strerror(-alone);
+	if (limited && !getenv("FI_LOG_LEVEL"))
+		fprintf(stderr, "ofi_mrrc: %s: %s: %s; %s\n", what, path, why,
+			hint);
+	else
+		MRRC_WARN(MR, "%s: %s: %s; %s\n", what, path, why, hint);
 }
 
 int mrrc_reg_join(bool predicts, struct mrrc_budget **budget)

@@ -38,7 +38,7 @@
 struct mrrc_budget_attr {
 	size_t bytes; /* of the node; NONE: no limit, nothing is reserved */
 	size_t alone; /* and of a process without a segment, if that is less */
-	const char *dir; /* of the segment; NULL: /dev/shm */
+	const char *dir; /* of the segment; NULL: sys/node_dir.h finds it */
 };
 
 /* A cache that takes part; its functions are called with no LEAF lock held. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/node_dir.h"
 #include "sys/threads.h"
 
 #define GRAIN_PART 256 /* of the budget */
@@ -79,6 +80,14 @@ static void budget_start(struct mrrc_budget *budget)
 		pthread_setname_np(budget->thread, "mrrc-node");
 }
 
+static int open_default(struct mrrc_node_shm **shm)
+{
+	struct mrrc_node_dirs dirs;
+
+	mrrc_node_dirs(&dirs);
+	return mrrc_node_dirs_open(&dirs, shm);
+}
+
 int mrrc_budget_open(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **out, int *alone)
 {
@@ -106,8 +115,8 @@ int mrrc_budget_open(const struct mrrc_budget_attr *attr,
 	ret = mrrc_lock_init(&budget->members_lock, MRRC_RANK_BUDGET);
 	if (ret)
 		goto err_lock;
-	*alone = mrrc_node_shm_open(attr->dir ? attr->dir : "/dev/shm",
-				    &budget->shm);
+	*alone = attr->dir ? mrrc_node_shm_open(attr->dir, &budget->shm) :
+			     open_default(&budget->shm);
 	if (*alone)
 		budget->grain = grain(budget->alone);
 	else if (budget->limit != MRRC_BUDGET_NONE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The segment in which the processes of one user on a node tell each other
- * what they have registered and what they lack: a file in /dev/shm, with a slot
- * for each process. core/node.h is what they make of it.
+ * what they have registered and what they lack: a file with a slot for each
+ * process, in a directory that sys/node_dir.h finds. core/node.h is what they make of it.
  *
  * A process writes its own slot alone, and no lock is taken: a process that is
  * stopped or killed at any moment stops no other. Nothing in the segment is

@@ -19,6 +19,7 @@
 
 #include "fault.h"
 #include "seed.h"
+#include "sys/node_dir.h"
 #include "sys/node_shm.h"
 
 #define NOBODY 65534
@@ -118,6 +119,109 @@ TEST(test_two)
 	ck_assert_uint_eq(share[0].want, 0);
 	mrrc_node_shm_close(a);
 	mrrc_node_shm_close(b);
+}
+
+/* ---- its directory ---- */
+
+static struct mrrc_node_dirs dirs;
+
+static struct mrrc_node_shm *find(unsigned want)
+{
+	struct mrrc_node_shm *shm = NULL;
+	char name[MRRC_NODE_DIR_MAX + 32];
+
+	ck_assert_int_eq(mrrc_node_dirs_open(&dirs, &shm), 0);
+	mrrc_node_shm_path(dirs.dir[want], name, sizeof(name));
+	ck_assert_int_eq(access(name, F_OK), 0);
+	return shm;
+}
+
+static void unlink_in(unsigned i)
+{
+	char name[MRRC_NODE_DIR_MAX + 32];
+
+	mrrc_node_shm_path(dirs.dir[i], name, sizeof(name));
+	unlink(name);
+}
+
+/* The first directory that has one, or can have one. */
+TEST(test_dirs)
+{
+	struct mrrc_node_shm *shm, *second;
+	unsigned i;
+
+	dirs.count = 2;
+	for (i = 0; i < 2; i++) {
+		snprintf(dirs.dir[i], sizeof(dirs.dir[i]), "%s/%u", dir, i);
+		ck_assert_int_eq(mkdir(dirs.dir[i], 0700), 0);
+	}
+	mrrc_node_shm_close(find(0));
+	/* one that knows the second only has made it */
+	unlink_in(0);
+	ck_assert_int_eq(mrrc_node_shm_open(dirs.dir[1], &second), 0);
+	shm = find(1);
+	ck_assert_uint_eq(count(shm), 2);
+	mrrc_node_shm_close(shm);
+	mrrc_node_shm_close(second);
+	unlink_in(1);
+	/* another user's, or what looks so */
+	mrrc_node_shm_path(dirs.dir[0], other, sizeof(other));
+	ck_assert_int_eq(symlink("/dev/null", other), 0);
+	mrrc_node_shm_close(find(1));
+	unlink_in(1);
+	rmdir(dirs.dir[1]);
+	ck_assert_int_eq(mrrc_node_dirs_open(&dirs, &shm), -ENOENT);
+	unlink_in(0);
+	rmdir(dirs.dir[0]);
+}
+
+/* Those that are full have the whole budget: no other one is made. */
+TEST(test_dirs_full)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_len = MRRC_NODE_SLOTS };
+	struct mrrc_node_shm *shm;
+	int fd;
+
+	make(0600, 0);
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &all), 0);
+	dirs.count = 2;
+	snprintf(dirs.dir[0], sizeof(dirs.dir[0]), "%s/none", dir);
+	ck_assert_int_eq(mkdir(dirs.dir[0], 0700), 0);
+	strcpy(dirs.dir[1], dir);
+	ck_assert_int_eq(mrrc_node_dirs_open(&dirs, &shm), -EUSERS);
+	ck_assert_int_eq(rmdir(dirs.dir[0]), 0);
+	close(fd);
+}
+
+static bool is_first(const char *name)
+{
+	setenv("XDG_RUNTIME_DIR", name, 1);
+	mrrc_node_dirs(&dirs);
+	unsetenv("XDG_RUNTIME_DIR");
+	ck_assert_str_eq(dirs.dir[dirs.count - 1], "/dev/shm");
+	return !strcmp(dirs.dir[0], name);
+}
+
+/* None that others may use, or choose. */
+TEST(test_dirs_private)
+{
+	char link[80];
+
+	ck_assert(is_first(dir));
+	ck_assert_int_eq(chmod(dir, 0750), 0);
+	ck_assert(!is_first(dir));
+	ck_assert_int_eq(chmod(dir, 0700), 0);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	ck_assert_int_eq(symlink(dir, link), 0);
+	ck_assert(!is_first(link));
+	unlink(link);
+	ck_assert(!is_first("relative"));
+	if (geteuid())
+		return;
+	ck_assert_int_eq(chown(dir, NOBODY, -1), 0);
+	ck_assert(!is_first(dir));
+	ck_assert_int_eq(chown(dir, 0, -1), 0);
 }
 
 /* Files of others, that others can open or that are something else. */
