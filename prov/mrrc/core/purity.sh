@@ -13,7 +13,7 @@ cc=${CC:-cc}
 
 names='mrrc_.*|malloc|calloc|free|abort|mem(cpy|set|cmp|move|chr)'
 names="$names|str(n?cmp|n?casecmp|n?len|r?chr|str|c?spn)"
-names="$names|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
+names="$names|__mem(cpy|set|move)_chk|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
 names="$names|__(asan|ubsan|tsan|gcov|sanitizer|llvm)_.*"
 
 foreign()

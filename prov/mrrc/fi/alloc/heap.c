@@ -54,8 +54,9 @@ static struct fi_ops heap_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-static int heap_alloc(struct fid_mr_heap *fid, size_t align, size_t len,
-		      uint64_t flags, void **buf, struct fid_mr **mr)
+static int MRRC_UNGUARDED heap_alloc(struct fid_mr_heap *fid, size_t align,
+				     size_t len, uint64_t flags, void **buf,
+				     struct fid_mr **mr)
 {
 	void *cookie;
 	int ret;

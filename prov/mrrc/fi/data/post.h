@@ -106,7 +106,7 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
  */
 #define MRRC_ONE_BUFFER(name, call, pointer, access, params, args, post, type, \
 			flags, ...)                                            \
-	static ssize_t __attribute__((noinline))                               \
+	static ssize_t MRRC_UNGUARDED __attribute__((noinline))                \
 	mrrc_##name##_ask(struct mrrc_ep *ep, pointer buf, size_t len,         \
 			  void *desc, MRRC_IN params, void *context)           \
 	{                                                                      \
@@ -131,7 +131,7 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 			    flags);                                            \
 	}                                                                      \
                                                                                \
-	static ssize_t __attribute__((noinline))                               \
+	static ssize_t MRRC_UNGUARDED __attribute__((noinline))                \
 	mrrc_##name##_null(struct mrrc_ep *ep, pointer buf, size_t len,        \
 			   void *desc, MRRC_IN params, void *context)          \
 	{                                                                      \

@@ -138,7 +138,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /* After a read that found n completions, some of them ours. Unlocks. */
-static ssize_t __attribute__((noinline))
+static ssize_t MRRC_UNGUARDED __attribute__((noinline))
 mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
 	struct mrrc_op *done = NULL;
