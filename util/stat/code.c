@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -123,7 +124,7 @@ static bool look_site(void *arg, const struct mrrc_code_site *site)
 	one->code->asks++;
 	if (one->asks++ >= SITES)
 		return true;
-	printf("%s+0x%zx: ", one->name, site->at - one->elf->base);
+	printf("%s+0x%" PRIxPTR ": ", one->name, site->at - one->elf->base);
 	if (site->number == MRRC_CODE_ANY)
 		printf("%s\n", site->why);
 	else

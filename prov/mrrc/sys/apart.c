@@ -66,9 +66,11 @@ void *mrrc_apart_grow(void *old, size_t size)
 
 void mrrc_apart_free(void *array)
 {
-	size_t *const front = (size_t *) ((char *) array - FRONT);
+	size_t *front;
 
-	if (array)
-		munmap(front, *front);
+	if (!array)
+		return;
+	front = (size_t *) ((char *) array - FRONT);
+	munmap(front, *front);
 }
 #endif

@@ -55,15 +55,16 @@ static int dir_open(const char *dir, bool make, struct mrrc_node_shm **shm)
 int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
 			struct mrrc_node_shm **shm)
 {
+	unsigned i, make;
 	int ret = -ENOENT;
-	unsigned i;
 
-	for (i = 0; i < 2 * dirs->count && ret; i++) {
-		ret = dir_open(dirs->dir[i % dirs->count], i >= dirs->count,
-			       shm);
-		/* all of its slots are taken, by those that share the budget */
-		if (ret == -EUSERS)
-			break;
+	for (make = 0; make < 2; make++) {
+		for (i = 0; i < dirs->count; i++) {
+			ret = dir_open(dirs->dir[i], make, shm);
+			/* no slot is left in that of those who share it */
+			if (!ret || ret == -EUSERS)
+				return ret;
+		}
 	}
 	return ret;
 }

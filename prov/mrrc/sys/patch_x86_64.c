@@ -250,9 +250,10 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 	ptrdiff_t offset;
 
 	patch->filler = find_filler(code, from);
+	if (!patch->filler)
+		return false;
 	offset = patch->filler - (from + SECOND);
-	if (!patch->filler || !is_short(offset) ||
-	    is_inside(patch->filler, patch->word) ||
+	if (!is_short(offset) || is_inside(patch->filler, patch->word) ||
 	    (at == LAST && offset != from[1]))
 		return false;
 	memcpy(patch->filled, patch->filler, sizeof(patch->filled));
