@@ -96,6 +96,9 @@ usage()
 	             its data, without a system call for a lookup
 	  fuzz       libFuzzer on what reads files, and on what peers say, for
 	             FUZZ_SECONDS (30) each
+	  analyze    what gcc's and clang's analyzers and cppcheck find in
+	             provider and tools, but for what util/sh/analyze.known
+	             gives a reason for
 
 	By name alone:
 

@@ -9,7 +9,7 @@
 readonly CI_STAGES="verbs asan unit tcp rdm"
 # thirds that take about as long
 readonly CI_TURNS=(
-	"distcheck asan_rdm fuzz net hook"
+	"distcheck asan_rdm fuzz net hook analyze"
 	"verbs_rdm valgrind demo kokkos hosts"
 	"verbs13 libfabric2 tsan smoke alloc openmpi"
 )
@@ -48,7 +48,7 @@ inputs()
 	distcheck) echo "." ;;
 	demo) echo "prov include fabtests util demo.sh" ;;
 	smoke) echo "prov include fabtests util bench.sh" ;;
-	fuzz) echo "prov util" ;;
+	fuzz|analyze) echo "prov util" ;;
 	esac
 }
 

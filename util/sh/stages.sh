@@ -586,6 +586,18 @@ stage_soak()
 	sed 's/^/   /' "$LOGS/soak-process.log"
 }
 
+# Some minutes of processor time: provider and tools, without their tests.
+stage_analyze()
+{
+	if ! need "$BUILD_PACKAGES clang cppcheck" ||
+		! TARGETS=config.h build analyze; then
+		fail "the build failed"
+		return
+	fi
+	script "what gcc, clang and cppcheck find" analyze \
+		"$TOP/util/sh/analyze.sh" "$BUILD/analyze" ${TEST:+"$TEST"}
+}
+
 stage_fuzz()
 {
 	local dir=$BUILD/fuzz log=$LOGS/fuzz.log
