@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Loaded before other libraries (LD_PRELOAD) into what scripts/wire.py tests:
+ * connections to 127.0.0.1 go to the proxy at port WIRE_PROXY, which learns from
+ * its own address which port was meant; and a signal that ends the process
+ * prints its stack, as AddressSanitizer does where it is.
+ */
+#include <errno.h>
+#include <execinfo.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FRAMES 24
+
+extern void __asan_init(void) __attribute__((weak));
+
+__attribute__((visibility("default"))) int
+connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	const char *proxy = getenv("WIRE_PROXY");
+	struct sockaddr_in to;
+
+	if (proxy && addr->sa_family == AF_INET && len >= sizeof(to)) {
+		memcpy(&to, addr, sizeof(to));
+		if (to.sin_addr.s_addr == htonl(INADDR_LOOPBACK)) {
+			/* 127.HIGH.LOW.1 */
+			to.sin_addr.s_addr = htonl(INADDR_LOOPBACK |
+						   ntohs(to.sin_port) << 8);
+			to.sin_port = htons((uint16_t) atoi(proxy));
+			return (int) syscall(SYS_connect, fd, &to, sizeof(to));
+		}
+	}
+	return (int) syscall(SYS_connect, fd, addr, len);
+}
+
+static const int fatal[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+
+/* Threads of the provider's block all signals: these would then have no stack. */
+__attribute__((visibility("default"))) int
+pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t less;
+	size_t i;
+
+	if (set && how != SIG_UNBLOCK) {
+		less = *set;
+		for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+			sigdelset(&less, fatal[i]);
+		set = &less;
+	}
+	return syscall(SYS_rt_sigprocmask, how, set, old, _NSIG / 8) ? errno :
+								       0;
+}
+
+static void died(int sig)
+{
+	static const char begin[] = "\nWIRE: signal ";
+	void *frame[FRAMES];
+	char text[] = "00\n";
+
+	text[0] += sig / 10;
+	text[1] += sig % 10;
+	if (write(STDERR_FILENO, begin, sizeof(begin) - 1) > 0 &&
+	    write(STDERR_FILENO, text, 3) > 0)
+		backtrace_symbols_fd(frame, backtrace(frame, FRAMES),
+				     STDERR_FILENO);
+	raise(sig);
+}
+
+__attribute__((constructor)) static void at_death(void)
+{
+	struct sigaction action = {
+		.sa_handler = died,
+		.sa_flags = SA_RESETHAND | SA_ONSTACK | SA_NODEFER,
+	};
+	static char alt[64 << 10];
+	const stack_t stack = { .ss_sp = alt, .ss_size = sizeof(alt) };
+	void *frame[1];
+	size_t i;
+
+	if (__asan_init)
+		return;
+	backtrace(frame, 1); /* loads what it needs */
+	sigaltstack(&stack, NULL);
+	for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+		sigaction(fatal[i], &action, NULL);
+}
