@@ -99,6 +99,9 @@ usage()
 	  analyze    what gcc's and clang's analyzers and cppcheck find in
 	             provider and tools, but for what util/sh/analyze.known
 	             gives a reason for
+	  wire       recorded bytes of the file server, its client and an
+	             application, changed, to each of them over tcp, ofi_rxm and
+	             net, for WIRE_SECONDS (90), or WIRE_CONNECTIONS in all
 
 	By name alone:
 

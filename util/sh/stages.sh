@@ -645,6 +645,21 @@ stage_fuzz()
 		"$TOP/util/serve/test/corpus_wire"
 }
 
+# Recorded bytes, changed, to the file server, its client and an application.
+stage_wire()
+{
+	local limit=(-s "${WIRE_SECONDS:-90}")
+
+	if ! need "binutils iproute2 python3" || ! need_build unit; then
+		fail "python3 or binutils is missing, or the build failed"
+		return
+	fi
+	need_asan || return
+	[ -z "${WIRE_CONNECTIONS-}" ] || limit=(-n "$WIRE_CONNECTIONS")
+	script "what strangers may send, seed ${FT_SEED:-1}" wire \
+		"$SCRIPTS/test_wire.sh" "${limit[@]}" "$BUILD/unit" "$BUILD/asan"
+}
+
 # upstream CORE FORM SET COMMAND...: one comparison, run by COMMAND.
 upstream()
 {
