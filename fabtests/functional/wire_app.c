@@ -5,19 +5,22 @@
  * "ready" and the port where it listens. For each 'g' of its standard input a
  * new client sends messages and conditional writes to the server, and the server
  * to it, until all have completed ("ok"), one has failed ("lost"), or an 'e'
- * comes ("ended"). No error ends the process: only a crash does.
+ * comes ("ended"). No error ends the process: only a crash does, or a length that
+ * the core cannot have received.
  */
 #include "ft_mrrc.h"
 
 #include <netinet/in.h>
 #include <poll.h>
 
-#define ENDS	 64
-#define RECV_LEN (64 << 10)
-#define LONG_LEN 20000 /* more than ofi_rxm sends in one packet */
-#define CW_LEN	 3000
+#define ENDS 64
+#define ROOM (64 << 10)
 
 enum step { RECV, RECV_LONG, TRECV, TAG, WRITE, SEND, SEND_LONG, TSEND, STEPS };
+/* of which the long ones are more than ofi_rxm sends in one packet */
+static const size_t lengths[] = {
+	100, 20000, 100, 3000, 3000, 100, 20000, 100
+};
 
 struct op {
 	struct end *end;
@@ -30,7 +33,7 @@ struct end {
 	unsigned posted, completed;
 	bool up, failed;
 	struct op op[STEPS];
-	char *buf; /* RECV_LEN for each step */
+	char *buf; /* ROOM for each step */
 };
 
 struct side {
@@ -73,7 +76,7 @@ static void open_side(struct side *side, const void *dest, size_t destlen)
 
 static void open_end(struct end *end, struct side *side, struct fi_info *info)
 {
-	char *buf = end->buf ? end->buf : ft_map(NULL, STEPS * RECV_LEN);
+	char *buf = end->buf ? end->buf : ft_map(NULL, STEPS * ROOM);
 	int i;
 
 	*end = (struct end){ .buf = buf };
@@ -96,25 +99,25 @@ static void close_end(struct end *end)
 
 static ssize_t post(struct end *end, enum step step)
 {
-	char *buf = end->buf + step * RECV_LEN;
+	char *buf = end->buf + step * ROOM;
+	const size_t len = lengths[step];
 	void *op = &end->op[step];
 
 	switch (step) {
 	case RECV:
 	case RECV_LONG:
-		return fi_recv(end->ep, buf, RECV_LEN, NULL, FT_ANY, op);
+		return fi_recv(end->ep, buf, len, NULL, FT_ANY, op);
 	case SEND:
 	case SEND_LONG:
-		return fi_send(end->ep, buf, step == SEND ? 100 : LONG_LEN,
-			       NULL, end->to, op);
+		return fi_send(end->ep, buf, len, NULL, end->to, op);
 	case TRECV:
-		return fi_trecv(end->ep, buf, RECV_LEN, NULL, FT_ANY, 7, 0, op);
+		return fi_trecv(end->ep, buf, len, NULL, FT_ANY, 7, 0, op);
 	case TSEND:
-		return fi_tsend(end->ep, buf, 100, NULL, end->to, 7, op);
+		return fi_tsend(end->ep, buf, len, NULL, end->to, 7, op);
 	case TAG:
-		return fi_cwtag(end->ep, buf, RECV_LEN, NULL, end->to, 1, op);
+		return fi_cwtag(end->ep, buf, len, NULL, end->to, 1, op);
 	default:
-		return fi_cwrite(end->ep, buf, CW_LEN, NULL, end->to, 1, op);
+		return fi_cwrite(end->ep, buf, len, NULL, end->to, 1, op);
 	}
 }
 
@@ -164,6 +167,9 @@ static bool read_cq(struct side *side)
 		fail(op->end, op->step, err.err);
 	else
 		op->end->completed++;
+	FT_CHECK(err.err || op->step >= WRITE || entry.len <= lengths[op->step],
+		 "step %d: a length that was not posted: %zu bytes", op->step,
+		 entry.len);
 	/* the server's endpoint of datagrams goes on receiving */
 	if (ft_rdm() && op->end != &caller && op->step <= TRECV)
 		post(op->end, op->step);

@@ -106,7 +106,10 @@ class Victim:
     def fault(self):
         """What has become of it, or None."""
         if self.proc.poll() is not None:
-            return stack(self.said()) or "status %d" % self.proc.returncode
+            said = re.search(r"^FAIL: .*c:\d+: (.*): \d+ bytes",
+                             self.said(), re.M)
+            return stack(self.said()) or \
+                (said[1] if said else "status %d" % self.proc.returncode)
         with open("/proc/%d/status" % self.proc.pid) as f:
             kib = re.search(r"VmRSS:\s*(\d+)", f.read())
         if kib and int(kib[1]) > RSS:
