@@ -125,7 +125,8 @@ static pid_t start(size_t bytes)
 				     &own, &alone) ||
 		    alone || !mrrc_budget_take(own, bytes))
 			_exit(1);
-		write(told[1], "p", 1);
+		if (write(told[1], "p", 1) != 1)
+			_exit(1);
 		for (;;)
 			pause();
 	}

@@ -417,11 +417,13 @@ static pid_t start(unsigned children)
 		for (; children; children--) {
 			if (!fork()) {
 				end_in(60);
-				write(told[1], "c", 1);
-				pause();
+				if (write(told[1], "c", 1) == 1)
+					pause();
+				_exit(1);
 			}
 		}
-		write(told[1], "p", 1);
+		if (write(told[1], "p", 1) != 1)
+			_exit(1);
 		for (;;)
 			pause();
 	}

@@ -79,7 +79,9 @@ static struct session_pipe *begin(bool rdm)
 	stop = 0;
 	session.cq = &cq;
 	session.net.eq = &eq;
-	session.link = (struct net_link){ &ep, rdm, 0, rdm ? SESSION : 0 };
+	session.link = (struct net_link){
+		.ep = &ep, .rx = &ep, .rdm = rdm, .session = rdm ? SESSION : 0
+	};
 	session.stop = &stop;
 	session.timeout = 60;
 	session.rx_buf = mmap(NULL, 2 * len, PROT_READ | PROT_WRITE,
