@@ -54,7 +54,7 @@ test_permissions()
 	chmod 644 "$DIR/src/replaced"
 	echo old >"$DIR/dst/replaced"
 	chmod 600 "$DIR/dst/replaced"
-	serve || return 1
+	serve --private || return 1
 	(umask 022 && got "") && same || return 1
 	[ "$(cd "$DIR/dst" && stat -c %a:%n dir dir/program private replaced |
 		xargs)" = '700:dir 755:dir/program 600:private 600:replaced' ] ||
