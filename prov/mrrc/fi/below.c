@@ -16,15 +16,14 @@ static const struct below_row {
 } below_rows[] = {
 	{ "verbs", NULL, MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW },
 	{ "verbs", ALONE, MRRC_BELOW_RX_ALWAYS | MRRC_BELOW_DEREG_SAFE },
-	{ "tcp", NULL, MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS },
-	{ "net", NULL, MRRC_BELOW_BY_ADDRESS },
+	/* where a header says that it is shorter than any is, the message has
+	 * the length of an earlier one */
+	{ "tcp", NULL,
+	  MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LEN_CLAIMED },
+	{ "net", NULL, MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LEN_CLAIMED },
 	{ "udp", NULL, MRRC_BELOW_BY_ADDRESS },
 	{ "sockets", NULL, MRRC_BELOW_BY_ADDRESS },
 	{ NULL, "ofi_rxm", MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE },
-	/* tcp puts messages where they belong, for which ofi_rxm has a header
-	 * of its own (rxm_match_rx_buf() in rxm_cq.c) */
-	{ "tcp", "ofi_rxm", MRRC_BELOW_LEN_CLAIMED },
-	{ "net", "ofi_rxm", MRRC_BELOW_LEN_CLAIMED },
 };
 
 unsigned mrrc_below(const char *name)

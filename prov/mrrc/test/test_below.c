@@ -6,7 +6,8 @@
 #include "case.h"
 
 #define ANY_VERBS (MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW)
-#define ANY_TCP	  (MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS)
+#define ANY_NET	  (MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LEN_CLAIMED)
+#define ANY_TCP	  (MRRC_BELOW_SOCKETS | ANY_NET)
 #define ANY_RXM \
 	(MRRC_BELOW_LAYERED | MRRC_BELOW_PEERS_READ | MRRC_BELOW_RECVV_TWICE)
 
@@ -21,10 +22,9 @@ static const struct {
 	{ "verbsy", "verbsy", 0 },
 	{ "verb", "verb", 0 },
 	{ "tcp", "tcp", ANY_TCP },
-	{ "tcp;ofi_rxm", "tcp", ANY_TCP | ANY_RXM | MRRC_BELOW_LEN_CLAIMED },
-	{ "net", "tcp", MRRC_BELOW_BY_ADDRESS },
-	{ "net;ofi_rxm", "net",
-	  MRRC_BELOW_BY_ADDRESS | ANY_RXM | MRRC_BELOW_LEN_CLAIMED },
+	{ "tcp;ofi_rxm", "tcp", ANY_TCP | ANY_RXM },
+	{ "net", "tcp", ANY_NET },
+	{ "net;ofi_rxm", "net", ANY_NET | ANY_RXM },
 	{ "sockets", "sockets", MRRC_BELOW_BY_ADDRESS },
 	{ "ofi_rxm", "ofi_rxm", 0 },
 	{ "udp;ofi_rxd", "udp", MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LAYERED },
