@@ -4,6 +4,7 @@
  */
 #include "config.h"
 #include "serve/jobs.h"
+#include "sys/threads.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -85,7 +86,7 @@ int jobs_open(struct jobs *jobs, unsigned threads)
 	pthread_cond_init(&jobs->posted, NULL);
 	pthread_cond_init(&jobs->idle, NULL);
 	/* signals are the loop's */
-	sigfillset(&all);
+	mrrc_thread_signals(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (!ret && jobs->threads < threads) {
 		ret = pthread_create(&jobs->thread[jobs->threads], NULL, work,

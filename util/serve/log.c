@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "serve/log.h"
+#include "sys/threads.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -173,7 +174,7 @@ int log_open(void)
 	pthread_t thread;
 	int ret;
 
-	sigfillset(&all);
+	mrrc_thread_signals(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&thread, NULL, work, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -10,7 +10,6 @@
 #include "sys/threads.h"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 struct mrrc_threads mrrc_threads = { .many = true };
@@ -68,7 +67,18 @@ void mrrc_threads_init(void)
 	pthread_once(&once, threads_find);
 }
 
-/* With all signals blocked: they are for the application's threads. */
+void mrrc_thread_signals(sigset_t *set)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS,	SIGILL,
+				      SIGFPE,  SIGTRAP, SIGSYS };
+	size_t i;
+
+	sigfillset(set);
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(set, faults[i]);
+}
+
+/* Signals are for the application's threads. */
 static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
 			 void *arg)
 {
@@ -82,7 +92,7 @@ static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
 		return ret;
 	if (stack)
 		pthread_attr_setstacksize(&attr, stack);
-	sigfillset(&all);
+	mrrc_thread_signals(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(thread, &attr, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

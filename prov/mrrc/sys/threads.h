@@ -17,6 +17,7 @@
 #define MRRC_THREADS_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +45,13 @@ bool mrrc_threads_sanitized(void);
 void mrrc_threads_look(void);
 
 /*
- * The provider's threads block all signals. Between _outside and _inside, and
+ * All signals but those of a thread's own faults: where these are blocked the
+ * process ends without the handler that tells why.
+ */
+void mrrc_thread_signals(sigset_t *set);
+
+/*
+ * The provider's threads block these signals. Between _outside and _inside, and
  * only there, they may unmap memory that the application could have registered
  * (as free() may). @stack: bytes, 0 for the default. Returns 0 or -E*.
  */

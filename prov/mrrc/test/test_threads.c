@@ -30,6 +30,9 @@ START_TEST(test_signals)
 	mrrc_thread_join(thread);
 	ck_assert_int_eq(sigismember(&mask, SIGUSR1), 1);
 	ck_assert_int_eq(sigismember(&mask, SIGTERM), 1);
+	/* but what is its own fault is told */
+	ck_assert_int_eq(sigismember(&mask, SIGSEGV), 0);
+	ck_assert_int_eq(sigismember(&mask, SIGBUS), 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &mine);
 	ck_assert_int_eq(sigismember(&mine, SIGUSR1), 0);
 }

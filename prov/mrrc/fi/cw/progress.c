@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "fi/cw/group.h"
+#include "sys/threads.h"
 
 #define CW_AUTO_FDS	2
 #define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */
@@ -210,7 +211,7 @@ static int cw_auto_thread(struct mrrc_cw_auto *cwa)
 	sigset_t all, before;
 	int ret;
 
-	sigfillset(&all);
+	mrrc_thread_signals(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&cwa->thread, NULL, cw_auto_main, cwa);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
