@@ -124,17 +124,18 @@ LOOP_TEST(test_kept, 0, sizeof(pieces) / sizeof(pieces[0]))
 	ck_assert_uint_eq(mon_events(), 0);
 }
 
-/* The rest of the page stays watched for the other range. */
-TEST(test_shared)
+/* The rest of the page stays watched for the other range, before it or behind. */
+LOOP_TEST(test_shared, 0, 2)
 {
-	const struct mrrc_range other = { (uintptr_t) map + size / 2,
-					  (uintptr_t) map + size / 2 +
-						  mon_page };
+	const uintptr_t start = (uintptr_t) map + (_i ? mon_page : size / 2);
+	const struct mrrc_range other = { start, start + mon_page };
+	const size_t at = _i ? size / 2 : mon_page;
+	const size_t len = _i ? 2 * size : mon_page;
 
 	need_huge();
-	cover(mon_page, mon_page);
+	cover(at, len);
 	mon_probe.keep = other;
-	uncover(mon_page, mon_page);
+	uncover(at, len);
 	ck_assert_uint_eq(huge_bytes(), PAGES * size);
 	ck_assert_uint_eq(mon->huge.count, 1);
 	unmap_raw((char *) other.start, mon_page);

@@ -183,6 +183,27 @@ START_TEST(test_build_apart)
 	ck_assert_uint_eq(own.after, own.before);
 }
 END_TEST
+/* What is written first must not be in the word that changes after it. */
+START_TEST(test_build_word)
+{
+	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
+	uint8_t *const site = (uint8_t *) own_code + 35;
+	struct mrrc_patch_code code = {
+		.start = (uint8_t *) own_code,
+		.len = 1024,
+		.filler = (uint8_t *) own_code + 32 - MRRC_PATCH_FILLER + 1,
+	};
+	uint8_t stub[MRRC_PATCH_STUB];
+	struct mrrc_patch own;
+
+	own_set(call, 30, sizeof(call));
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 -ENOENT);
+	code.filler--;
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+			 0);
+}
+END_TEST
 #endif
 
 /* A copy is patched if both word and filler are as they were written. */
@@ -250,6 +271,7 @@ TCase *patch_own_tcase(void)
 #ifdef __x86_64__
 	tcase_add_loop_test(tcase, test_build, 0, 9);
 	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
+	tcase_add_test(tcase, test_build_word);
 #endif
 	tcase_add_test(tcase, test_undo_both);
 	tcase_add_test(tcase, test_uses);
