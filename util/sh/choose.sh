@@ -10,8 +10,8 @@ readonly CI_STAGES="verbs asan unit tcp rdm"
 # thirds that take about as long
 readonly CI_TURNS=(
 	"distcheck asan_rdm fuzz net hook analyze"
-	"verbs_rdm valgrind demo kokkos hosts wire"
-	"verbs13 libfabric2 tsan smoke alloc openmpi"
+	"verbs_rdm valgrind demo kokkos hosts"
+	"verbs13 libfabric2 tsan smoke alloc openmpi wire"
 )
 # Seconds. Mutations come last, until CI_SECONDS are over: for CI_MUTATE_LEAST in
 # any case, and for CI_MUTATE_MOST at most.
