@@ -39,9 +39,12 @@ static void threads_fork_child(void)
 	atomic_store(&mrrc_threads.outside, 0);
 }
 
+/* its runtime has it; not dlsym(3), which keeps memory when it finds nothing */
+extern void __tsan_init(void) __attribute__((weak));
+
 bool mrrc_threads_sanitized(void)
 {
-	return dlsym(RTLD_DEFAULT, "__tsan_init");
+	return __tsan_init;
 }
 
 static void threads_find(void)
