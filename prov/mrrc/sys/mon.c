@@ -249,6 +249,26 @@ int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 }
 
 /*
+ * Other mappings may be in the range by now, watched by others. Huge pages of
+ * which a part went are none any more.
+ */
+static void mon_unmapped(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+			 struct mrrc_range hull)
+{
+	struct mrrc_huge *huge = &mon->huge;
+	const uintptr_t first = mrrc_huge_floor(huge, start);
+	const uintptr_t last = mrrc_huge_ceil(huge, end);
+
+	if (mrrc_huge_whole(huge, start) && first < hull.start)
+		hull.start = first;
+	if (mrrc_huge_whole(huge, end - 1) && last > hull.end)
+		hull.end = last;
+	mrrc_huge_remove(huge, first, last);
+	mrrc_mon_uncover_part(mon, hull.start, start);
+	mrrc_mon_uncover_part(mon, end, hull.end);
+}
+
+/*
  * Tell all subscribers to forget the range. The invalidated regions may be
  * larger; the rest of them may still be mapped, and watched without need.
  */
@@ -272,14 +292,11 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		if (range.end > hull.end)
 			hull.end = range.end;
 	}
-	if (event == MRRC_MON_REMOVE)
+	if (event == MRRC_MON_REMOVE) {
 		mrrc_mon_uncover_part(mon, start, end);
-	if (event == MRRC_MON_REMOVE ||
-	    mrrc_huge_overlaps(&mon->huge, start, end)) {
 		mrrc_mon_uncover(mon, hull.start, hull.end);
 	} else {
-		mrrc_mon_uncover(mon, hull.start, start);
-		mrrc_mon_uncover(mon, end, hull.end);
+		mon_unmapped(mon, start, end, hull);
 	}
 	return known;
 }

@@ -143,7 +143,8 @@ struct mrrc_mon_ops {
 	bool (*settle)(struct mrrc_mon *mon);
 	/* Where hookable: the next drain handles one more event, and seq is odd
 	 * until then. Under any lock, all signals blocked. */
-	void (*post)(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
+	void (*post)(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		     enum mrrc_mon_event event);
 	/* No lock: 0 quiet, -EAGAIN busy, else it cannot be trusted. */
 	int (*check)(struct mrrc_mon *mon);
 	/* No lock: would every change of this watched range be reported? */

@@ -99,9 +99,9 @@ static bool mon_enter_all(struct mrrc_mon *mon)
 }
 
 /*
- * Without locks: the kernel has nothing to report, and the event is handled
- * before the next hit. A range that is watched meanwhile and inserted before
- * that is invalidated by the event.
+ * Without locks: the event is handled before the next hit, and the kernel may
+ * report the change as well. Nothing is unwatched, as it is not known whether the
+ * range is ours: kernels before 6.14 end the watch of another userfaultfd, too.
  */
 static void mon_announce_event(struct mrrc_mon *mon, uintptr_t start,
 			       uintptr_t end, enum mrrc_libc_hooks_how how)
@@ -110,9 +110,10 @@ static void mon_announce_event(struct mrrc_mon *mon, uintptr_t start,
 		mrrc_libc_hooks_count(mon, MRRC_MON_AGAIN);
 		return;
 	}
-	if (how != MRRC_LIBC_HOOKS_AFTER)
-		mon->ops->unwatch(mon, start, end - start);
-	mon->ops->post(mon, start, end);
+	/* what is about to go may be another mapping when that is handled */
+	mon->ops->post(mon, start, end,
+		       how == MRRC_LIBC_HOOKS_AFTER ? MRRC_MON_REMOVE :
+						      MRRC_MON_UNMAP);
 }
 
 static void mon_announce_now(struct mrrc_mon *mon, uintptr_t start,
@@ -123,7 +124,7 @@ static void mon_announce_now(struct mrrc_mon *mon, uintptr_t start,
 	else if (how == MRRC_LIBC_HOOKS_CLEAR || mon_known(mon, start, end))
 		mrrc_mon_forget(mon, start, end);
 	else if (mrrc_huge_overlaps(&mon->huge, start, end))
-		mon->ops->unwatch(mon, start, end - start);
+		mrrc_mon_unwatch_huge(mon, start, end);
 	else
 		mon_unmark(mon, start, end);
 }
@@ -133,16 +134,20 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 {
 	struct mrrc_mon *mon = arg;
 	const bool entered = mon_enter_all(mon);
+	bool watched = false;
 
 	/*
 	 * Linux before 6.4 leaves what is unwatched apart from what follows it,
 	 * if the watched mapping began before it: all of it is watched first.
 	 */
 	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon))
-		mon->ops->watch(mon, start, end - start);
-	if (mrrc_mon_works(mon))
-		(entered ? mon_announce_now : mon_announce_event)(mon, start,
-								  end, how);
+		watched = mon->ops->watch(mon, start, end - start) >= 0;
+	if (watched && !entered)
+		mon->ops->unwatch(mon, start, end - start);
+	if (mrrc_mon_works(mon) && entered)
+		mon_announce_now(mon, start, end, how);
+	else if (mrrc_mon_works(mon))
+		mon_announce_event(mon, start, end, how);
 	if (entered)
 		mon_exit_all(mon, NULL);
 }

@@ -37,6 +37,13 @@ void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end);
 
+/*
+ * MONITOR lock held: unwatch the range as far as it is in huge pages that are
+ * watched whole; what lies between them may be watched by others.
+ */
+void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start,
+			   uintptr_t end);
+
 /* MONITOR lock held: unwatch the idle ranges. Were there any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);
 

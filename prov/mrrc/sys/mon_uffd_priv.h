@@ -66,7 +66,8 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon);
 /* The monitor's operations of these names (mon.h) */
 int mrrc_uffd_drain(struct mrrc_mon *mon);
 bool mrrc_uffd_settle(struct mrrc_mon *mon);
-void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
+void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		    enum mrrc_mon_event event);
 void mrrc_uffd_stop(struct mrrc_mon *mon);
 
 #endif /* MRRC_MON_UFFD_PRIV_H */

@@ -141,16 +141,35 @@ static int uffd_read(struct mrrc_uffd *uffd)
 }
 
 /* As if the kernel had reported it at this moment. */
-void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
+void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		    enum mrrc_mon_event event)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 	sigset_t old;
 
 	uffd_lock(uffd, &old);
 	atomic_fetch_or(&mon->seq, 1);
-	uffd_queue(uffd, start, end, MRRC_MON_REMOVE, true);
+	uffd_queue(uffd, start, end, event, true);
 	uffd_unlock(uffd, &old);
 	sem_post(&uffd->work);
+}
+
+/*
+ * Locked. The oldest events, in their order: what was announced is forgotten when
+ * the kernel reports it, too.
+ */
+static unsigned uffd_next(struct mrrc_uffd *uffd,
+			  struct mrrc_uffd_event event[MRRC_UFFD_EVENTS])
+{
+	const unsigned count = uffd->queued < MRRC_UFFD_EVENTS ?
+				       uffd->queued :
+				       MRRC_UFFD_EVENTS;
+
+	memcpy(event, uffd->queue, count * sizeof(*event));
+	uffd->queued -= count;
+	memmove(uffd->queue, uffd->queue + count,
+		uffd->queued * sizeof(*event));
+	return count;
 }
 
 int mrrc_uffd_drain(struct mrrc_mon *mon)
@@ -169,8 +188,7 @@ int mrrc_uffd_drain(struct mrrc_mon *mon)
 		ret = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
 		if (!ret)
 			ret = uffd_read(uffd);
-		for (count = 0; uffd->queued && count < MRRC_UFFD_EVENTS;)
-			event[count++] = uffd->queue[--uffd->queued];
+		count = uffd_next(uffd, event);
 		uffd_unlock(uffd, &old);
 		for (i = 0; i < count; i++) {
 			if (!mrrc_mon_event(mon, event[i].range.start,

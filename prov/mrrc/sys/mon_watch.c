@@ -90,6 +90,21 @@ void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	}
 }
 
+void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
+{
+	const struct mrrc_huge *huge = &mon->huge;
+	uintptr_t next;
+
+	mrrc_lock_assert_held(&mon->lock);
+	for (; start < end && mrrc_huge_overlaps(huge, start, end);
+	     start = next) {
+		next = mrrc_huge_floor(huge, start) + huge->size;
+		if (mrrc_huge_whole(huge, start))
+			mon->ops->unwatch(mon, start,
+					  (next < end ? next : end) - start);
+	}
+}
+
 /* ---- from now on ---- */
 
 /* What was watched beside the range is no part of a huge page. */

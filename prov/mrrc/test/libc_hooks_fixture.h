@@ -50,7 +50,7 @@ char *hooks_map(void); /* four pages, and the watcher knows of them */
 /* By a hook: in this thread, and the kernel had nothing left to report. */
 void expect_hook(void);
 
-/* By a hook that could have no lock, and the kernel had nothing to report. */
+/* By a hook that could have no lock; the kernel may have reported it, too. */
 void expect_event(void);
 
 /* By the kernel, sooner or later. */

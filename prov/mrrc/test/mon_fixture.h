@@ -8,7 +8,7 @@
 
 #include "sys/mon.h"
 
-#define MON_SEEN 16
+#define MON_SEEN 80
 
 struct mon_probe {
 	struct mrrc_mon_sub sub;

@@ -150,7 +150,9 @@ TEST(test_idle_keeps)
 	cover(mon_page, mon_page);
 	watcher.range = (struct mrrc_range){ 0 };
 	mrrc_mon_unwatch(mon, (uintptr_t) map + mon_page, mon_page);
-	unmap_raw(map + 8 * mon_page, mon_page);
+	duel_raw(SYS_madvise, (long) map + 8 * (long) mon_page, (long) mon_page,
+		 MADV_DONTNEED, 0, 0, 0);
+	mrrc_mon_drain(mon);
 	ck_assert_uint_eq(mon->huge.count, 1);
 	unmap_raw(map + 3 * mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), 2);

@@ -286,7 +286,7 @@ END_TEST
 START_TEST(test_overflow)
 {
 	char *ptr = mon_map(2 * OVERFLOW), *at = NULL;
-	struct mrrc_range *last = &mon_probe.got[0];
+	struct mrrc_range *last;
 	unsigned i, count;
 
 	need_uffd();
@@ -298,10 +298,10 @@ START_TEST(test_overflow)
 	}
 	mrrc_lock_release(&mon->lock);
 	ck_assert_uint_lt(mon_events(), OVERFLOW);
-	/* which is handled first */
+	count = mon_probe.count;
+	last = &mon_probe.got[count - 1];
 	ck_assert_uint_eq(_i ? last->end : last->start,
 			  (uintptr_t) at + (_i ? mon_page : 0));
-	count = mon_probe.count;
 	ck_assert_uint_eq(last->end - last->start,
 			  (2 * (OVERFLOW - count) + 1) * mon_page);
 	/* what is still mapped there is not watched any more */
