@@ -142,11 +142,15 @@ static void find_uid(const char *table, const struct peer *at, bool listens,
 void peer_of(const void *addr, size_t len, const void *at, bool listens,
 	     struct peer *peer)
 {
+	const struct sockaddr *own = at;
 	unsigned users = 0;
 	struct peer here;
 
 	if (!peer_host(addr, len, peer) ||
-	    !peer_host(at, sizeof(struct sockaddr_in6), &here))
+	    !peer_host(at,
+		       own->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
+						   sizeof(struct sockaddr_in6),
+		       &here))
 		return;
 	/* others are not at this machine */
 	if (!is_loopback(&peer->host) && !is_any(&here.host) &&

@@ -133,7 +133,9 @@ START_TEST(others)
 	ck_assert_int_eq(fchmodat(top, "dir/file", rights[_i].file, 0), 0);
 	ck_assert_int_eq(source_open(&source, "dir/file", false, &file),
 			 rights[_i].open);
-	if (rights[_i].open != SERVE_OK)
+	if (rights[_i].open == SERVE_OK)
+		source_put(file);
+	else
 		ck_assert_int_ne(source_open(&source, "dir/file", true, &file),
 				 SERVE_OK);
 	ck_assert_int_eq(list_status(&source, "dir"), rights[_i].list);
@@ -141,6 +143,7 @@ START_TEST(others)
 	source.others = false;
 	ck_assert_int_eq(source_open(&source, "dir/file", false, &file),
 			 SERVE_OK);
+	source_put(file);
 	ck_assert_int_eq(list_status(&source, "dir"), SERVE_OK);
 }
 END_TEST
