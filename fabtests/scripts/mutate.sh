@@ -211,6 +211,7 @@ check_lines()
 # The programs that scripts run, by their folders in a build.
 SCRIPTED="util/fi_mrrc_get util/fi_mrrc_serve"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_crowd"
+SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_endless"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_hostile"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_late"
 readonly SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
