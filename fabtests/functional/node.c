@@ -3,8 +3,8 @@
  * fi_mrrc_node: FI_OFI_MRRC_NODE_MAX_SIZE. A process fills the budget of the
  * node, and gives to another one what that uses; it is killed, and what it had
  * is free; fi_mr_alloc() has its part in the budget. Where the segment belongs
- * to another user, or is a link, a process has a limit of its own, and says so,
- * but not where the user has a directory that others cannot use.
+ * to another user, or is a link, a process does not share the budget and prints
+ * a warning. In a run directory that only this user can write it is shared.
  *
  * In a mount name space with a /dev/shm of its own, since tests run side by
  * side.

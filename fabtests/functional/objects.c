@@ -224,7 +224,7 @@ static bool world_open(struct world *w, const char *prov, enum fi_ep_type type)
 	return true;
 }
 
-/* In a child, the cases from i on, until one of them ends it. */
+/* Runs the cases from number i on in a child process. One may crash the child. */
 static void run_from(const char *prov, enum fi_ep_type type, unsigned i,
 		     volatile int *got)
 {

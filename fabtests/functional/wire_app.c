@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_wire_app: both ends of an application with conditional writes, for
- * scripts/wire.py, which changes what the ends send each other. It prints
+ * fi_mrrc_wire_app: a server and its clients in one process, which exchange
+ * messages and conditional writes. scripts/wire.py connects them through a proxy
+ * that changes bytes on the way. It prints
  * "ready" and the port where it listens. For each 'g' of its standard input a
  * new client sends messages and conditional writes to the server, and the server
  * to it, until all have completed ("ok"), one has failed ("lost"), or an 'e'

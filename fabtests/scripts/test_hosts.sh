@@ -116,7 +116,7 @@ test_python()
 sys.exit(ctypes.CDLL('$DIR/libhost.so').host_run(b'$PROVIDER'))"
 }
 
-# Its runtime stops threads by a signal, and has stacks of its own.
+# The Go runtime interrupts threads by signals, and allocates their stacks.
 test_go()
 {
 	library || return

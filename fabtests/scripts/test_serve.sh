@@ -599,7 +599,7 @@ test_hung()
 	return 0
 }
 
-# Nobody reads what the server says: it serves, and ends.
+# The server's output is a full pipe. It still serves files, and ends when told.
 test_unread()
 {
 	file file 100000

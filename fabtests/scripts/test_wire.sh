@@ -30,8 +30,9 @@ provider()
 	esac
 }
 
-# wire BUILD CORE WHAT: in namespaces of its own, where they can be had. libfabric's
-# verbs provider reads all of /proc/kallsyms in each process.
+# wire BUILD CORE WHAT: runs wire.py, in new network and mount namespaces where the
+# kernel allows it. /proc/kallsyms is empty there: libfabric's verbs provider reads
+# all of it at each start, which takes seconds.
 wire()
 {
 	local build app=() apart=()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who gets a place (serve/server.h): whom --allow names, if it is there. A host, or a user of this one, has a share
- * of them: four fifths of its own and the free ones. So whatever one has taken,
- * another one gets a place.
+ * Decides which client gets one of the server's places. --allow names those who
+ * may have one. A host, or a local user, takes no more than four fifths of the
+ * places that it has or that are free, so the next host finds one.
  */
 #include "config.h"
 #include "serve/server.h"

@@ -43,7 +43,7 @@ enum {
  */
 int path_open_data(int dir, const char *path, unsigned flags, struct stat *st);
 
-/* May all users enter the directory, and those above it? */
+/* Has the directory, and each one above it, mode o+x? */
 bool path_root_others(int dir);
 
 /*

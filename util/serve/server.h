@@ -132,7 +132,7 @@ struct server_rdm {
 	struct rx *rx; /* SERVER_RXS */
 };
 
-/* Connections at the listener's sockets that say nothing. */
+/* The listening socket, and its connections that have sent no request yet. */
 struct server_listen {
 	struct sockaddr_storage at; /* where it listens */
 	int eq_fd;

@@ -114,7 +114,10 @@ static inline bool mrrc_lock_inside(void)
 #ifdef MRRC_DEBUG
 
 void mrrc_lock_acquire(struct mrrc_lock *lock);
-/* In any order, as it does not wait, but no lock that this thread holds. */
+/*
+ * Does not wait, so ranks may be in any order. Not for a lock that this thread
+ * holds.
+ */
 bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);

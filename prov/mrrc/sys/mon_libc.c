@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A monitor's reaction to an unmap that a hook announces (libc_hooks.h): the
- * range is invalidated and no longer watched.
+ * range is invalidated and no longer watched. If a lock for that is taken, the
+ * announcement becomes an event, which the next lookup handles.
  *
- * Runs in the thread that unmaps, with the locks that the thread holds, signals
- * blocked, and waits for no lock.
+ * Runs in the thread that unmaps, which may hold any lock, with all signals
+ * blocked. It waits for no lock.
  */
 #include "config.h"
 #include "sys/mon_priv.h"

@@ -21,8 +21,8 @@ struct mrrc_node_dirs {
 };
 
 /*
- * $XDG_RUNTIME_DIR and /run/user/UID, each if it is this user's directory and
- * nobody else's, and /dev/shm.
+ * $XDG_RUNTIME_DIR and /run/user/UID, each if this user owns it and its mode is
+ * 0700, and /dev/shm.
  */
 void mrrc_node_dirs(struct mrrc_node_dirs *dirs);
 

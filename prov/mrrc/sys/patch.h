@@ -130,8 +130,9 @@ bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
 extern const size_t mrrc_patch_reach;
 
 /*
- * The word that a patch of the system call at @site changes, with @before bytes
- * of code in front of it; 0: it cannot be patched.
+ * The address of the aligned 8 bytes that a patch of the system call at @site
+ * changes; 0: it cannot be patched. @before: bytes of code in front of @site that
+ * may be read.
  */
 uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number);
 

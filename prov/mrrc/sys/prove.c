@@ -157,7 +157,7 @@ static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
 		       (const void *) (file->base + offset), PROVE_BEGINS);
 }
 
-/* Has nobody overwritten libc's brk or sbrk, which is hooked? */
+/* Is libc's brk hooked, and are brk and sbrk as in its file otherwise? */
 static bool prove_brk(void)
 {
 	struct mrrc_code_file file;

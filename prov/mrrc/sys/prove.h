@@ -60,8 +60,8 @@ void mrrc_prove_stop(void);
 void mrrc_prove_forked(void);
 
 /*
- * May code of that file, a name without its folder, make that call, as long as
- * nobody has overwritten libc's function for it?
+ * Is that system call harmless in that library, as long as libc's function for it
+ * is unchanged? @file: a name without its folder.
  */
 bool mrrc_prove_may(const char *file, long number);
 

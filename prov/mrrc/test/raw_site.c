@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A library that makes a system call of its own, with a constant number: munmap,
- * with RAW_BRK brk, with RAW_FUTURE one whose effect is unknown.
+ * A library that enters the kernel without libc. The system call is munmap; with
+ * RAW_BRK it is brk, with RAW_FUTURE a number that no kernel has yet.
  */
 #ifdef __x86_64__
 

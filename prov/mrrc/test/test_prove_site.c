@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/prove: a library that may make a call by itself, as UCX's libucm, and
- * calls that take code away. Each test in a process of its own.
+ * calls that take code away. Each test runs in a new process.
  */
 #include "config.h"
 #include "prove_fixture.h"

@@ -179,7 +179,7 @@ static int listener(int family, struct sockaddr_in6 *at)
 	return fd;
 }
 
-/* Of a connection, while it is there, and of a listener. */
+/* The user of a local socket is found while it is connected, or listens. */
 START_TEST(users)
 {
 	const int family = _i ? AF_INET6 : AF_INET;
