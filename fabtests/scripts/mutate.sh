@@ -280,9 +280,10 @@ seen()
 	[ "$rc" -lt 124 ] || return 0
 	case $1 in
 	test)
-		# and so is Check's own end (2), when threads fail at once
+		# and so is Check's own end (2), when threads fail at once; S is
+		# a failure in what sets the test up
 		[ $# -lt 3 ] || [ "$rc" -eq 2 ] ||
-			grep -qE ":[FE]:$3:" "$log"
+			grep -qE ":[FES]:$3:" "$log"
 		;;
 	fabtest)
 		grep -q "^FAIL $2 " "$log"
@@ -298,7 +299,7 @@ names_seen()
 {
 	local names
 
-	names=$(sed -nE 's/^[^ ]*:[0-9]+:[FE]:[^:]*:([^:]*):.*/\1/p' "$2" |
+	names=$(sed -nE 's/^[^ ]*:[0-9]+:[FES]:[^:]*:([^:]*):.*/\1/p' "$2" |
 		sort -u | head -n 3 | tr '\n' ' ')
 	echo "${names:-status $1}"
 }
