@@ -128,6 +128,13 @@ EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 	return ret;
 }
 
+/* What poll() is where FORTIFY checks it: the provider's */
+EXPORTED int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len)
+{
+	FT_CHECK(cnt * sizeof(*fds) <= len, "%zu descriptors", (size_t) cnt);
+	return poll(fds, cnt, timeout);
+}
+
 static void *signals_main(void *arg)
 {
 	unsigned i, round, now;

@@ -11,6 +11,7 @@
 
 set -u
 export LC_ALL=C
+unset FT_ONLY # names a mutation where one is run again
 readonly ME=${0##*/}
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=util/sh/words.sh
