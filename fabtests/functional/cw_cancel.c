@@ -88,6 +88,8 @@ static unsigned sleeps_for(void)
 	struct fid *fid = &pair.s.cq[FT_RX]->fid;
 	struct pollfd pfd = { .events = POLLIN };
 	struct fi_cq_data_entry entry;
+	/* net's descriptor (1.17) is readable until a wait of net's own */
+	const bool never = ft_core("net");
 	unsigned seconds = 0, wakes = 0;
 	ssize_t ret;
 
@@ -97,11 +99,14 @@ static unsigned sleeps_for(void)
 		if (fi_trywait(pair.dom[0].fabric, &fid, 1))
 			continue;
 		/* asleep: it does nothing that would make progress */
-		for (; !poll(&pfd, 1, seconds < LIMIT_S ? 0 : 100); seconds++) {
+		while (never || !poll(&pfd, 1, seconds < LIMIT_S ? 0 : 100)) {
 			FT_CHECK(seconds < 60, "it is not woken");
 			clock_advance(1000 * MS);
+			seconds++;
+			if (never)
+				break;
 		}
-		wakes++;
+		wakes += !never;
 	}
 	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
 	return seconds;

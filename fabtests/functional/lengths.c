@@ -268,6 +268,12 @@ static void in_common(void)
 	do {
 		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
 		FT_CHECK(ret != 1 || entry.len <= LEN, "%zu bytes", entry.len);
+		/* from libfabric 2 on for one message: less is left than a
+		 * minimum that was read before */
+		if (ret == 1 && entry.flags == FI_MULTI_RECV) {
+			pair.s.quiet[FT_RX] = false;
+			return;
+		}
 		ft_poll(&pair.c);
 		FT_CHECK(ft_limit_us() < end, "no error");
 	} while (ret == 1 || ret == -FI_EAGAIN);
