@@ -90,6 +90,17 @@ static void uncover(size_t offset, size_t len)
 	mrrc_mon_unwatch_idle(mon);
 }
 
+/* Huge pages that are watched whole; threads of the monitor's change them. */
+static size_t wholes(void)
+{
+	size_t count;
+
+	mrrc_lock_acquire(&mon->lock);
+	count = mon->huge.count;
+	mrrc_lock_release(&mon->lock);
+	return count;
+}
+
 static void unmap_raw(char *at, size_t len)
 {
 	duel_raw(SYS_munmap, (long) at, (long) len, 0, 0, 0, 0);
@@ -117,7 +128,7 @@ LOOP_TEST(test_kept, 0, sizeof(pieces) / sizeof(pieces[0]))
 	ck_assert_uint_eq(huge_bytes(), PAGES * size);
 	uncover(at, len);
 	ck_assert_uint_eq(huge_bytes(), PAGES * size);
-	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(wholes(), 0);
 	/* not watched any more */
 	atomic_store(&watcher.told, 0);
 	unmap_raw(map, PAGES * size);
@@ -137,7 +148,7 @@ LOOP_TEST(test_shared, 0, 2)
 	mon_probe.keep = other;
 	uncover(at, len);
 	ck_assert_uint_eq(huge_bytes(), PAGES * size);
-	ck_assert_uint_eq(mon->huge.count, 1);
+	ck_assert_uint_eq(wholes(), 1);
 	unmap_raw((char *) other.start, mon_page);
 	ck_assert_uint_eq(mon_events(), 1);
 	mon_probe.keep = (struct mrrc_range){ 0 };
@@ -153,11 +164,11 @@ TEST(test_idle_keeps)
 	duel_raw(SYS_madvise, (long) map + 8 * (long) mon_page, (long) mon_page,
 		 MADV_DONTNEED, 0, 0, 0);
 	mrrc_mon_drain(mon);
-	ck_assert_uint_eq(mon->huge.count, 1);
+	ck_assert_uint_eq(wholes(), 1);
 	unmap_raw(map + 3 * mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), 2);
 	mrrc_mon_unwatch_idle(mon);
-	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(wholes(), 0);
 }
 
 /* An unmapped neighbour is unwatched before, and the range is not. */
@@ -173,7 +184,7 @@ TEST(test_neighbour)
 	ck_assert_uint_eq(mon_events(), 1);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	/* with its last range the page is let go */
-	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(wholes(), 0);
 	unmap_raw(map + 3 * mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), 1);
 }
@@ -184,7 +195,7 @@ TEST(test_several)
 	need_huge();
 	ck_assert_int_eq(mprotect(map + size / 2, mon_page, PROT_READ), 0);
 	cover(mon_page, mon_page);
-	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(wholes(), 0);
 	/* that is not tried each time */
 	ck_assert(!mrrc_huge_may(&mon->huge, (uintptr_t) map));
 	unmap_raw(map + 2 * mon_page, mon_page);
@@ -203,9 +214,9 @@ LOOP_TEST(test_one_end, 0, 2)
 	need_huge();
 	unmap_raw(_i ? map + 2 * size - mon_page : map, mon_page);
 	cover(at, end - at);
-	ck_assert_uint_eq(mon->huge.count, 1);
+	ck_assert_uint_eq(wholes(), 1);
 	uncover(at, end - at);
-	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(wholes(), 0);
 	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
 }
 
@@ -221,10 +232,10 @@ LOOP_TEST(test_refused, 0, 2)
 			 map + file);
 	close(fd);
 	cover(size / 2, size);
-	ck_assert_uint_eq(mon->huge.count, 1);
+	ck_assert_uint_eq(wholes(), 1);
 	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
 	uncover(size / 2, size);
-	ck_assert_uint_eq(mon->huge.count, 0);
+	ck_assert_uint_eq(wholes(), 0);
 	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
 }
 
