@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_hook_keys: FI_OFI_MRRC_LAZY_DEREG in the hooking form. The key of a
  * closed registration is dead, or, where the setting keeps it, reaches the
- * memory that it was given for, never other memory at the same address.
+ * memory that it was given for, never other memory at the same address. Buffers
+ * that share a page are registered once each.
  *
  * Each setting in a process of its own: it is read once.
  */
@@ -10,7 +11,9 @@
 
 #include <sys/wait.h>
 
-#define LEN (16 * FT_PAGE)
+#define LEN   (16 * FT_PAGE)
+#define PARTS 16
+#define PART  (2 * FT_PAGE + 1000)
 
 static struct ft_pair pair;
 static char *out, *in;
@@ -80,6 +83,30 @@ static void remapped(uint64_t key)
 	FT_CHECK(!arrives(key, 30), "a key works for other memory");
 }
 
+/* Parts of one buffer that share pages, each for peers, one after another. */
+static void neighbours(void)
+{
+	struct fi_mrrc_stats was = { .size = sizeof(was) }, is = was;
+	const size_t len = FT_PAGE * (PARTS * PART / FT_PAGE + 1);
+	char *parts = ft_map(NULL, len);
+	struct fid_mr *mr;
+	unsigned i;
+
+	ft_stage("neighbours");
+	FT_CALL(fi_mrrc_stats_read(pair.dom[0].domain, &was));
+	for (i = 0; i < 4 * PARTS; i++) {
+		mr = NULL;
+		FT_CALL(fi_mr_reg(pair.dom[0].domain, parts + i % PARTS * PART,
+				  PART, FI_REMOTE_READ, 0, 77, 0, &mr, NULL));
+		FT_CALL(fi_close(&mr->fid));
+	}
+	FT_CALL(fi_mrrc_stats_read(pair.dom[0].domain, &is));
+	FT_CHECK(is.registrations - was.registrations == PARTS,
+		 "%" PRIu64 " registrations of %d parts",
+		 is.registrations - was.registrations, PARTS);
+	ft_unmap(parts, len);
+}
+
 /*
  * LAZY_DEREG=always: keys that the core chooses, of memory at its own address.
  */
@@ -111,8 +138,10 @@ static int with(const char *lazy, bool kept)
 		FT_CHECK(arrives(key, 20 + i) == kept, "%s: a key %s", lazy,
 			 kept ? "is not kept" : "outlives its registration");
 	}
-	if (kept)
+	if (kept) {
 		remapped(key);
+		neighbours();
+	}
 	ft_unmap(out, LEN);
 	ft_unmap(in, LEN);
 	ft_pair_close(&pair);

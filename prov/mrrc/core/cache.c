@@ -152,9 +152,27 @@ static void mrrc_cache_part(struct mrrc_cache *cache,
 	}
 }
 
-/* Uncache the regions of one index that overlap the range; returns how many. */
+/*
+ * Two regions overlap: do both stay indexed? For remote access, which is not
+ * split, if they share at most half of the smaller one; that contains no other.
+ */
+static bool cache_both(const struct mrrc_region *a, const struct mrrc_region *b)
+{
+	const struct mrrc_region *low = a->start < b->start ? a : b;
+	const struct mrrc_region *high = low == a ? b : a;
+	const size_t least = low->len < high->len ? low->len : high->len;
+
+	return mrrc_access_remote(a->access) &&
+	       mrrc_region_end(low) - high->start <= least / 2;
+}
+
+/*
+ * Uncache the regions of one index that overlap the range, or would have to go
+ * for @instead, if there is one; returns how many.
+ */
 static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 			 uintptr_t start, size_t len,
+			 const struct mrrc_region *instead,
 			 struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;
@@ -164,9 +182,11 @@ static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 	region = mrrc_index_first_overlap(&cache->index[access], start, len);
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, len);
-		mrrc_cache_leave(cache, region, gone);
+		if (!instead || !cache_both(region, instead)) {
+			mrrc_cache_leave(cache, region, gone);
+			count++;
+		}
 		region = next;
-		count++;
 	}
 	return count;
 }
@@ -262,7 +282,7 @@ int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		return -ENOSPC;
 	}
 	overlaps = cache_drop(cache, region->access, region->start, region->len,
-			      &gone);
+			      region, &gone);
 	if (!cache_make_room(cache, region->len, &gone)) {
 		cache_undo(cache, &gone);
 		return -ENOSPC;
@@ -326,7 +346,7 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++)
-		count += cache_drop(cache, access, start, len, &gone);
+		count += cache_drop(cache, access, start, len, NULL, &gone);
 	mrrc_cache_part(cache, &gone, victims);
 	cache->stats->value[MRRC_STAT_INVALIDATIONS] += count;
 	cache_gauge(cache);

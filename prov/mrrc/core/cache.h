@@ -122,8 +122,10 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);
 
 /*
- * Index a NEW region. Regions of the same access that it overlaps, then victims
- * of the policy, leave the index; those not held are appended to @victims: one
+ * Index a NEW region. Regions of the same access that it overlaps leave the
+ * index, except, for remote access, those that share at most half of the
+ * smaller one's bytes with it: buffers beside each other share a page. Then
+ * victims of the policy leave; those not held are appended to @victims: one
  * batch, of at most the policy's `batch` regions and 1/32 of the byte limit
  * more than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held
  * regions leave no room. After an error the cache is unchanged, except that the

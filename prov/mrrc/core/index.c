@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Disjoint regions by address (index.h).
+ * Regions by address (index.h).
  *
- * As regions are disjoint, ordering by start also orders by end, and a
+ * As no region contains another, ordering by start also orders by end, and a
  * descent by address finds whatever contains or follows it.
  */
 #include "config.h"
@@ -41,8 +41,9 @@ struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
 			continue;
 		}
 		offset = addr - region->start;
-		if (offset < region->len)
-			return len <= region->len - offset ? region : NULL;
+		if (offset < region->len && len <= region->len - offset)
+			return region;
+		/* what begins before this one ends before it, too */
 		region = RB_RIGHT(region, node);
 	}
 	return NULL;
@@ -112,17 +113,20 @@ void mrrc_index_remove(struct mrrc_index *index, struct mrrc_region *region)
 bool mrrc_index_valid(const struct mrrc_index *index)
 {
 	struct mrrc_region *region;
-	uintptr_t end = 0;
+	struct mrrc_region *before = NULL;
 	size_t count = 0;
 	size_t bytes = 0;
 
 	for (region = mrrc_index_first(index); region;
 	     region = mrrc_index_next(region)) {
 		/* I1 */
-		if (!region->len || region->start < end ||
-		    mrrc_region_end(region) < region->start)
+		if (!region->len || mrrc_region_end(region) < region->start)
 			return false;
-		end = mrrc_region_end(region);
+		if (before &&
+		    (before->start >= region->start ||
+		     mrrc_region_end(before) >= mrrc_region_end(region)))
+			return false;
+		before = region;
 		count++;
 		bytes += region->len;
 	}

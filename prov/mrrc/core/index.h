@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Disjoint regions ordered by address (a red-black tree).
+ * Regions ordered by address (a red-black tree), none of which contains another.
  *
  * The cache keeps one index per kind of access. Not thread-safe: the owner
  * of the cache guards it. Allocates nothing.
  *
  * Invariants (mrrc_index_valid):
- *   I1 regions are ordered by start and disjoint, none is empty
+ *   I1 regions are ordered by start, and by end, too; none is empty
  *   I2 count and bytes equal the sums over the tree
  */
 #ifndef MRRC_INDEX_H
@@ -40,7 +40,10 @@ struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
 struct mrrc_region *mrrc_index_first(const struct mrrc_index *index);
 struct mrrc_region *mrrc_index_next(struct mrrc_region *region);
 
-/* The region must overlap none of the index; the caller removes those first. */
+/*
+ * The region must contain none of the index, nor be contained; the caller
+ * removes those first.
+ */
 void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region);
 void mrrc_index_remove(struct mrrc_index *index, struct mrrc_region *region);
 

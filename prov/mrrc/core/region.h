@@ -21,8 +21,7 @@
  * The access that the network has to a region. A MRRC_RW region serves both
  * kinds of local lookup; memory mapped read-only can only be registered as
  * MRRC_RO. Peers never get more rights than were requested: a remote region
- * serves only requests for the same access. There is one index per value;
- * regions of one index are disjoint.
+ * serves only requests for the same access. There is one index per value.
  */
 enum mrrc_access {
 	MRRC_RO = 0, /* source of sends and writes */

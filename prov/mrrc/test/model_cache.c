@@ -76,6 +76,18 @@ static int by_start(const void *a, const void *b)
 	return ((*x)->start > (*y)->start) - ((*x)->start < (*y)->start);
 }
 
+/* Remote access: neighbours that share at most half of the smaller one. */
+static bool both(const struct entry *e, unsigned first, unsigned pages)
+{
+	const unsigned end = e->first + e->pages, last = first + pages;
+	const unsigned lo = e->first > first ? e->first : first;
+	const unsigned hi = end < last ? end : last;
+	const unsigned least = e->pages < pages ? e->pages : pages;
+
+	return mrrc_access_remote(e->access) && hi - lo < least &&
+	       2 * (hi - lo) <= least;
+}
+
 static int model_insert(struct mrrc_region *region)
 {
 	const unsigned first = region->start / PAGE;
@@ -95,7 +107,7 @@ static int model_insert(struct mrrc_region *region)
 	for (i = 0; i < model.count;) {
 		e = &model.entry[i];
 		if (e->access == region->access &&
-		    entry_overlaps(e, first, pages)) {
+		    entry_overlaps(e, first, pages) && !both(e, first, pages)) {
 			left[leaving++] = e->region;
 			model_drop(&model, i);
 		} else {
@@ -249,7 +261,7 @@ static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
 
 static void do_request(struct mrrc_region_list *victims)
 {
-	const enum mrrc_access access = pick(2);
+	const enum mrrc_access access = pick(4) ? pick(2) : 2 + pick(2);
 	const unsigned first = 1 + pick(SPACE - MAX_PAGES - 8);
 	const unsigned pages = 1 + pick(pick(8) ? 12 : MAX_PAGES + 4);
 	const unsigned pieces = pick(4) ? 0 : 1 + pick(6);

@@ -51,6 +51,37 @@ static struct mrrc_region *server(const struct model *model, unsigned page,
 	return region || access == MRRC_RW ? region : at(model, page, MRRC_RO);
 }
 
+/* One piece, with exactly the pages of the request. */
+static void check_remote(const struct model *model,
+			 const struct mrrc_plan *plan, unsigned first,
+			 unsigned pages, enum mrrc_access access)
+{
+	const struct mrrc_piece *piece = plan->piece;
+	bool covered = false, overlaps = false;
+	const struct entry *e;
+	unsigned i;
+
+	for (i = 0; i < model->count; i++) {
+		e = &model->entry[i];
+		if (e->access != access)
+			continue;
+		overlaps |= entry_overlaps(e, first, pages);
+		covered |= covers(e->region, first) &&
+			   covers(e->region, first + pages - 1);
+	}
+	check(plan->count == 1 && plan->missing == !covered);
+	check(piece->start == (uintptr_t) first * PAGE);
+	check(piece->len == (size_t) pages * PAGE);
+	check(plan->merged == (overlaps && !covered));
+	if (!covered) {
+		check(!piece->region);
+		return;
+	}
+	check(entry_of(model, piece->region)->access == access);
+	check(covers(piece->region, first) &&
+	      covers(piece->region, first + pages - 1));
+}
+
 static struct mrrc_region *whole(const struct model *model, unsigned first,
 				 unsigned pages, enum mrrc_access access)
 {
@@ -93,6 +124,10 @@ void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
 	unsigned missing = 0;
 	unsigned i, page;
 
+	if (mrrc_access_remote(access)) {
+		check_remote(model, plan, first, pages, access);
+		return;
+	}
 	check(plan->count && plan->count <= limit);
 	check(piece->start <= (uintptr_t) first * PAGE);
 	check(last->start + last->len >= (uintptr_t) (first + pages) * PAGE);

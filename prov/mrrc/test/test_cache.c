@@ -269,6 +269,59 @@ TEST(test_overlap_leaves)
 	ck_assert_int_eq(count_victims(), 1);
 }
 
+/*
+ * Buffers beside each other, in whose shared page one ends and the next begins,
+ * stay registered for peers, all of them, in any order.
+ */
+TEST(test_remote_neighbours)
+{
+	const unsigned order[] = { 0, 1, 2, 5, 4, 3 };
+	unsigned i;
+
+	for (i = 0; i < 6; i++)
+		ck_assert_int_eq(put(order[i], 10 + 3 * order[i], 4,
+				     MRRC_REMOTE_READ),
+				 0);
+	ck_assert_int_eq(count_victims(), 0);
+	for (i = 0; i < 6; i++)
+		ck_assert_ptr_eq(lookup((10 + 3 * i) * PAGE, 4 * PAGE,
+					MRRC_REMOTE_READ),
+				 &region[i]);
+	ck_assert_uint_eq(stat(MRRC_STAT_OVERLAPS), 0);
+	ck_assert(mrrc_cache_valid(&cache));
+	/* the page of two goes: so do they */
+	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 13 * PAGE, 1, &victims),
+			  2);
+	ck_assert_int_eq(count_victims(), 2);
+}
+
+static const struct {
+	unsigned start, len;
+	bool stays; /* what is registered from 10 to 18 */
+} remotes[] = {
+	{ 14, 8, true },  /* half of both */
+	{ 13, 8, false }, /* more */
+	{ 6, 8, true },	  { 7, 8, false },  { 17, 2, true },
+	{ 17, 1, false }, /* contained */
+	{ 10, 8, false }, { 8, 12, false }, { 10, 9, false },
+	{ 9, 9, false },  { 16, 3, false }, /* two of three */
+	{ 16, 4, true },
+};
+
+LOOP_TEST(test_remote_overlap, 0, sizeof(remotes) / sizeof(remotes[0]))
+{
+	put(0, 10, 8, MRRC_REMOTE_WRITE);
+	ck_assert_int_eq(put(1, remotes[_i].start, remotes[_i].len,
+			     MRRC_REMOTE_WRITE),
+			 0);
+	ck_assert_int_eq(count_victims(), !remotes[_i].stays);
+	ck_assert(mrrc_cache_valid(&cache));
+	/* without peers nothing is registered twice */
+	put(2, 110, 8, MRRC_RW);
+	put(3, 100 + remotes[_i].start, remotes[_i].len, MRRC_RW);
+	ck_assert_int_eq(region[2].state, MRRC_REGION_DEAD);
+}
+
 TEST(test_budget_regions)
 {
 	int i;

@@ -57,6 +57,30 @@ TEST(test_invalidate_idle)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
+/*
+ * Of two regions for peers that share a page one goes, and the page stays
+ * watched for the other, until it goes itself.
+ */
+TEST(test_shared_page)
+{
+	struct mrrc_region *a = get_as(0, 3, MRRC_REMOTE_READ);
+	struct mrrc_region *b = get_as(2, 3, MRRC_REMOTE_READ);
+
+	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	ck_assert_int_eq(a->state, MRRC_REGION_DEAD);
+	ck_assert_int_eq(b->state, MRRC_REGION_INDEXED);
+	ck_assert(fake_mon_none(mt_mon, 0, 2));
+	ck_assert(fake_mon_all(mt_mon, 2, 5));
+	put(a);
+	fake_mon_raise(mt_mon, base + 2 * page, base + 3 * page,
+		       MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	ck_assert_int_eq(b->state, MRRC_REGION_DEAD);
+	put(b);
+	ck_assert_uint_eq(fake.live, 0);
+}
+
 TEST(test_pending_event)
 {
 	/* The event was not read yet: the lookup reads it. */

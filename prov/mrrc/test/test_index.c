@@ -79,6 +79,33 @@ LOOP_TEST(test_cases, 0, sizeof(cases) / sizeof(cases[0]))
 	ck_assert_int_eq(count, cases[_i].count);
 }
 
+/* Regions that overlap, each the only one for some range. */
+TEST(test_staircase)
+{
+	unsigned i;
+
+	mrrc_index_init(&index_);
+	for (i = 0; i < 7; i++)
+		put(i, 100 + 40 * ((i * 3) % 7),
+		    100); /* [100,200) [140,240)... */
+	ck_assert(mrrc_index_valid(&index_));
+	for (i = 0; i < 7; i++) {
+		ck_assert_ptr_eq(mrrc_index_find(&index_, region[i].start, 100),
+				 &region[i]);
+		ck_assert_ptr_null(
+			mrrc_index_find(&index_, region[i].start, 101));
+		/* what ends at its start has gone by */
+		ck_assert_uint_eq(
+			mrrc_index_first_overlap(&index_, region[i].start, 1)
+				->start,
+			region[i].start <= 180 ? 100 : region[i].start - 80);
+	}
+	region[0].len = 140; /* as far as the next */
+	ck_assert(!mrrc_index_valid(&index_));
+	region[0].len = 141;
+	ck_assert(!mrrc_index_valid(&index_));
+}
+
 TEST(test_order)
 {
 	ck_assert_uint_eq(index_.count, 3);
@@ -108,7 +135,7 @@ TEST(test_top)
 
 TEST(test_valid_notices)
 {
-	region[1].len = 201; /* I1: runs into the next */
+	region[1].len = 301; /* I1: contains the next */
 	ck_assert(!mrrc_index_valid(&index_));
 	region[1].len = 99; /* I2: the sum is wrong */
 	ck_assert(!mrrc_index_valid(&index_));
