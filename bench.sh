@@ -35,6 +35,7 @@ helper  a helper thread that predicts uses: registered bytes over time, a limit 
 replay  registered bytes over time of recorded MPI programs beside that helper, li2011 (verbs, in the guest)
 sim  how fast the simulator is: a million requests x 20 cells
 layer  instructions and time that our layer adds to calls with a descriptor (tcp)
+footprint  what domains change in their process: time, threads, descriptors, addresses (tcp)
 hit  a hit in the cache and its release, against a mutex and a tree
 code  what looking at code for system calls decides, of libraries of this machine
 node  processes that share a budget of registered bytes, against fixed parts; and helper threads in several processes, li2011 (tcp; verbs, in the guest)

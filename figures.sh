@@ -23,6 +23,7 @@ predict  what a helper thread leaves registered, over time (docs/figures.md)
 helper  registered bytes over time beside a helper thread, and a limit of locked memory (docs/figures.md); in the guest
 replay  registered bytes over time of recorded programs beside a helper thread (docs/figures.md); in the guest
 node  processes of a node: one budget, and helper threads (docs/figures.md)
+footprint  what domains change in their process (docs/figures.md)
 hit  hits against threads and regions (docs/figures.md)
 code  what is decided of the code of libraries (docs/figures.md)
 pressure  more memory than stays registered, against libfabric's cache (docs/figures.md); in the guest
@@ -36,7 +37,7 @@ cwrate  streams of conditional writes (docs/frrwp.md)
 profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/profile.md); in the guest
 levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
 pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest"
-readonly QUICK="policies predict hit code allocator cwrate"
+readonly QUICK="policies predict footprint hit code allocator cwrate"
 
 usage()
 {
@@ -81,7 +82,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|replay|node|hit|code|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
+	mpi_policies|predict|helper|replay|node|footprint|hit|code|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -117,6 +118,7 @@ draw()
 		"$PLOT/node.sh" -b "$BUILD/bench" &&
 			"$PLOT/said.sh" -b "$BUILD/bench" figures.md node
 		;;
+	footprint) "$PLOT/said.sh" -b "$BUILD/bench" figures.md footprint ;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
 	code) "$PLOT/said.sh" -b "$BUILD/bench" figures.md code ;;
 	pressure) "$PLOT/said.sh" -b "$BUILD/bench" figures.md pressure ;;

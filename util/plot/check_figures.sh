@@ -190,7 +190,7 @@ data()
 	for name in none conservative aggressive auto; do
 		printf 'bytes 0 %s %s 1000.0 50.0\n' busy $name idle $name
 	done >"$bench/node.helpers"
-	for name in helper replay node hit code alloc fragmentation pages cwrate; do
+	for name in helper replay node footprint hit code alloc fragmentation pages cwrate; do
 		printf '%s\n' "   a sign of life" "Set-up: of a test" \
 			"a table of $name" "$name: 9 ns (goal <= 10 ns)" \
 			>"$bench/$name.said"
@@ -224,9 +224,10 @@ quick()
 	done
 	# no data, no change
 	OFI_MRRC_BUILD=$dir/nowhere "$top/figures.sh" -d -o "$dir/docs" \
-		helper replay node hit code allocator registration frrwp cwrate profile \
+		helper replay node footprint hit code allocator registration frrwp \
+		cwrate profile \
 		levy pages >"$dir/out" 2>&1 && fail "figures are made of nothing"
-	grep -q 'not made: helper replay node hit code allocator .* frrwp cwrate profile levy pages' \
+	grep -q 'not made: helper replay node footprint hit code allocator .* frrwp cwrate profile levy pages' \
 		"$dir/out" ||
 		fail "does not say what it has not made: $(cat "$dir/out")"
 	state | cmp -s - "$dir/before" || fail "made something of nothing"
@@ -236,7 +237,7 @@ quick()
 	}
 	"$top/figures.sh" -d -o "$dir/docs" \
 		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" \
-		mpi_policies predict helper replay node hit code \
+		mpi_policies predict helper replay node footprint hit code \
 		allocator registration frrwp cwrate profile levy pages \
 		>"$dir/out" 2>&1 ||
 		fail "figures.sh: $(tail -n 5 "$dir/out")"
