@@ -2,7 +2,12 @@
 /*
  * Object pool that raises no memory events (pool.h).
  *
- *	map:  | next[capacity] | pad | object 0 | object 1 | ... | reserved |
+ *	window:  | next[capacity] | pad | object 0 | object 1 | ... |
+ *
+ * A limit of addresses (RLIMIT_AS) is the application's: they are reserved in
+ * steps, each right behind the one before. So windows begin far below all
+ * mappings, where the kernel places none by itself. Where something else lies
+ * there, or a limit is reached, the pool has no more objects than fit by then.
  *
  * Freed objects form a stack linked by index through next[], outside the
  * objects; its head carries a tag that each free increments, so that a thread
@@ -22,8 +27,17 @@
 
 #define MRRC_POOL_ALIGN 64u
 #define MRRC_POOL_CHUNK ((size_t) 256 << 10) /* committed at a time */
+#define MRRC_POOL_STEP	((size_t) 2 << 20)   /* reserved at a time */
 #define MRRC_POOL_LIVE	UINT32_MAX
 #define MRRC_POOL_MAX	(UINT32_MAX - 2)
+
+#define MRRC_POOL_WINDOW  ((uintptr_t) 1 << 30)
+#define MRRC_POOL_WINDOWS 1024
+#define MRRC_POOL_BELOW	  ((uintptr_t) 64 << 30) /* the lowest mapping */
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
 static size_t pool_round(size_t value, size_t unit)
 {
@@ -35,11 +49,157 @@ static void *pool_object(const struct mrrc_pool *pool, uint32_t i)
 	return pool->base + (size_t) i * pool->size;
 }
 
+/* Bytes of all links, and of all objects. */
+static size_t pool_links(const struct mrrc_pool *pool)
+{
+	return pool_round(pool->capacity * sizeof(*pool->next), mrrc_vm_page());
+}
+
+static size_t pool_objects(const struct mrrc_pool *pool)
+{
+	return pool_round(pool->span, mrrc_vm_page());
+}
+
+/* ---- addresses ---- */
+
+/* 0; -EEXIST: something is there. Replaces nothing. */
+static int pool_map(char *at, size_t len, int prot)
+{
+	char *map = mmap(at, len, prot,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				 MAP_FIXED_NOREPLACE,
+			 -1, 0);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	if (map == at)
+		return 0;
+	munmap(map, len); /* valgrind takes the flag for a hint */
+	return -EEXIST;
+}
+
+/* Reserves addresses of objects up to @end bytes. */
+static int pool_reserve(struct mrrc_pool *pool, size_t end)
+{
+	size_t links = (end / pool->size + 1) * sizeof(*pool->next);
+	int ret;
+
+	links = pool_round(links, mrrc_vm_page());
+	if (links > pool_links(pool))
+		links = pool_links(pool);
+	if (links > pool->linked) {
+		ret = pool_map((char *) pool->next + pool->linked,
+			       links - pool->linked, PROT_READ | PROT_WRITE);
+		if (ret)
+			return ret;
+		pool->linked = links;
+	}
+	ret = pool_map(pool->base + pool->reserved, end - pool->reserved,
+		       PROT_NONE);
+	if (!ret)
+		pool->reserved = end;
+	return ret;
+}
+
+/* A step, or, if there are not so many, up to @end bytes. */
+static int pool_step(struct mrrc_pool *pool, size_t end)
+{
+	size_t more = pool->reserved + MRRC_POOL_STEP;
+	int ret;
+
+	if (more < end)
+		more = end;
+	if (more > pool_objects(pool))
+		more = pool_objects(pool);
+	ret = pool_reserve(pool, more);
+	return ret == -ENOMEM && more > end ? pool_reserve(pool, end) : ret;
+}
+
+static void pool_unmap(struct mrrc_pool *pool)
+{
+	if (pool->linked)
+		munmap(pool->next, pool->linked);
+	if (pool->reserved)
+		munmap(pool->base, pool->reserved);
+	pool->linked = pool->reserved = 0;
+}
+
+/* Where windows begin. 0: the address space is too small for them. */
+static uintptr_t pool_area(const void *lowest)
+{
+	const uintptr_t below =
+		MRRC_POOL_BELOW + MRRC_POOL_WINDOWS * MRRC_POOL_WINDOW;
+	const uintptr_t at = (uintptr_t) lowest;
+
+	return at / 2 > below ? (at - below) & ~(MRRC_POOL_WINDOW - 1) : 0;
+}
+
+/* A window that begins with nothing, and its first objects. */
+static int pool_window(struct mrrc_pool *pool, uintptr_t area)
+{
+	const size_t one = pool_round(pool->size, mrrc_vm_page());
+	static _Atomic unsigned last; /* most likely the next one is free */
+	int ret = -EEXIST;
+	size_t i, at;
+
+	for (i = 0; ret == -EEXIST && i < MRRC_POOL_WINDOWS; i++) {
+		/* the highest first: ThreadSanitizer refuses low addresses */
+		at = ~atomic_fetch_add(&last, 1) % MRRC_POOL_WINDOWS;
+		pool->next = (void *) (area + at * MRRC_POOL_WINDOW);
+		pool->base = (char *) pool->next + pool_links(pool);
+		ret = pool_step(pool, one);
+		if (ret)
+			pool_unmap(pool);
+	}
+	return ret;
+}
+
+/* Where the kernel chooses: all addresses at once. */
+static int pool_anywhere(struct mrrc_pool *pool)
+{
+	const size_t links = pool_links(pool), all = pool_objects(pool);
+	char *map;
+
+	map = mmap(NULL, links + all, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	pool->next = (void *) map;
+	pool->base = map + links;
+	pool->linked = links;
+	pool->reserved = all;
+	if (!mprotect(map, links, PROT_READ | PROT_WRITE))
+		return 0;
+	pool_unmap(pool);
+	return -ENOMEM;
+}
+
+static int pool_place(struct mrrc_pool *pool)
+{
+	static _Atomic uintptr_t area;
+	uintptr_t start = atomic_load(&area);
+	int ret = -EEXIST;
+	void *low;
+
+	if (!start) {
+		low = mmap(NULL, mrrc_vm_page(), PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (low == MAP_FAILED)
+			return -errno;
+		munmap(low, mrrc_vm_page());
+		start = pool_area(low);
+		atomic_store(&area, start);
+	}
+	if (start)
+		ret = pool_window(pool, start);
+	return ret == -EEXIST ? pool_anywhere(pool) : ret;
+}
+
+/* ---- life ---- */
+
 int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 {
-	const size_t page = mrrc_vm_page();
 	struct mrrc_pool *pool;
-	size_t links;
 	int ret;
 
 	if (!size || !capacity || capacity > MRRC_POOL_MAX ||
@@ -53,30 +213,17 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **out)
 		.size = pool_round(size, MRRC_POOL_ALIGN),
 		.capacity = capacity,
 	};
-	links = pool_round(capacity * sizeof(*pool->next), page);
 	pool->span = pool->size * capacity;
-	pool->map_len = links + pool_round(pool->span, page);
 
 	ret = mrrc_lock_init(&pool->grow, MRRC_RANK_LEAF);
 	if (ret)
 		goto err_free;
-	pool->map = mmap(NULL, pool->map_len, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (pool->map == MAP_FAILED) {
-		ret = -errno;
+	ret = pool_place(pool);
+	if (ret)
 		goto err_lock;
-	}
-	if (mprotect(pool->map, links, PROT_READ | PROT_WRITE)) {
-		ret = -errno;
-		goto err_unmap;
-	}
-	pool->next = pool->map;
-	pool->base = (char *) pool->map + links;
 	*out = pool;
 	return 0;
 
-err_unmap:
-	munmap(pool->map, pool->map_len);
 err_lock:
 	mrrc_lock_fini(&pool->grow);
 err_free:
@@ -86,39 +233,41 @@ err_free:
 
 void mrrc_pool_close(struct mrrc_pool *pool)
 {
-	munmap(pool->map, pool->map_len);
+	pool_unmap(pool);
 	mrrc_lock_fini(&pool->grow);
 	free(pool);
 }
 
+/* ---- objects ---- */
+
 /*
  * Back object @i with memory. The kernel is asked under a leaf lock, which
- * is no danger here: no monitor watches this range and none takes this lock.
+ * is no danger here: nothing is unmapped, no monitor watches this range, and none
+ * takes this lock.
  */
 static bool pool_commit(struct mrrc_pool *pool, uint32_t i)
 {
-	const size_t page = mrrc_vm_page();
-	const size_t all = pool_round(pool->span, page);
-	size_t done;
-	size_t end;
+	const size_t least =
+		pool_round((size_t) (i + 1) * pool->size, mrrc_vm_page());
+	size_t done, end;
 	bool ok = true;
 
 	mrrc_lock_acquire(&pool->grow);
-	if (i >= atomic_load(&pool->committed)) {
-		/* The committed part ends at a page or at the very end. */
-		done = (size_t) atomic_load(&pool->committed) * pool->size;
-		done = done / page * page;
-		end = pool_round((size_t) (i + 1) * pool->size, page);
-		if (end < done + MRRC_POOL_CHUNK)
-			end = done + MRRC_POOL_CHUNK;
-		if (end > all)
-			end = all;
-		ok = !mprotect(pool->base + done, end - done,
-			       PROT_READ | PROT_WRITE);
-		if (ok && end > pool->span)
-			end = pool->span;
+	done = atomic_load(&pool->backed);
+	if (done < (size_t) (i + 1) * pool->size) {
+		end = least < done + MRRC_POOL_CHUNK ? done + MRRC_POOL_CHUNK :
+						       least;
+		if (end > pool_objects(pool))
+			end = pool_objects(pool);
+		if (end > pool->reserved)
+			pool_step(pool, least);
+		if (end > pool->reserved)
+			end = pool->reserved;
+		ok = end >= least && !mprotect(pool->base + done, end - done,
+					       PROT_READ | PROT_WRITE);
 		if (ok)
-			atomic_store(&pool->committed, end / pool->size);
+			atomic_store(&pool->backed,
+				     end < pool->span ? end : pool->span);
 	}
 	mrrc_lock_release(&pool->grow);
 	return ok;
@@ -139,8 +288,9 @@ mrrc_pool_alloc_fresh(struct mrrc_pool *pool)
 	do {
 		if (i == pool->capacity)
 			return NULL;
-		if (i >= atomic_load_explicit(&pool->committed,
-					      memory_order_acquire) &&
+		if ((size_t) (i + 1) * pool->size >
+			    atomic_load_explicit(&pool->backed,
+						 memory_order_acquire) &&
 		    !pool_commit(pool, i))
 			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(&pool->fresh, &i, i + 1,
@@ -176,7 +326,7 @@ bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr)
 {
 	const size_t offset = (uintptr_t) ptr - (uintptr_t) pool->base;
 
-	return offset < pool->span && !(offset % pool->size) &&
+	return mrrc_pool_owns(pool, ptr) && !(offset % pool->size) &&
 	       atomic_load_explicit(&pool->next[offset / pool->size],
 				    memory_order_acquire) == MRRC_POOL_LIVE;
 }

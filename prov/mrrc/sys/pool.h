@@ -6,9 +6,10 @@
  *
  * alloc and free are O(1), lock-free and usable from any thread; they never
  * call malloc, free or munmap, so a monitor event can never wait for them.
- * Memory is committed in chunks as objects are first used and stays until
- * close. The objects' content is the user's: alloc does not clear it, and an
- * object freed and taken again keeps its old bytes.
+ * Addresses are reserved in steps, and memory is committed in chunks, as objects
+ * are first used; both stay until close. The objects' content is the user's:
+ * alloc does not clear it, and an object freed and taken again keeps its old
+ * bytes.
  */
 #ifndef MRRC_POOL_H
 #define MRRC_POOL_H
@@ -22,14 +23,14 @@
 
 struct mrrc_pool {
 	char *base;		/* first object, 64-byte aligned */
-	size_t span;		/* bytes from base that are objects */
+	size_t span;		/* bytes of all objects */
 	size_t size;		/* of one object, a multiple of 64 */
 	uint32_t capacity;	/* objects at most */
 	_Atomic uint32_t *next; /* per object: LIVE, or the next free one */
-	void *map;		/* the whole reservation */
-	size_t map_len;
-	struct mrrc_lock grow;		    /* guards committing; LEAF */
-	_Atomic uint32_t committed;	    /* objects with memory */
+	struct mrrc_lock grow;	/* LEAF: guards the next three */
+	size_t linked;		/* bytes of next that are mapped */
+	size_t reserved;	/* bytes from base that are mapped */
+	_Atomic size_t backed;	/* and have memory; read without the lock */
 	_Alignas(64) _Atomic uint64_t head; /* sys/stack.h */
 	_Atomic uint32_t fresh; /* objects ever used; the rest follow */
 };
@@ -38,20 +39,22 @@ typedef void (*mrrc_pool_cb)(void *object, void *arg);
 
 /*
  * @size is rounded up to 64. -EINVAL for zero or excessive arguments,
- * -ENOMEM when the range cannot be reserved.
+ * -ENOMEM when not even the first objects' addresses can be reserved.
  */
 int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **pool);
 
 /* Objects still live are gone with it; the caller has dealt with them. */
 void mrrc_pool_close(struct mrrc_pool *pool);
 
-/* NULL when capacity live objects exist, or memory cannot be committed. */
+/* NULL: capacity objects are live, or no more memory or addresses are left. */
 void *mrrc_pool_alloc(struct mrrc_pool *pool);
 void mrrc_pool_free(struct mrrc_pool *pool, void *object);
 
+/* What lies behind the objects that have memory may be another's. */
 static inline bool mrrc_pool_owns(const struct mrrc_pool *pool, const void *ptr)
 {
-	return (uintptr_t) ptr - (uintptr_t) pool->base < pool->span;
+	return (uintptr_t) ptr - (uintptr_t) pool->base <
+	       atomic_load_explicit(&pool->backed, memory_order_acquire);
 }
 
 /* Is this, whatever it points to, an object that is taken? */

@@ -279,6 +279,11 @@ TEST(test_open_fails)
 		fired = fault_disarm();
 		if (!fired)
 			break;
+		if (!ret) { /* a pool has fewer addresses at first */
+			ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
+			other = NULL;
+			continue;
+		}
 		ck_assert_int_eq(ret, -ENOMEM);
 		ck_assert_ptr_null(other);
 		ck_assert_uint_eq(fault_leaks(), 0);

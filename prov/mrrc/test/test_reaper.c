@@ -234,6 +234,10 @@ TEST(test_open_fails)
 		fault_arm(n);
 		ret = open_helped(&other);
 		fired = fault_disarm();
+		if (fired && !ret) { /* a pool has fewer addresses at first */
+			ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
+			continue;
+		}
 		ck_assert(!fired == !ret);
 		ck_assert(!fired || (!other && !fault_leaks()));
 		ck_assert_uint_eq(mrrc_threads.ours, ours + !fired);
