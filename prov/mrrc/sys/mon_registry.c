@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/biased_lock.h"
 #include "sys/libc_hooks.h"
 #include "sys/prove.h"
 
@@ -114,6 +115,8 @@ static int mon_registry_ready(void)
 {
 	pthread_once(&mrrc_mon_registry.once, mon_registry_init);
 	mrrc_threads_init();
+	/* before our threads: the kernel takes 10 ms where there are several */
+	mrrc_biased_setup();
 	return mrrc_mon_registry.ready;
 }
 

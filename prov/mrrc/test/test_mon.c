@@ -15,10 +15,31 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <linux/membarrier.h>
 
 #include "fake_mon.h"
 #include "fault.h"
 #include "mon_fixture.h"
+
+/*
+ * Threads can be made to pass a barrier from then on: with several threads it
+ * takes the kernel 10 ms to prepare for that, so it is done before ours start.
+ */
+START_TEST(test_barrier_early)
+{
+	struct mrrc_mon *manual;
+	long known;
+
+	known = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+	if (known < 0 || !(known & MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return;
+	ck_assert_int_eq(mrrc_mon_open("manual", NULL, &manual), 0);
+	ck_assert_int_eq(syscall(SYS_membarrier,
+				 MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0),
+			 0);
+	mrrc_mon_close(manual);
+}
+END_TEST
 
 START_TEST(test_registry)
 {
@@ -259,6 +280,7 @@ Suite *mon_suite(void)
 	TCase *tcase = tcase_create("mon");
 
 	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
+	tcase_add_test(tcase, test_barrier_early);
 	tcase_add_test(tcase, test_registry);
 	tcase_add_test(tcase, test_none);
 	tcase_add_test(tcase, test_probe_refused);
