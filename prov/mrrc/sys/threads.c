@@ -10,7 +10,12 @@
 #include "sys/threads.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sys/stat.h>
+
+/* glibc's default is 8 MiB of addresses, which a program may lack */
+#define THREAD_STACK	 ((size_t) 1 << 20)
+#define THREAD_STACK_MAX ((size_t) 256 << 20)
 
 struct mrrc_threads mrrc_threads = { .many = true };
 
@@ -93,11 +98,16 @@ static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
 	ret = pthread_attr_init(&attr);
 	if (ret)
 		return ret;
-	if (stack)
-		pthread_attr_setstacksize(&attr, stack);
 	mrrc_thread_signals(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(thread, &attr, run, arg);
+	if (!stack)
+		stack = THREAD_STACK;
+	/* thread-local variables of the program are on the stack, too */
+	do {
+		pthread_attr_setstacksize(&attr, stack);
+		ret = pthread_create(thread, &attr, run, arg);
+		stack *= 2;
+	} while (ret == EINVAL && stack <= THREAD_STACK_MAX);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return ret;

@@ -53,7 +53,8 @@ void mrrc_thread_signals(sigset_t *set);
 /*
  * The provider's threads block these signals. Between _outside and _inside, and
  * only there, they may unmap memory that the application could have registered
- * (as free() may). @stack: bytes, 0 for the default. Returns 0 or -E*.
+ * (as free() may). @stack: bytes, 0: 1 MiB; more where the
+ * program's thread-local variables need it. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);

@@ -38,6 +38,26 @@ START_TEST(test_signals)
 }
 END_TEST
 
+static __thread volatile char local[256 << 10];
+
+static void *write_local(void *arg)
+{
+	local[sizeof(local) - 1] = 1;
+	return arg;
+}
+
+/* libc puts what is local to a thread on its stack, and refuses small ones. */
+START_TEST(test_large_locals)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(
+		mrrc_thread_start(&thread, 64 << 10, write_local, NULL), 0);
+	mrrc_thread_join(thread);
+	ck_assert_int_eq(local[sizeof(local) - 1], 0);
+}
+END_TEST
+
 /* One that does not start is none of ours: the next one may be another's. */
 START_TEST(test_start_fails)
 {
@@ -100,6 +120,7 @@ Suite *threads_suite(void)
 	TCase *tcase = tcase_create("threads");
 
 	tcase_add_test(tcase, test_signals);
+	tcase_add_test(tcase, test_large_locals);
 	tcase_add_test(tcase, test_start_fails);
 	tcase_add_test(tcase, test_bare);
 	suite_add_tcase(suite, tcase);
