@@ -5,7 +5,8 @@
  *
  * No struct mrrc_lock is held across a registration, malloc, free, mmap or
  * munmap: the monitor's handler needs MONITOR and CACHE to let an unmapping
- * thread go on. struct mrrc_mutex is for the layer above: it may be held across
+ * thread go on. A pool, which no monitor watches, maps its own addresses under its
+ * leaf lock. struct mrrc_mutex is for the layer above: it may be held across
  * these, and calls of a core provider.
  */
 #ifndef MRRC_LOCK_H
