@@ -13,8 +13,9 @@ readonly RC_LATE=124	# as timeout(1)
 # In the order in which they run: simple ones first.
 readonly TESTS="info hints versions sequences msg av tagged peek multi_recv buffered rma
 	split atomic selective cntr srx bind mr keys alloc half_write cxx readonly
-	shared_buf cancel wait sread unmap kinds manual signals random soak bounce limits mappings footprint
-	untouched domains objects live hook hook_keys core_cache ahead files files_ahead
+	shared_buf cancel wait sread unmap kinds manual signals unwind random soak
+	bounce limits mappings footprint untouched domains objects live hook hook_keys
+	core_cache ahead files files_ahead
 	files_direct files_change files_stopped
 	cwrite cw_cancel cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes
 	cw_again cw_av cw_rdm cw_hostile cw_takeover cw_listen close claims lengths fork exits threads shared_ep
@@ -178,8 +179,9 @@ run_test()
 {
 	local prov=$1 name=$2 start=$SECONDS args rc
 
-	if [ "$name" = cxx ] && ! command -v "$(program cxx)" >/dev/null; then
-		report SKIP cxx 0 "built without a C++ compiler"
+	if [[ $name == @(cxx|unwind) ]] &&
+		! command -v "$(program "$name")" >/dev/null; then
+		report SKIP "$name" 0 "built without a C++ compiler"
 		SKIPPED=$((SKIPPED + 1))
 		return
 	fi

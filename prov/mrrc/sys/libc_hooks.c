@@ -404,6 +404,7 @@ void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end)
 
 	for (i = 0; i < count; i++)
 		mrrc_patch_undo(&hooks.patch[i], copy, start, end);
+	mrrc_patch_hide(copy, start, end);
 }
 
 bool mrrc_libc_hooks_use(uintptr_t start, size_t len)

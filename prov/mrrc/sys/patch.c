@@ -25,6 +25,7 @@
 
 /* One thread at a time writes; the proving thread reads. */
 static struct {
+	size_t home; /* bytes used of mrrc_patch_home() */
 	struct {
 		_Atomic(uint8_t *) at; /* near what its stubs serve, or NULL */
 		size_t used;
@@ -40,7 +41,8 @@ uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
 }
 
 int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
-		     long number, uint8_t *stub, struct mrrc_patch *patch)
+		     long number, uint8_t *stub, const uint8_t *near,
+		     struct mrrc_patch *patch)
 {
 	return -EOPNOTSUPP;
 }
@@ -57,6 +59,15 @@ uintptr_t mrrc_patch_made(void)
 #endif
 
 #ifndef __x86_64__
+uint8_t *mrrc_patch_home(void)
+{
+	return NULL;
+}
+
+void mrrc_patch_lead(uint8_t *near, const uint8_t *stub)
+{
+}
+
 uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 {
 	return 0;
@@ -202,11 +213,6 @@ static int patch_function(const char *name, struct mrrc_patch_code *out)
 	return 0;
 }
 
-static bool patch_near(const uint8_t *stub, uintptr_t near)
-{
-	return patch_reaches((uintptr_t) stub, near);
-}
-
 static uint8_t *patch_page_of(const uint8_t *stub)
 {
 	return (uint8_t *) ((uintptr_t) stub & ~(mrrc_vm_page() - 1));
@@ -225,7 +231,8 @@ static int patch_stub(uintptr_t near, unsigned *page)
 			break;
 		if (patch_stubs.page[i].used + MRRC_PATCH_STUB <=
 			    mrrc_vm_page() &&
-		    patch_near(at + patch_stubs.page[i].used, near)) {
+		    patch_reaches((uintptr_t) at + patch_stubs.page[i].used,
+				  near)) {
 			*page = i;
 			return 0;
 		}
@@ -241,41 +248,66 @@ static int patch_stub(uintptr_t near, unsigned *page)
 	return 0;
 }
 
-/* Writes the stub and fills in the patch. */
-static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
-		       long number, uint8_t *stub, struct mrrc_patch *patch)
+static int patch_open(uint8_t *stub, bool on)
 {
-	uint8_t *const page = patch_page_of(stub);
-	int ret;
+	return patch_protect(patch_page_of(stub), 1,
+			     PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0));
+}
 
-	if (patch_protect(page, 1, PROT_READ | PROT_WRITE | PROT_EXEC))
-		return -EACCES;
-	ret = mrrc_patch_build(code, site, number, stub, patch);
+/* Writes the stub, and what leads to it if need be; fills in the patch. */
+static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
+		       long number, uint8_t *stub, uint8_t *near,
+		       struct mrrc_patch *patch)
+{
+	int ret = -EACCES;
+
+	if (!patch_open(stub, true) && !patch_open(near, true)) {
+		ret = mrrc_patch_build(code, site, number, stub, near, patch);
+		if (near != stub)
+			mrrc_patch_lead(near, stub);
+	}
 	__builtin___clear_cache((char *) stub, (char *) stub + MRRC_PATCH_STUB);
-	if (patch_protect(page, 1, PROT_READ | PROT_EXEC))
+	if (patch_open(stub, false) || patch_open(near, false))
 		ret = -EACCES;
 	return ret;
+}
+
+/* Room for a stub in our own page, or NULL. */
+static uint8_t *patch_home(void)
+{
+	uint8_t *const home = mrrc_patch_home();
+
+	return home && patch_stubs.home < MRRC_PATCH_HOME ?
+		       home + patch_stubs.home :
+		       NULL;
 }
 
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch)
 {
-	unsigned page;
-	uint8_t *stub;
-	int ret;
+	uint8_t *const home = patch_home();
+	uint8_t *near = home;
+	unsigned page = 0;
+	int ret = 0;
 
 	*patch = (struct mrrc_patch){ 0 };
-	ret = patch_stub((uintptr_t) site, &page);
-	if (ret)
-		return ret;
-	stub = patch_stubs.page[page].at + patch_stubs.page[page].used;
-	ret = patch_write(code, site, number, stub, patch);
-	if (ret)
+	if (!patch_reaches((uintptr_t) home, (uintptr_t) site)) {
+		ret = patch_stub((uintptr_t) site, &page);
+		if (ret)
+			return ret;
+		near = patch_stubs.page[page].at + patch_stubs.page[page].used;
+	}
+	ret = patch_write(code, site, number, home ? home : near, near, patch);
+	if (ret) {
 		*patch = (struct mrrc_patch){ 0 };
-	else
+		return ret;
+	}
+	if (home)
+		patch_stubs.home += MRRC_PATCH_STUB;
+	if (near != home)
 		patch_stubs.page[page].used += MRRC_PATCH_STUB;
-	patch->stub = ret ? NULL : stub;
-	return ret;
+	patch->stub = near;
+	return 0;
 }
 
 int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch)
@@ -397,6 +429,15 @@ bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 	if (filler)
 		memcpy(filler, patch->filled, sizeof(patch->filled));
 	return on;
+}
+
+void mrrc_patch_hide(uint8_t *copy, uintptr_t start, uintptr_t end)
+{
+	uint8_t *const home =
+		patch_in(copy, start, end, mrrc_patch_home(), MRRC_PATCH_HOME);
+
+	if (home)
+		memset(home, 0xcc, MRRC_PATCH_HOME);
 }
 
 static bool patch_overlaps(uintptr_t a, size_t a_len, uintptr_t b, size_t b_len)

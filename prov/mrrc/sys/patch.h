@@ -5,11 +5,15 @@
  *
  * What is replaced is one instruction, by one atomic store within an aligned
  * word, so that a thread which executes it meanwhile sees the old one or the
- * new one. It leads to a stub of ours near libc, which keeps every register,
+ * new one. It leads to a stub of ours, which keeps every register,
  * runs the instruction that was replaced, then mrrc_patch_called(),
  * makes the system call unless that was done, and returns behind it; libc
  * handles errors and errno as before. Only code that looks exactly as known is
  * patched (patch_x86_64.c, patch_aarch64.c).
+ *
+ * Stubs lie in a page of this library, which has unwind information for them.
+ * Where libc is too far away for a jump, it jumps to a page near it, and that to
+ * the stub. On 64-bit ARM the stub itself is near, without such information.
  *
  * Stubs and the pages that they are in stay for good: a thread may be in one.
  *
@@ -23,7 +27,8 @@
 #include <stdint.h>
 
 #define MRRC_PATCH_STUB	 64    /* bytes of a stub, at most */
-#define MRRC_PATCH_PAGES 8     /* of stubs, at most */
+#define MRRC_PATCH_PAGES 8     /* near what is patched, at most */
+#define MRRC_PATCH_HOME	 4096  /* bytes of mrrc_patch_home() */
 #define MRRC_PATCH_ANY	 (-1L) /* any system call: syscall(2) */
 
 /* The call's arguments, as the kernel is about to get them. */
@@ -72,7 +77,7 @@ struct mrrc_patch {
 	uint8_t *filler;
 	uint8_t filling[MRRC_PATCH_FILLER];
 	uint8_t filled[MRRC_PATCH_FILLER]; /* the filler's old bytes */
-	uint8_t *stub;
+	uint8_t *stub; /* or what leads to it, near the code */
 };
 
 /*
@@ -120,6 +125,9 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end);
 
+/* In a copy of [start, end): no stubs in this library's own page. */
+void mrrc_patch_hide(uint8_t *copy, uintptr_t start, uintptr_t end);
+
 /* Are any of these bytes in the word or the filler? */
 bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
 		     size_t len);
@@ -141,9 +149,19 @@ uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number);
 
 /*
  * Looks whether the code is as known, writes the stub at @stub, where it is
- * executed, and fills in the patch.
+ * executed, and fills in the patch, which leads to @near: the stub itself, or
+ * what leads there.
  */
 int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
-		     long number, uint8_t *stub, struct mrrc_patch *patch);
+		     long number, uint8_t *stub, const uint8_t *near,
+		     struct mrrc_patch *patch);
+
+/*
+ * A page of this library for stubs, whose callers unwinders find; NULL: none.
+ */
+uint8_t *mrrc_patch_home(void);
+
+/* Writes code that leads to a stub at any distance. */
+void mrrc_patch_lead(uint8_t *near, const uint8_t *stub);
 
 #endif /* MRRC_PATCH_H */

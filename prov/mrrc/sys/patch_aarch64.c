@@ -173,7 +173,8 @@ uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number)
 }
 
 int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
-		     long number, uint8_t *stub_at, struct mrrc_patch *patch)
+		     long number, uint8_t *stub_at, const uint8_t *near,
+		     struct mrrc_patch *patch)
 {
 	void (*const entry)(void) = mrrc_patch_entry;
 	uint32_t *const stub = (uint32_t *) stub_at;

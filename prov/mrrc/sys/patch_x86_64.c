@@ -41,6 +41,14 @@ const size_t mrrc_patch_reach = (size_t) 1 << 30;
  * expects to survive.
  */
 __asm__(".text\n"
+	".macro mrrc_push reg\n"
+	"	push \\reg\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	".endm\n"
+	".macro mrrc_pop reg\n"
+	"	pop \\reg\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	".endm\n"
 	".p2align 4\n"
 	".hidden mrrc_patch_entry\n"
 	".globl mrrc_patch_entry\n"
@@ -49,21 +57,18 @@ __asm__(".text\n"
 	".cfi_startproc\n"
 	"	pushfq\n"
 	".cfi_adjust_cfa_offset 8\n"
-	"	push %rbp\n"
-	".cfi_adjust_cfa_offset 8\n"
+	"	mrrc_push %rbp\n"
 	".cfi_rel_offset %rbp, 0\n"
-	"	push %rcx\n"
-	"	push %r11\n"
-	".cfi_adjust_cfa_offset 16\n"
+	"	mrrc_push %rcx\n"
+	"	mrrc_push %r11\n"
 	/* struct mrrc_patch_call, from its end */
-	"	push %r9\n"
-	"	push %r8\n"
-	"	push %r10\n"
-	"	push %rdx\n"
-	"	push %rsi\n"
-	"	push %rdi\n"
-	"	push %rax\n"
-	".cfi_adjust_cfa_offset 56\n"
+	"	mrrc_push %r9\n"
+	"	mrrc_push %r8\n"
+	"	mrrc_push %r10\n"
+	"	mrrc_push %rdx\n"
+	"	mrrc_push %rsi\n"
+	"	mrrc_push %rdi\n"
+	"	mrrc_push %rax\n"
 	"	mov %rsp, %rdi\n"
 	"	mov %rsp, %rbp\n"
 	".cfi_def_cfa_register %rbp\n"
@@ -75,23 +80,24 @@ __asm__(".text\n"
 	"	mov %rcx, 64(%rbp)\n"
 	"	mov %rbp, %rsp\n"
 	".cfi_def_cfa_register %rsp\n"
-	"	pop %rax\n"
-	"	pop %rdi\n"
-	"	pop %rsi\n"
-	"	pop %rdx\n"
-	"	pop %r10\n"
-	"	pop %r8\n"
-	"	pop %r9\n"
-	"	pop %r11\n"
-	"	pop %rcx\n"
-	"	pop %rbp\n"
-	".cfi_adjust_cfa_offset -80\n"
+	"	mrrc_pop %rax\n"
+	"	mrrc_pop %rdi\n"
+	"	mrrc_pop %rsi\n"
+	"	mrrc_pop %rdx\n"
+	"	mrrc_pop %r10\n"
+	"	mrrc_pop %r8\n"
+	"	mrrc_pop %r9\n"
+	"	mrrc_pop %r11\n"
+	"	mrrc_pop %rcx\n"
+	"	mrrc_pop %rbp\n"
 	".cfi_restore %rbp\n"
 	"	popfq\n"
 	".cfi_adjust_cfa_offset -8\n"
 	"	ret\n"
 	".cfi_endproc\n"
 	".size mrrc_patch_entry, . - mrrc_patch_entry\n"
+	".purgem mrrc_push\n"
+	".purgem mrrc_pop\n"
 	".hidden mrrc_patch_called\n");
 
 void mrrc_patch_entry(void);
@@ -123,6 +129,43 @@ __asm__(".text\n"
 long mrrc_patch_raw(const struct mrrc_patch_call *call);
 extern const uint8_t mrrc_patch_raw_at[];
 
+/*
+ * A page for stubs, here and not in memory that is mapped for them: then all
+ * unwinders and debuggers find its unwind information, whichever they are and
+ * whenever they are loaded. It says that the caller is the code to which the stub
+ * jumps back, the word at byte 48 of each stub, with all registers as they are,
+ * but for the stack pointer between both lea (bytes 10 to 23). valgrind's reader
+ * of expressions knows few operations, and dies of others.
+ */
+__asm__(".text\n"
+	".p2align 12\n"
+	".hidden mrrc_libc_hook\n"
+	".globl mrrc_libc_hook\n"
+	".type mrrc_libc_hook, @function\n"
+	"mrrc_libc_hook:\n"
+	".cfi_startproc\n"
+	".cfi_def_cfa %rsp, 0\n"
+	/* DW_CFA_val_expression of rip: breg16 0; const1s -64; and; */
+	".cfi_escape 0x16, 16, 8, 0x80, 0, 0x09, 0xc0, 0x1a\n"
+	/* plus_uconst 48; deref */
+	".cfi_escape 0x23, 48, 0x06\n"
+	".rept 4096 / 64\n"
+	"	.fill 10, 1, 0xcc\n"
+	"	.cfi_adjust_cfa_offset 128\n"
+	"	.fill 14, 1, 0xcc\n"
+	"	.cfi_adjust_cfa_offset -128\n"
+	"	.fill 40, 1, 0xcc\n"
+	".endr\n"
+	".cfi_endproc\n"
+	".size mrrc_libc_hook, . - mrrc_libc_hook\n");
+
+extern uint8_t mrrc_libc_hook[];
+
+uint8_t *mrrc_patch_home(void)
+{
+	return mrrc_libc_hook;
+}
+
 /* Here, as link-time optimization does not see what assembly defines. */
 long mrrc_patch_make(const struct mrrc_patch_call *call)
 {
@@ -141,14 +184,16 @@ static const uint8_t stub_call[] = {
 	0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00, /* lea 128(%rsp) */
 	0xe3, 0x02,					/* jrcxz over */
 	0x0f, 0x05,					/* syscall */
+	0xff, 0x25, 0x0e, 0x00, 0x00, 0x00,		/* jmp *back */
 };
 
-#define STUB_BACK  (FIRST + sizeof(stub_call))
 #define STUB_ENTRY 40 /* where the address to call is */
+#define STUB_BACK  48 /* and that to go on at: the unwind information has it */
 
 _Static_assert(STUB_ENTRY == FIRST + 5 + 6 + 0x18, "where call looks");
-_Static_assert(STUB_BACK + FIRST <= STUB_ENTRY, "its room");
-_Static_assert(STUB_ENTRY + sizeof(void *) <= MRRC_PATCH_STUB, "its room");
+_Static_assert(STUB_BACK == FIRST + sizeof(stub_call) + 0x0e, "and jmp");
+_Static_assert(FIRST + sizeof(stub_call) <= STUB_ENTRY, "its room");
+_Static_assert(STUB_BACK + sizeof(void *) <= MRRC_PATCH_STUB, "its room");
 
 /* jmp from @at to @to, within reach. */
 static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
@@ -162,14 +207,23 @@ static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
 /* With the instruction at @first, unless that was run where it lies. */
 static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at)
 {
-	void (*const entry)(void) = mrrc_patch_entry;
-
 	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	void (*const entry)(void) = mrrc_patch_entry;
+	const uint8_t *const back = at + SECOND;
 
 	memcpy(stub, first ? first : nop, FIRST);
 	memcpy(stub + FIRST, stub_call, sizeof(stub_call));
-	put_jump(stub + STUB_BACK, stub + STUB_BACK, at + SECOND);
 	memcpy(stub + STUB_ENTRY, &entry, sizeof(entry));
+	memcpy(stub + STUB_BACK, &back, sizeof(back));
+}
+
+/* jmp *0(%rip), and the address */
+void mrrc_patch_lead(uint8_t *near, const uint8_t *stub)
+{
+	static const uint8_t jump[] = { 0xff, 0x25, 0, 0, 0, 0 };
+
+	memcpy(near, jump, sizeof(jump));
+	memcpy(near + sizeof(jump), &stub, sizeof(stub));
 }
 
 struct known {
@@ -239,11 +293,11 @@ static bool is_inside(const uint8_t *at, const void *word)
 }
 
 /*
- * A short jump at @from, by a filler to the stub. The filler is written before
+ * A short jump at @from, by a filler to @near. The filler is written before
  * the word is, so it must not lie in that.
  */
 static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
-		      uint8_t bytes[sizeof(uint64_t)], const uint8_t *stub,
+		      uint8_t bytes[sizeof(uint64_t)], const uint8_t *near,
 		      struct mrrc_patch *patch)
 {
 	const size_t at = (uintptr_t) from % sizeof(uint64_t);
@@ -257,7 +311,7 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 	    (at == LAST && offset != from[1]))
 		return false;
 	memcpy(patch->filled, patch->filler, sizeof(patch->filled));
-	put_jump(patch->filling, patch->filler, stub);
+	put_jump(patch->filling, patch->filler, near);
 	bytes[at] = 0xeb;
 	if (at != LAST)
 		bytes[at + 1] = (uint8_t) offset;
@@ -284,7 +338,7 @@ uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 
 /* Replaces the instruction at @from: false if there is no way to. */
 static bool put_patch(const struct mrrc_patch_code *code, const uint8_t *from,
-		      uint8_t *site, const uint8_t *stub,
+		      uint8_t *site, const uint8_t *near,
 		      struct mrrc_patch *patch)
 {
 	const size_t at = (uintptr_t) from % sizeof(uint64_t);
@@ -297,16 +351,17 @@ static bool put_patch(const struct mrrc_patch_code *code, const uint8_t *from,
 	memcpy(bytes, from - at, sizeof(bytes));
 	memcpy(&patch->before, bytes, sizeof(bytes));
 	if (from != site && at + FIRST <= sizeof(bytes))
-		put_jump(bytes + at, from, stub);
+		put_jump(bytes + at, from, near);
 	else if ((from != site && at == LAST) ||
-		 !put_short(code, from, bytes, stub, patch))
+		 !put_short(code, from, bytes, near, patch))
 		return false;
 	memcpy(&patch->after, bytes, sizeof(bytes));
 	return true;
 }
 
 int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
-		     long number, uint8_t *stub, struct mrrc_patch *patch)
+		     long number, uint8_t *stub, const uint8_t *near,
+		     struct mrrc_patch *patch)
 {
 	const struct known known = known_bytes(number);
 	const uint8_t *const place = site - FIRST;
@@ -314,12 +369,12 @@ int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 	if (site < code->start || site + SECOND > code->start + code->len ||
 	    !is_call(site, (size_t) (site - code->start), number))
 		return -ENOENT;
-	if (put_patch(code, site, site, stub, patch)) {
+	if (put_patch(code, site, site, near, patch)) {
 		put_stub(stub, NULL, site);
 		return 0;
 	}
 	if (memcmp(place, &known, sizeof(known)) ||
-	    !put_patch(code, place, site, stub, patch))
+	    !put_patch(code, place, site, near, patch))
 		return -ENOENT;
 	put_stub(stub, place, site);
 	return 0;

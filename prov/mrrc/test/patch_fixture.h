@@ -5,13 +5,25 @@
 #ifndef MRRC_PATCH_FIXTURE_H
 #define MRRC_PATCH_FIXTURE_H
 
+#include <stdbool.h>
 #include <check.h>
+
+struct mrrc_patch;
 
 /* Code of the test's own (test_patch_own.c). */
 TCase *patch_own_tcase(void);
 
 /* uprobes (test_patch_probe.c) */
 TCase *patch_probe_tcase(void);
+
+/* Unwinders below a hook (test_patch_unwind.c). */
+TCase *patch_unwind_tcase(void);
+
+/* The patch of a function of libc, or NULL. */
+const struct mrrc_patch *patch_of(const char *name);
+
+/* From now on, does this thread's hook make the calls? */
+void patch_make(bool on);
 
 /* Calls of mrrc_patch_called() so far. */
 unsigned long patch_calls(void);

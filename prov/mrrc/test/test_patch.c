@@ -44,7 +44,7 @@ static const struct {
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
 static struct mrrc_patch patch[FUNCTIONS];
-static bool known;
+static bool tried, known;
 static atomic_ulong calls;
 static _Thread_local struct mrrc_patch_call last;
 static _Thread_local bool mine;
@@ -91,13 +91,20 @@ static void turn(bool on)
 				 0);
 }
 
-/* Every caller must look first whether there is anything to patch. */
-START_TEST(test_find)
+void patch_make(bool on)
+{
+	mine = make = on;
+}
+
+/* Once, as the fillers that they use are no fillers any more then. */
+static void find_all(void)
 {
 	size_t i;
 	int ret;
 
-	known = true;
+	if (tried)
+		return;
+	tried = known = true;
 	for (i = 0; i < FUNCTIONS; i++) {
 		ret = mrrc_patch_find(functions[i].name, functions[i].number,
 				      &patch[i]);
@@ -107,6 +114,24 @@ START_TEST(test_find)
 		ck_assert_ptr_null(patch[i].word);
 		fprintf(stderr, "%s: %s\n", functions[i].name, strerror(-ret));
 	}
+}
+
+const struct mrrc_patch *patch_of(const char *name)
+{
+	size_t i;
+
+	find_all();
+	for (i = 0; i < FUNCTIONS; i++) {
+		if (!strcmp(functions[i].name, name))
+			return patch[i].word ? &patch[i] : NULL;
+	}
+	return NULL;
+}
+
+/* Every caller must look first whether there is anything to patch. */
+START_TEST(test_find)
+{
+	find_all();
 	ck_assert_int_eq(mrrc_patch_find("no such function", SYS_munmap,
 					 &(struct mrrc_patch){ 0 }),
 			 mrrc_patch_reach ? -ESRCH : -EOPNOTSUPP);
@@ -211,7 +236,10 @@ START_TEST(test_many)
 
 	if (!known)
 		skip("another libc");
-	for (i = 0; i <= MRRC_PATCH_PAGES * page / MRRC_PATCH_STUB && !ret; i++)
+	for (i = 0; i <= (MRRC_PATCH_PAGES * page + MRRC_PATCH_HOME) /
+				    MRRC_PATCH_STUB &&
+		    !ret;
+	     i++)
 		ret = mrrc_patch_find("munmap", SYS_munmap, &many);
 	ck_assert_int_eq(ret, -ENOMEM);
 	ck_assert_uint_gt(i, page / MRRC_PATCH_STUB);
@@ -543,6 +571,7 @@ static Suite *patch_suite(void)
 
 	suite_add_tcase(suite, patch_own_tcase());
 	suite_add_tcase(suite, patch_probe_tcase());
+	suite_add_tcase(suite, patch_unwind_tcase());
 	return suite;
 }
 

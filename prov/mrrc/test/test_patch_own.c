@@ -104,7 +104,8 @@ static int build(size_t at, size_t again, size_t filler, struct mrrc_patch *own)
 		own_set(call, again, sizeof(call));
 	own_set(end, filler, sizeof(end));
 	site = mrrc_patch_search(&code, SYS_munmap);
-	return site ? mrrc_patch_build(&code, site, SYS_munmap, stub, own) :
+	return site ? mrrc_patch_build(&code, site, SYS_munmap, stub, stub,
+				       own) :
 		      -ENOENT;
 }
 
@@ -165,12 +166,13 @@ START_TEST(test_build_apart)
 	own_set(call, 32 + _i + 2 - sizeof(call), sizeof(call));
 	own_set(end, 64, sizeof(end));
 	ck_assert_int_eq(mrrc_patch_build(&code, site, MRRC_PATCH_ANY, stub,
-					  &own),
+					  stub, &own),
 			 -ENOENT);
 	ck_assert_int_eq(mrrc_patch_build(&code, site + 1, SYS_munmap, stub,
-					  &own),
+					  stub, &own),
 			 -ENOENT);
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, stub,
+					  &own),
 			 _i == 7 ? -ENOENT : 0);
 	if (_i == 7)
 		return;
@@ -197,11 +199,12 @@ START_TEST(test_build_word)
 	struct mrrc_patch own;
 
 	own_set(call, 30, sizeof(call));
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
+	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, stub,
+					  &own),
 			 -ENOENT);
 	code.filler--;
-	ck_assert_int_eq(mrrc_patch_build(&code, site, SYS_munmap, stub, &own),
-			 0);
+	ck_assert_int_eq(
+		mrrc_patch_build(&code, site, SYS_munmap, stub, stub, &own), 0);
 }
 END_TEST
 #endif

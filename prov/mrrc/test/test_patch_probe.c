@@ -21,15 +21,6 @@
 #include "sys/patch.h"
 #include "sys/vm.h"
 
-static struct mrrc_patch munmap_patch;
-
-/* Once, as the filler that it uses is no filler any more then. */
-static bool found(void)
-{
-	return munmap_patch.word ||
-	       !mrrc_patch_find("munmap", SYS_munmap, &munmap_patch);
-}
-
 /* Not the one by which tests make it fail (fault.h). */
 static const uint8_t *libc_munmap(void)
 {
@@ -119,16 +110,17 @@ static void unmaps(void)
 /* Where it begins, and where it returns: the call works, with and after it. */
 START_TEST(test_uprobe)
 {
+	const struct mrrc_patch *const patch = patch_of("munmap");
 	const volatile uint8_t *entry = libc_munmap();
 	unsigned long before;
 	int fd, i;
 
-	if (!found())
+	if (!patch)
 		skip("another libc");
-	ck_assert_int_eq(mrrc_patch_on(&munmap_patch), 0);
+	ck_assert_int_eq(mrrc_patch_on(patch), 0);
 	fd = probe((uintptr_t) entry, _i);
 	if (fd < 0) {
-		mrrc_patch_off(&munmap_patch);
+		mrrc_patch_off(patch);
 		skip("no uprobes here: %s", strerror(errno));
 	}
 	before = patch_calls();
@@ -138,8 +130,8 @@ START_TEST(test_uprobe)
 	ck_assert_uint_ge(patch_calls(), before + 10);
 	close(fd);
 	unmaps();
-	ck_assert(mrrc_patch_is_on(&munmap_patch));
-	ck_assert_int_eq(mrrc_patch_off(&munmap_patch), 0);
+	ck_assert(mrrc_patch_is_on(patch));
+	ck_assert_int_eq(mrrc_patch_off(patch), 0);
 	unmaps();
 }
 END_TEST
