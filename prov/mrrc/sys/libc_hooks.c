@@ -254,10 +254,29 @@ bool mrrc_libc_hooks_is_new(void)
 
 /* ---- telling ---- */
 
-/* All signals, libc's own included. */
-static void hooks_signals(int how, const uint64_t *set, uint64_t *old)
+/* All signals, libc's own included. errno is kept. */
+static void hooks_signals(const uint64_t *set, uint64_t *old)
 {
-	syscall(SYS_rt_sigprocmask, how, set, old, sizeof(*set));
+	const struct mrrc_patch_call call = {
+		.number = SYS_rt_sigprocmask,
+		.arg = { SIG_SETMASK, (long) set, (long) old, sizeof(*set) },
+	};
+
+	mrrc_patch_make(&call);
+}
+
+uint64_t mrrc_libc_hooks_block(void)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t old = 0;
+
+	hooks_signals(&all, &old);
+	return old;
+}
+
+void mrrc_libc_hooks_unblock(uint64_t old)
+{
+	hooks_signals(&old, NULL);
 }
 
 /*
@@ -294,19 +313,17 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end,
 static __attribute__((noinline)) bool hooks_tell(uintptr_t start, uintptr_t end,
 						 enum mrrc_libc_hooks_how how)
 {
-	const uint64_t all = UINT64_MAX;
+	const uint64_t old = mrrc_libc_hooks_block();
 	const int error = errno;
-	uint64_t old;
 	bool ours;
 
-	hooks_signals(SIG_SETMASK, &all, &old);
 	ours = *hooks.ours && syscall(SYS_getpid) == atomic_load(&hooks.pid);
 	if (ours)
 		hooks_tell_all(start, end, how);
 	else
 		hooks_missed(start, end);
-	hooks_signals(SIG_SETMASK, &old, NULL);
 	errno = error;
+	mrrc_libc_hooks_unblock(old);
 	return ours;
 }
 

@@ -353,35 +353,48 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 	}
 }
 
+/* Trust may be given again, when what the call has changed was looked at. */
+static void hooks_end(const struct mrrc_patch_call *made, long result,
+		      bool brings, enum hooks_code takes)
+{
+	const long *const arg = made->arg;
+
+	if (!brings && takes != HOOKS_CODE_KNOWN)
+		mrrc_trust_end(0, 0);
+	else if (made->number == SYS_mprotect ||
+		 made->number == SYS_pkey_mprotect ||
+		 made->number == SYS_munmap || made->number == SYS_madvise ||
+		 (made->number == SYS_mremap && !brings))
+		mrrc_trust_end(arg[0], arg[0] + arg[1]);
+	else if (made->number == SYS_mmap)
+		mrrc_trust_end(result, result + arg[1]);
+	else
+		mrrc_trust_end(0, UINTPTR_MAX);
+}
+
 /*
  * Makes the call in libc's place: trust has ended before it, and is not given
- * again before it is over.
+ * again before it is over. None of these calls waits for long; a handler that
+ * left it by a jump or an exception would leave trust lost for good.
  */
 static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		       bool brings, enum hooks_code takes)
 {
-	const long *const arg = call->arg;
-	const bool ends = (brings || !told || takes) && mrrc_trust_begin();
+	const bool changes = brings || !told || takes;
+	const uint64_t old = changes ? mrrc_libc_hooks_block() : 0;
+	const bool ends = changes && mrrc_trust_begin();
 	const struct mrrc_patch_call made = *call;
-	const long number = call->number;
 
-	call->number = moves ? hooks_move(call, arg[1]) : mrrc_patch_make(call);
+	call->number = moves ? hooks_move(call, call->arg[1]) :
+			       mrrc_patch_make(call);
 	if (hooks_early(&made))
 		hooks_told_early(&made, true);
 	if (brings)
 		mrrc_libc_hooks_brought();
-	if (!ends)
-		return;
-	if (!brings && takes != HOOKS_CODE_KNOWN)
-		mrrc_trust_end(0, 0);
-	else if (number == SYS_mprotect || number == SYS_pkey_mprotect ||
-		 number == SYS_munmap || number == SYS_madvise ||
-		 (number == SYS_mremap && !brings))
-		mrrc_trust_end(arg[0], arg[0] + arg[1]);
-	else if (number == SYS_mmap)
-		mrrc_trust_end(call->number, call->number + arg[1]);
-	else
-		mrrc_trust_end(0, UINTPTR_MAX);
+	if (ends)
+		hooks_end(&made, call->number, brings, takes);
+	if (changes)
+		mrrc_libc_hooks_unblock(old);
 }
 
 /* Calls that evade hooks and proof. */

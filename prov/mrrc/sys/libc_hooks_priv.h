@@ -15,6 +15,10 @@ extern size_t mrrc_libc_hooks_page; /* bytes; 0: nothing was hooked yet */
 bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
 			  enum mrrc_libc_hooks_how how);
 
+/* No handler runs in between, so that none can leave a hook by a jump. */
+uint64_t mrrc_libc_hooks_block(void);
+void mrrc_libc_hooks_unblock(uint64_t old);
+
 /* Nothing is watched in the range afterwards, even if no cache knows it. */
 void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);
 

@@ -120,8 +120,12 @@ void mrrc_trust_break(const char *why)
 
 const char *mrrc_trust_broken(void)
 {
-	return atomic_load(&mrrc_trust_word) & MRRC_TRUST_BROKEN ?
-		       atomic_load(&trust.why) :
+	const uint64_t word = atomic_load(&mrrc_trust_word);
+
+	if (word & MRRC_TRUST_BROKEN)
+		return atomic_load(&trust.why);
+	return word & MRRC_TRUST_INSIDE_MASK ?
+		       "a call that may bring or unmap code has not returned" :
 		       NULL;
 }
 

@@ -66,7 +66,10 @@ void mrrc_trust_surprised(void);
 /* Never given again. @why: static. */
 void mrrc_trust_break(const char *why);
 
-/* The reason for that, or NULL. */
+/*
+ * The reason for that, or that a thread is inside such a call, perhaps for good:
+ * of a process that shared the memory and was killed there. Or NULL.
+ */
 const char *mrrc_trust_broken(void);
 
 /* In a forked child: calls that other threads were inside do not end here. */

@@ -46,6 +46,9 @@ void overwrite_near(const char *name, const char *to);
  * (test_prove_site.c). */
 TCase *prove_site_tcase(void);
 
+/* Hooks that are left, or go (test_prove_lost.c). */
+TCase *prove_lost_tcase(void);
+
 /* What goes past all hooks (test_prove_way.c). */
 TCase *prove_way_tcase(void);
 

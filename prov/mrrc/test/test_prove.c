@@ -569,6 +569,7 @@ static Suite *prove_suite(void)
 	suite_add_tcase(suite, prove_before_tcase());
 #endif
 	suite_add_tcase(suite, prove_site_tcase());
+	suite_add_tcase(suite, prove_lost_tcase());
 	suite_add_tcase(suite, prove_way_tcase());
 	return suite;
 }

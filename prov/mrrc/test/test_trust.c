@@ -29,10 +29,13 @@ START_TEST(test_word)
 	ck_assert(mrrc_trust_wanted(&word));
 	ck_assert(mrrc_trust_give(word));
 	ck_assert(mrrc_trusted());
+	ck_assert_ptr_null(mrrc_trust_broken());
 	ck_assert(mrrc_trust_begin());
 	ck_assert(!mrrc_trusted());
+	ck_assert_ptr_nonnull(mrrc_trust_broken());
 	mrrc_trust_end(0, 0);
 	ck_assert(!mrrc_trusted());
+	ck_assert_ptr_null(mrrc_trust_broken());
 }
 END_TEST
 
