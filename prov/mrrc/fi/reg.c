@@ -216,10 +216,18 @@ static int reg_open_monitor(struct mrrc_reg *reg)
 	if (mrrc_params.hooks == MRRC_LIBC_HOOKS_OFF)
 		strcpy(hooks, "FI_OFI_MRRC_HOOKS=0");
 	else if (mrrc_mon_hookable(reg->mon))
-		mrrc_mon_hook(reg->mon, hooks);
+		reg->hooks = !mrrc_mon_hook(reg->mon, hooks);
 	mrrc_report_monitor(reg, why, hooks);
 	mrrc_report_hooks();
 	return 0;
+}
+
+/* The monitor may stay, for the caches of cores (import.c): hooks do not. */
+static void reg_close_monitor(struct mrrc_reg *reg)
+{
+	if (reg->hooks)
+		mrrc_mon_unhook(reg->mon);
+	mrrc_mon_close(reg->mon);
 }
 
 int mrrc_reg_open(struct mrrc_reg *reg)
@@ -263,7 +271,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	return 0;
 
 err_mon:
-	mrrc_mon_close(reg->mon);
+	reg_close_monitor(reg);
 err_leave:
 	mrrc_budget_leave(reg->budget);
 	return ret;
@@ -388,7 +396,7 @@ void mrrc_reg_close(struct mrrc_reg *reg)
 		mrrc_stats_shm_still(reg->segment);
 	mrrc_cache_mt_close(reg->cache);
 	mrrc_stats_shm_close(reg->segment);
-	mrrc_mon_close(reg->mon);
+	reg_close_monitor(reg);
 	mrrc_budget_leave(reg->budget);
 }
 

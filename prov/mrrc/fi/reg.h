@@ -57,6 +57,7 @@ struct mrrc_reg {
 	pid_t pid;	 /* of the process that opened the domain */
 	unsigned traced; /* record.c: its number from 1; 0: not */
 	struct mrrc_mon *mon;
+	bool hooks;				/* of libc are used */
 	struct mrrc_budget *budget;		/* of the node; NULL: none */
 	struct mrrc_stats_shm *segment;		/* NULL: others cannot see it */
 	struct mrrc_alloc *_Atomic alloc;	/* at first use */

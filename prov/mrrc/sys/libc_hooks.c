@@ -475,6 +475,7 @@ static void hooks_unplace(void)
 			mrrc_patch_off(&hooks.patch[i]);
 		hooks.placed[i] = false;
 	}
+	mrrc_patch_clean(hooks.patch, hooks.count);
 }
 
 static int hooks_slot(void)

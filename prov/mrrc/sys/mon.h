@@ -186,6 +186,7 @@ struct mrrc_mon {
 	struct mrrc_mon_room room;	    /* MONITOR lock */
 	bool shared;			    /* REGISTRY lock: opened by name */
 	bool hooked;			    /* REGISTRY lock */
+	unsigned hook_users;		    /* REGISTRY lock */
 	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* REGISTRY lock: what is not */
 	bool listed;			    /* REGISTRY lock */
 	unsigned refs;			    /* REGISTRY lock */
@@ -211,12 +212,15 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon);
 
 /*
- * Have libc's unmaps announced to this monitor until it is closed, which makes
- * them cheaper. @why (NULL, or MRRC_LIBC_HOOKS_WHY bytes): why not, or which calls
- * are left to the kernel. Once for each monitor is enough; later calls answer
- * the same.
+ * Have libc's unmaps announced to this monitor, which makes them cheaper, until
+ * each user that succeeded has called mrrc_mon_unhook(), or it is closed. @why
+ * (NULL, or MRRC_LIBC_HOOKS_WHY bytes): why not, or which calls are left to the
+ * kernel.
  */
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
+
+/* Others may still use the monitor; the kernel tells them. */
+void mrrc_mon_unhook(struct mrrc_mon *mon);
 
 /*
  * When lookups ask the kernel whether memory is quiet. AUTO: whenever another

@@ -357,8 +357,24 @@ int mrrc_mon_hook(struct mrrc_mon *mon, char *why)
 		if (!ret)
 			mrrc_mon_mark(mon);
 	}
+	mon->hook_users += mon->hooked;
 	if (why)
 		memcpy(why, mon->unhooked, sizeof(mon->unhooked));
 	registry_leave(cancel);
 	return ret;
+}
+
+void mrrc_mon_unhook(struct mrrc_mon *mon)
+{
+	const int cancel = registry_enter();
+
+	if (mon->hooked && !--mon->hook_users && !mrrc_mon_forked(mon)) {
+		mrrc_libc_hooks_remove(mon);
+		mon->hooked = false;
+		atomic_store(&mon->trusting, false);
+		atomic_store(&mon->lone, true);
+	}
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+	mrrc_prove_stop();
+	pthread_setcancelstate(cancel, NULL);
 }

@@ -373,7 +373,7 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		patch_writable(patch, false);
 		return ret;
 	}
-	/* Once written it stays: a thread may be executing it. */
+	/* It stays for now: a thread may be executing it (patch_clean.c). */
 	if (patch->filler &&
 	    memcmp(patch->filler, patch->filling, sizeof(patch->filling)))
 		memcpy(patch->filler, patch->filling, sizeof(patch->filling));
@@ -383,6 +383,19 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 	patch_writable(patch, false);
 	__builtin___clear_cache(at, at + sizeof(*patch->word));
 	return ret;
+}
+
+void mrrc_patch_unfill(const struct mrrc_patch *patch)
+{
+	char *const at = (char *) patch->filler;
+
+	if (memcmp(at, patch->filling, sizeof(patch->filling)) ||
+	    patch_protect(at, sizeof(patch->filled),
+			  PROT_READ | PROT_WRITE | PROT_EXEC))
+		return;
+	memcpy(at, patch->filled, sizeof(patch->filled));
+	patch_protect(at, sizeof(patch->filled), PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(at, at + sizeof(patch->filled));
 }
 
 int mrrc_patch_on(const struct mrrc_patch *patch)

@@ -118,6 +118,15 @@ bool mrrc_patch_stubs(uintptr_t start, uintptr_t end);
 int mrrc_patch_on(const struct mrrc_patch *patch);
 int mrrc_patch_off(const struct mrrc_patch *patch);
 
+/*
+ * Takes back the jumps in filler of patches that were taken back: the code is as
+ * it was, to the last byte. Not where another thread may be about to run one.
+ */
+void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
+
+/* The same of one, which no thread runs. */
+void mrrc_patch_unfill(const struct mrrc_patch *patch);
+
 /* Is it patched, by us? */
 bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 

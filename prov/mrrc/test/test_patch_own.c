@@ -6,10 +6,17 @@
 #include "patch_fixture.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include "case.h"
 #include "fault.h"
 #include "sys/patch.h"
 #include "sys/vm.h"
@@ -209,6 +216,82 @@ START_TEST(test_build_word)
 END_TEST
 #endif
 
+#ifdef __x86_64__
+/* pause(2), and what a thread that sleeps there goes on with: ret */
+#define ASLEEP_AT 7
+static const uint8_t asleep[] = { 0xb8, SYS_pause, 0,	 0,    0,
+				  0x0f, 0x05,	   0xc3, 0xcc, 0xcc };
+
+static atomic_int sleeper; /* its number */
+static atomic_bool spins;
+
+static void on_wake(int sig)
+{
+}
+
+static void *sleep_main(void *arg)
+{
+	void (*const code)(void) = (void (*)(void))(uintptr_t) own_code;
+
+	atomic_store(&sleeper, gettid());
+	while (atomic_load(&spins))
+		;
+	code();
+	return NULL;
+}
+
+static bool is_asleep(void)
+{
+	char path[64], line[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall",
+		 atomic_load(&sleeper));
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	if (file)
+		fclose(file);
+	return atoi(line) == SYS_pause;
+}
+
+/* A jump that a thread may be about to run is not taken back. */
+START_TEST(test_clean)
+{
+	const struct sigaction action = { .sa_handler = on_wake };
+	struct mrrc_patch own = {
+		.word = own_code + 8,
+		.filler = (uint8_t *) own_code + ASLEEP_AT,
+		.filling = { 0xc3, 0xcc, 0xcc },
+		.filled = "was",
+	};
+	pthread_t thread;
+
+	own_set(asleep, 0, sizeof(asleep));
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	atomic_store(&sleeper, 0);
+	atomic_store(&spins, true);
+	thread = thread_start(sleep_main, NULL);
+	ck_assert(comes(atomic_load(&sleeper)));
+	mrrc_patch_clean(&own, 1);
+	ck_assert_int_eq(*own.filler, 0xc3);
+	atomic_store(&spins, false);
+	ck_assert(comes(is_asleep()));
+	mrrc_patch_clean(&own, 1);
+	ck_assert_int_eq(*own.filler, 0xc3);
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+	/* something else leads there */
+	own.before = 1;
+	mrrc_patch_clean(&own, 1);
+	ck_assert_int_eq(*own.filler, 0xc3);
+	own.before = 0;
+	mrrc_patch_clean(&own, 1);
+	ck_assert_str_eq((char *) own.filler, "was");
+}
+END_TEST
+#endif
+
 /* A copy is patched if both word and filler are as they were written. */
 START_TEST(test_undo_both)
 {
@@ -275,6 +358,7 @@ TCase *patch_own_tcase(void)
 	tcase_add_loop_test(tcase, test_build, 0, 9);
 	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
 	tcase_add_test(tcase, test_build_word);
+	tcase_add_test(tcase, test_clean);
 #endif
 	tcase_add_test(tcase, test_undo_both);
 	tcase_add_test(tcase, test_uses);
