@@ -71,7 +71,9 @@ static struct {
 	/* REGISTRY lock */
 	/* 0, or why it cannot be patched; -ESRCH: there is no such function */
 	int found[HOOKS_CNT + HOOKS_MORE];
-	bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as we know */
+	atomic_bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as we know */
+	atomic_bool gone[HOOKS_CNT + HOOKS_MORE];   /* and that was seen */
+	_Atomic uintptr_t lo, hi; /* all that patches use lies between */
 	/* any thread */
 	_Atomic(mrrc_libc_hooks_cb) tell[HOOKS_TELL];
 	_Atomic(void *) arg[HOOKS_TELL];
@@ -363,14 +365,30 @@ static const char *hooks_words(int ret)
 	}
 }
 
+/* For mrrc_libc_hooks_use(), which is asked at each unmap. */
+static void hooks_found(const struct mrrc_patch *patch)
+{
+	const uintptr_t lo = (uintptr_t) patch->word - MRRC_PATCH_NEAR;
+	const uintptr_t hi = (uintptr_t) (patch->word + 1) + MRRC_PATCH_NEAR;
+	const uintptr_t old = atomic_load(&hooks.lo);
+
+	if (!old || lo < old)
+		atomic_store(&hooks.lo, lo);
+	if (hi > atomic_load(&hooks.hi))
+		atomic_store(&hooks.hi, hi);
+}
+
 static void hooks_search(void)
 {
 	size_t i;
 
-	for (i = 0; i < HOOKS_CNT; i++)
+	for (i = 0; i < HOOKS_CNT; i++) {
 		hooks.found[i] = mrrc_patch_find(hooks_table[i].name,
 						 hooks_table[i].number,
 						 &hooks.patch[i]);
+		if (!hooks.found[i])
+			hooks_found(&hooks.patch[i]);
+	}
 	atomic_store(&hooks.count, HOOKS_CNT);
 	mrrc_libc_hooks_page = mrrc_vm_page();
 }
@@ -397,6 +415,7 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 		ret = mrrc_patch_on(&hooks.patch[i]);
 	if (ret)
 		return ret;
+	hooks_found(&hooks.patch[i]);
 	hooks.placed[i] = true;
 	atomic_store(&hooks.count, i + 1);
 	return 0;
@@ -429,11 +448,40 @@ bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 	const unsigned count = atomic_load(&hooks.count);
 	unsigned i;
 
+	if (start >= atomic_load(&hooks.hi) ||
+	    start + len <= atomic_load(&hooks.lo))
+		return false;
 	for (i = 0; i < count; i++) {
 		if (mrrc_patch_uses(&hooks.patch[i], start, len))
 			return true;
 	}
 	return false;
+}
+
+/* What is in its place is looked at before trust is given again. */
+static void hooks_lost(const struct mrrc_patch *patch)
+{
+	const uint64_t old = mrrc_libc_hooks_block();
+
+	if (mrrc_trust_begin())
+		mrrc_trust_end((uintptr_t) patch->word,
+			       (uintptr_t) (patch->word + 1));
+	else
+		mrrc_trust_break("a hook of libc was overwritten");
+	mrrc_libc_hooks_unblock(old);
+}
+
+void mrrc_libc_hooks_check(void)
+{
+	const unsigned count = atomic_load(&hooks.count);
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if (atomic_load(&hooks.placed[i]) &&
+		    !mrrc_patch_is_on(&hooks.patch[i]) &&
+		    !atomic_exchange(&hooks.gone[i], true))
+			hooks_lost(&hooks.patch[i]);
+	}
 }
 
 /* How many are in place; @why: which are not, and the reason of the first. */
@@ -448,6 +496,7 @@ static unsigned hooks_place(char *why)
 		ret = hooks.found[i];
 		if (!ret)
 			ret = mrrc_patch_on(&hooks.patch[i]);
+		hooks.gone[i] = false;
 		hooks.placed[i] = !ret;
 		count += !ret;
 		if (!ret || ret == -ESRCH || i >= HOOKS_CNT ||

@@ -101,6 +101,13 @@ void mrrc_libc_hooks_code_end(void);
 /* Is libc's function for that call hooked? Another patcher may have it now. */
 bool mrrc_libc_hooks_on(long number);
 
+/*
+ * Looks whether all hooks are in place: one that another has overwritten, or
+ * that went with its page, ends trust until that code was looked at. Any thread,
+ * hooks included.
+ */
+void mrrc_libc_hooks_check(void);
+
 /* Is the system-call instruction there hooked now? */
 bool mrrc_libc_hooks_has(uintptr_t at);
 

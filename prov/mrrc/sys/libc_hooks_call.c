@@ -56,9 +56,14 @@ static bool hooks_valid(uintptr_t start, size_t len)
 static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 {
 	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+	uintptr_t end;
 
-	return !hooks_valid(start, len) ||
-	       mrrc_libc_hooks_tell(start, (start + len + mask) & ~mask, how);
+	if (!hooks_valid(start, len))
+		return true;
+	end = (start + len + mask) & ~mask;
+	/* hooks that go with it announce nothing any more */
+	return mrrc_libc_hooks_tell(start, end, how) &&
+	       !mrrc_libc_hooks_use(start, end - start);
 }
 
 static bool hooks_range(uintptr_t start, size_t len)
@@ -353,6 +358,40 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 	}
 }
 
+/*
+ * Code whose pages are dropped is that of its file again. Stubs are not, and one
+ * is being executed: their page is left out.
+ */
+static long hooks_drop(const struct mrrc_patch_call *call)
+{
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+	const uintptr_t home = (uintptr_t) mrrc_patch_home();
+	const uintptr_t start = call->arg[0];
+	const uintptr_t end = (start + call->arg[1] + mask) & ~mask;
+	struct mrrc_patch_call part = *call;
+	long ret = 0;
+
+	if (!home || end <= home || start >= home + MRRC_PATCH_HOME)
+		return mrrc_patch_make(call);
+	part.arg[1] = (long) (home - start);
+	if (start < home)
+		ret = mrrc_patch_make(&part);
+	part.arg[0] = (long) (home + MRRC_PATCH_HOME);
+	part.arg[1] = (long) (end - part.arg[0]);
+	if (!ret && part.arg[1])
+		ret = mrrc_patch_make(&part);
+	return ret;
+}
+
+static long hooks_made(const struct mrrc_patch_call *call, bool moves)
+{
+	if (moves)
+		return hooks_move(call, call->arg[1]);
+	return call->number == SYS_madvise && hooks_drops(call->arg[2]) ?
+		       hooks_drop(call) :
+		       mrrc_patch_make(call);
+}
+
 /* Trust may be given again, when what the call has changed was looked at. */
 static void hooks_end(const struct mrrc_patch_call *made, long result,
 		      bool brings, enum hooks_code takes)
@@ -385,12 +424,13 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 	const bool ends = changes && mrrc_trust_begin();
 	const struct mrrc_patch_call made = *call;
 
-	call->number = moves ? hooks_move(call, call->arg[1]) :
-			       mrrc_patch_make(call);
+	call->number = hooks_made(&made, moves);
 	if (hooks_early(&made))
 		hooks_told_early(&made, true);
 	if (brings)
 		mrrc_libc_hooks_brought();
+	if (!told)
+		mrrc_libc_hooks_check();
 	if (ends)
 		hooks_end(&made, call->number, brings, takes);
 	if (changes)
@@ -418,15 +458,14 @@ static void hooks_ends(const struct mrrc_patch_call *call)
 bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
 	const bool told = hooks_told(call);
-	const bool relies = mrrc_trust_mode() == MRRC_TRUST_HOOKED;
-	const bool brings = !relies && hooks_brings(call);
+	const bool brings = mrrc_trust_mode() != MRRC_TRUST_HOOKED &&
+			    hooks_brings(call);
 	const enum hooks_code takes = brings ? HOOKS_CODE_NONE :
 					       hooks_takes(call);
 	const bool moves = hooks_moves(call);
 
 	hooks_ends(call);
-	if (!moves && !brings && !takes && !hooks_early(call) &&
-	    (told || relies))
+	if (!moves && !brings && !takes && !hooks_early(call) && told)
 		return true;
 	hooks_make(call, told, moves, brings, takes);
 	return false;

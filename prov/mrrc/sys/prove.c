@@ -382,6 +382,7 @@ static void *prove_main(void *arg)
 
 	while (!atomic_load(&prove.stop)) {
 		ticket = mrrc_trust_ticket();
+		mrrc_libc_hooks_check();
 		if (prove_give() && !atomic_load(&prove.stop)) {
 			prove_told();
 			mrrc_trust_wait(ticket);

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "sys/patch.h"
 
@@ -27,11 +28,11 @@ static struct {
 } trust;
 
 /* Not by libc's syscall(), which is hooked; errno is kept. */
-static void trust_futex(long op, long value)
+static void trust_futex(long op, long value, const struct timespec *timeout)
 {
 	const struct mrrc_patch_call call = {
 		.number = SYS_futex,
-		.arg = { (long) &trust.wake, op, value },
+		.arg = { (long) &trust.wake, op, value, (long) timeout },
 	};
 
 	mrrc_patch_make(&call);
@@ -40,7 +41,7 @@ static void trust_futex(long op, long value)
 void mrrc_trust_wake(void)
 {
 	atomic_fetch_add(&trust.wake, 1);
-	trust_futex(FUTEX_WAKE_PRIVATE, INT_MAX);
+	trust_futex(FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
 }
 
 uint32_t mrrc_trust_ticket(void)
@@ -50,7 +51,9 @@ uint32_t mrrc_trust_ticket(void)
 
 void mrrc_trust_wait(uint32_t ticket)
 {
-	trust_futex(FUTEX_WAIT_PRIVATE, ticket);
+	static const struct timespec second = { .tv_sec = 1 };
+
+	trust_futex(FUTEX_WAIT_PRIVATE, ticket, &second);
 }
 
 /* Clears bits, adds others; returns the former word. */

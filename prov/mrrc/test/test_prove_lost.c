@@ -18,10 +18,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "sys/mappings.h"
 #include "sys/mon.h"
+#include "sys/patch.h"
 #include "sys/trust.h"
 
 #define JUMPS 200
@@ -85,6 +87,11 @@ END_TEST
 struct text {
 	uintptr_t in;
 	size_t differs; /* bytes */
+	uint8_t *first; /* of these */
+	uint8_t was[2]; /* in the file: a system call */
+	uintptr_t start, end;
+	uint64_t offset; /* in the file */
+	char file[256];
 };
 
 /* The executable mapping of an address, and the file that it is of. */
@@ -104,10 +111,27 @@ static bool compare(void *arg, const struct mrrc_mapping *mapping)
 	file = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, mapping->offset);
 	close(fd);
 	ck_assert_ptr_ne(file, MAP_FAILED);
-	for (i = 0; i < len; i++)
-		text->differs += live[i] != file[i];
+	for (i = 0; i < len; i++) {
+		if (live[i] == file[i])
+			continue;
+		if (!text->differs++) {
+			text->first = (uint8_t *) live + i;
+			memcpy(text->was, file + i, sizeof(text->was));
+		}
+	}
 	munmap(file, len);
+	text->start = mapping->start;
+	text->end = mapping->end;
+	text->offset = mapping->offset;
+	snprintf(text->file, sizeof(text->file), "%s", mapping->name);
 	return false;
+}
+
+static void find_libc(struct text *libc)
+{
+	*libc = (struct text){ .in = (uintptr_t) dlsym(RTLD_DEFAULT, "shmdt") };
+	mrrc_mappings_each(compare, libc);
+	ck_assert(libc->first);
 }
 
 /* Of libc and the dynamic loader. */
@@ -151,6 +175,104 @@ START_TEST(test_unhook)
 }
 END_TEST
 
+/* ---- hooks that go ---- */
+
+static bool drop(const struct text *libc)
+{
+	return !madvise((void *) libc->start, libc->end - libc->start,
+			MADV_DONTNEED);
+}
+
+/* By process_madvise(2), which older kernels do not let drop anything. */
+static bool drop_own(const struct text *libc)
+{
+	const struct iovec iov = { (void *) libc->start,
+				   libc->end - libc->start };
+	const int fd = (int) syscall(SYS_pidfd_open, getpid(), 0);
+
+	return syscall(SYS_process_madvise, fd, &iov, 1, MADV_DONTNEED, 0) > 0;
+}
+
+static void *page_of(const uint8_t *at)
+{
+	return (void *) ((uintptr_t) at & ~(page - 1));
+}
+
+/* The same page of the file in its place. */
+static bool map_over(const struct text *libc)
+{
+	const int fd = open(libc->file, O_RDONLY | O_CLOEXEC);
+	void *const at = page_of(libc->first);
+
+	return mmap(at, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+		    fd,
+		    (off_t) (libc->offset + ((uintptr_t) at - libc->start))) ==
+	       at;
+}
+
+/* Trust has ended when the call returns, and no lookup goes without a probe. */
+START_TEST(test_gone)
+{
+	static bool (*const ways[])(const struct text *libc) = {
+		drop,
+		drop_own,
+		map_over,
+	};
+	struct text libc;
+	int i;
+
+	find_libc(&libc);
+	ck_assert_msg(trusted(true), "%s", why);
+	if (!ways[_i](&libc)) {
+		ck_assert_int_ne(_i, 0);
+		skip("not on this kernel");
+	}
+	ck_assert(!mrrc_trusted());
+	for (i = 0; i < 1000; i++)
+		ck_assert(!mrrc_mon_told(mon));
+	never_trusted("hook");
+}
+END_TEST
+
+/* Without libc's code, nor a stub of the hook that makes the call. */
+START_TEST(test_kept)
+{
+	uint8_t *const home = mrrc_patch_home();
+	char *ptr = keep();
+
+	if (!home)
+		skip("no such page here");
+	ck_assert_int_eq(madvise(home, page, MADV_DONTNEED), 0);
+	ck_assert_int_eq(madvise(home - page, 3 * page, MADV_DONTNEED), 0);
+	ck_assert_int_eq(madvise(home, 2 * page, MADV_DONTNEED), 0);
+	ck_assert_msg(trusted(true), "%s", why);
+	munmap(ptr, page);
+	ck_assert_uint_eq(kept.end, 0);
+	ck_assert(mrrc_trusted());
+}
+END_TEST
+
+/* Nobody calls: seen at the next miss, or within a second or so. */
+START_TEST(test_overwritten_later)
+{
+	struct text libc;
+	int fd;
+
+	find_libc(&libc);
+	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, libc.was, sizeof(libc.was),
+				(off_t) libc.first),
+			 sizeof(libc.was));
+	if (_i) {
+		keep();
+		ck_assert(!mrrc_trusted());
+	}
+	ck_assert(comes(!mrrc_trusted()));
+	never_trusted("hook");
+}
+END_TEST
+
 TCase *prove_lost_tcase(void)
 {
 	TCase *tcase = tcase_create("lost");
@@ -158,5 +280,8 @@ TCase *prove_lost_tcase(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_jump);
 	tcase_add_test(tcase, test_unhook);
+	tcase_add_loop_test(tcase, test_gone, 0, 3);
+	tcase_add_test(tcase, test_kept);
+	tcase_add_loop_test(tcase, test_overwritten_later, 0, 2);
 	return tcase;
 }
