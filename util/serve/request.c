@@ -231,13 +231,19 @@ static void start_range(struct req *req)
 			  req->msg.type == SERVE_OPEN ? open_job : read_job);
 }
 
+static bool is_expected(const struct conn *conn, enum serve_type type)
+{
+	return conn->state == CONN_UP ?
+		       type == SERVE_HELLO :
+		       type == SERVE_OPEN || type == SERVE_READ ||
+			       type == SERVE_SUM || type == SERVE_LIST;
+}
+
 void req_start(struct req *req, const struct serve_msg *msg)
 {
 	struct conn *conn = req->conn;
 
-	if ((msg->type == SERVE_HELLO) != (conn->state == CONN_UP) ||
-	    msg->type == SERVE_WELCOME || msg->type == SERVE_DATA ||
-	    msg->type == SERVE_PAGE || msg->type == SERVE_BYE ||
+	if (!is_expected(conn, msg->type) ||
 	    (msg->name_len && !conn->link.rdm)) {
 		conn_close(conn, "sends a message that is not expected");
 		return;

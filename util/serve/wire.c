@@ -199,6 +199,17 @@ static uint8_t *put_text(uint8_t *at, const void *text, size_t len)
 	return at + len;
 }
 
+static uint8_t *put_nonce(uint8_t *at, const struct serve_msg *msg)
+{
+	at = put32(at, !!msg->nonce);
+	if (!msg->nonce)
+		return at;
+	at = put_text(at, msg->nonce, SERVE_NONCE);
+	return msg->type == SERVE_WELCOME ?
+		       put_text(at, msg->proof, SERVE_PROOF) :
+		       at;
+}
+
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 {
 	uint8_t *at = buf + SERVE_HEAD;
@@ -209,6 +220,7 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 		at = put64(at, SERVE_MAGIC);
 		at = put32(at, msg->part);
 		at = put32(at, msg->pipes);
+		at = put_nonce(at, msg);
 		at = put_text(at, msg->name, msg->name_len);
 		break;
 	case SERVE_OPEN:
@@ -231,6 +243,9 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf)
 	case SERVE_PAGE:
 		at = put64(at, msg->cursor);
 		at = put_text(at, msg->entries, msg->entries_len);
+		break;
+	case SERVE_PROVE:
+		at = put_text(at, msg->proof, SERVE_PROOF);
 		break;
 	case SERVE_BYE:
 		break;
@@ -266,6 +281,31 @@ static void get_path(struct cursor *cur, struct serve_msg *msg)
 	cur->left = 0;
 }
 
+static const uint8_t *take(struct cursor *cur, size_t len)
+{
+	const uint8_t *at = cur->at;
+
+	if (cur->left < len) {
+		cur->bad = true;
+		return NULL;
+	}
+	cur->at += len;
+	cur->left -= len;
+	return at;
+}
+
+static void get_nonce(struct cursor *cur, struct serve_msg *msg)
+{
+	const uint32_t secret = get32(cur);
+
+	cur->bad |= secret > 1;
+	if (!secret)
+		return;
+	msg->nonce = take(cur, SERVE_NONCE);
+	if (msg->type == SERVE_WELCOME)
+		msg->proof = take(cur, SERVE_PROOF);
+}
+
 /* The rest is a name, or there is none. */
 static bool get_named(struct cursor *cur, struct serve_msg *msg)
 {
@@ -284,7 +324,12 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 		cur->bad |= get64(cur) != SERVE_MAGIC;
 		msg->part = get32(cur);
 		msg->pipes = get32(cur);
+		get_nonce(cur, msg);
 		return get_named(cur, msg) && limits_valid(msg);
+	}
+	if (msg->type == SERVE_PROVE) {
+		msg->proof = take(cur, SERVE_PROOF);
+		return true;
 	}
 	if (msg->type == SERVE_LIST) {
 		msg->cursor = get64(cur);
@@ -323,11 +368,13 @@ static bool get_answer(struct cursor *cur, struct serve_msg *msg)
 		cur->bad |= get64(cur) != SERVE_MAGIC;
 		msg->part = get32(cur);
 		msg->pipes = get32(cur);
+		get_nonce(cur, msg);
 		if (!get_named(cur, msg))
 			return false;
 		return msg->status == SERVE_OK ?
 			       limits_valid(msg) :
-			       !msg->part && !msg->pipes && !msg->name_len;
+			       !msg->part && !msg->pipes && !msg->name_len &&
+				       !msg->nonce;
 	}
 	if (msg->type == SERVE_BYE)
 		return msg->status == SERVE_OK;
@@ -500,6 +547,8 @@ const char *serve_status_text(enum serve_status status)
 		[SERVE_SHARE] = "the server has enough clients of this host or "
 				"user: try again later",
 		[SERVE_DENIED] = "the server does not serve this host or user",
+		[SERVE_SECRET] = "the server serves only those that prove its "
+				 "secret: see --secret",
 	};
 
 	return status < SERVE_STATUSES ? text[status] : "unknown";

@@ -12,8 +12,8 @@
  *          8  u64  id: answers repeat that of the request
  *         16       fields of the type
  *
- * The client sends requests. Each of HELLO, OPEN, READ, SUM and LIST is answered
- * by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others. A client
+ * The client sends requests. Each of HELLO, PROVE, OPEN, READ, SUM and LIST is
+ * answered by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others. A client
  * exposes a buffer for READ under the tag id, and the server makes one
  * conditional write to it, which is empty if the status is not OK. All bytes of
  * a file that is so small that a write costs more than the bytes follow the
@@ -21,6 +21,10 @@
  *
  * A client that gets no place is told so by a WELCOME in the private data of the
  * rejected connection.
+ *
+ * With a secret (serve/secret.h) HELLO and WELCOME have a random number each, and
+ * WELCOME the server's proof. The client's proof is in its next request, PROVE;
+ * before that the server takes no other.
  *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
@@ -39,7 +43,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define SERVE_VERSION	4
+#define SERVE_VERSION	5
 #define SERVE_MAGIC	0x76725366695f6d6dULL
 #define SERVE_MSG_MAX	8192
 #define SERVE_HEAD	16
@@ -53,6 +57,8 @@
 #define SERVE_ID_MAX	(UINT64_MAX >> 1) /* as bit 63 of a tag is taken */
 #define SERVE_TAIL	8		  /* the session */
 #define SERVE_NAMED_MAX 28		  /* bytes of a socket's address */
+#define SERVE_NONCE	32
+#define SERVE_PROOF	32
 
 /* ids of requests for ranges are larger */
 enum { SERVE_TAG_SERVER = 1, SERVE_TAG_CLIENT };
@@ -67,6 +73,7 @@ enum serve_type {
 	SERVE_DATA,
 	SERVE_PAGE,
 	SERVE_BYE,
+	SERVE_PROVE,
 	SERVE_TYPES
 };
 
@@ -87,6 +94,7 @@ enum serve_status {
 	SERVE_FULL,	   /* WELCOME: all places are taken */
 	SERVE_SHARE,  /* WELCOME: the client's host has its share of them */
 	SERVE_DENIED, /* WELCOME: the client is not one that is served */
+	SERVE_SECRET, /* WELCOME: the client has no secret */
 	SERVE_STATUSES
 };
 
@@ -110,6 +118,10 @@ struct serve_msg {
 	uint32_t pipes;	     /* the most requests that wait for an answer */
 	const uint8_t *name; /* serve_named_valid() */
 	size_t name_len;     /* 0 over connections */
+	/* SERVE_NONCE bytes, or NULL: the sender has no secret */
+	const uint8_t *nonce;
+	/* with it in WELCOME, and PROVE: SERVE_PROOF bytes */
+	const uint8_t *proof;
 	/* OPEN, READ, SUM, DATA */
 	uint32_t slot;
 	uint64_t off;

@@ -68,6 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (msg.name_len)
 		must(serve_named_valid(msg.name, msg.name_len,
 				       msg.type == SERVE_WELCOME));
+	must(!msg.nonce || msg.type == SERVE_HELLO ||
+	     (msg.type == SERVE_WELCOME && !msg.status && msg.proof));
+	must(msg.type != SERVE_PROVE || msg.proof);
 	must(serve_encode(&msg, buf) == size && !memcmp(buf, data, size));
 	return 0;
 }

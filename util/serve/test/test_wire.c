@@ -80,6 +80,20 @@ static const struct serve_msg sound[] = {
 	  .ident.size = 3,
 	  .data = (const uint8_t *) "abc",
 	  .data_len = 3 },
+	{ .type = SERVE_HELLO,
+	  .id = 15,
+	  .part = 4096,
+	  .pipes = 1,
+	  .nonce = page },
+	{ .type = SERVE_WELCOME,
+	  .id = 16,
+	  .part = 4096,
+	  .pipes = 1,
+	  .nonce = page,
+	  .proof = page,
+	  .name = anywhere,
+	  .name_len = sizeof(anywhere) },
+	{ .type = SERVE_PROVE, .id = 17, .proof = page },
 };
 
 #define SOUND (sizeof(sound) / sizeof(*sound))
@@ -105,6 +119,12 @@ static void check_same(const struct serve_msg *a, const struct serve_msg *b)
 	ck_assert_uint_eq(a->data_len, b->data_len);
 	if (a->data_len)
 		ck_assert(!memcmp(a->data, b->data, a->data_len));
+	ck_assert_int_eq(!a->nonce, !b->nonce);
+	if (a->nonce)
+		ck_assert(!memcmp(a->nonce, b->nonce, SERVE_NONCE));
+	ck_assert_int_eq(!a->proof, !b->proof);
+	if (a->proof)
+		ck_assert(!memcmp(a->proof, b->proof, SERVE_PROOF));
 	ck_assert_uint_eq(a->name_len, b->name_len);
 	if (a->name_len)
 		ck_assert(!memcmp(a->name, b->name, a->name_len));
@@ -176,8 +196,8 @@ static const struct {
 	{ 7, 4, SERVE_IO },		/* data of a failed request */
 	{ 7, 63, 0xff },		/* a size beyond the last */
 	{ 9, 23, 0xff },		/* a cursor beyond the last */
-	{ 10, 32, AF_INET6 },		/* a name of another length */
-	{ 10, 32, AF_UNIX },		/* or family */
+	{ 10, 36, AF_INET6 },		/* a name of another length */
+	{ 10, 36, AF_UNIX },		/* or family */
 	{ 12, 4, SERVE_ENDING },	/* a status that has no meaning */
 	{ 13, 20, 1 },			/* more than may follow */
 	{ 13, 23, 1 },			/* or a part has */
@@ -189,6 +209,11 @@ static const struct {
 	{ 14, 56, 2 },			/* more bytes than the file */
 	{ 14, 24, 1 },			/* or some behind its end */
 	{ 14, 31, 1 },			/* or all */
+	{ 15, 32, 2 },			/* neither a secret nor none */
+	{ 15, 35, 0x80 },
+	{ 15, 32, 0 },		 /* its number is a name's */
+	{ 16, 4, SERVE_ENDING }, /* a secret, and no place */
+	{ 17, 4, SERVE_ENDING }, /* a request with a status */
 };
 
 START_TEST(broken_messages)
