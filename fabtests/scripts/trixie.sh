@@ -18,7 +18,7 @@ readonly SUITE=trixie
 readonly HOST_PACKAGES="debian-archive-keyring debootstrap gpgv util-linux"
 readonly PACKAGES="ca-certificates check gcc libbsd-dev libc6-dev
 	libfabric-bin libfabric-dev libjansson-dev liblzma-dev
-	liburing-dev libxxhash-dev libzydis-dev make pkg-config"
+	libsodium-dev liburing-dev libxxhash-dev libzydis-dev make pkg-config"
 
 readonly RC_NO_FOLDER=125
 

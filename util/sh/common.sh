@@ -11,9 +11,9 @@ umask 022
 # The packages that a build and the tests need; the guest has its own list
 # (fabtests/scripts/guest.sh --packages).
 readonly BUILD_PACKAGES="autoconf automake gcc libbsd-dev libc6-dev
-	libfabric-bin libfabric-dev libjansson-dev liblzma-dev libtool
-	liburing-dev libxxhash-dev libzydis-dev make pandoc pkg-config
-	xz-utils"
+	libfabric-bin libfabric-dev libjansson-dev liblzma-dev
+	libsodium-dev libtool liburing-dev libxxhash-dev libzydis-dev make
+	pandoc pkg-config xz-utils"
 readonly TEST_PACKAGES="check clang-format gnuplot-nox iproute2 man-db
 	shellcheck util-linux valgrind"
 

@@ -65,6 +65,7 @@ int main(void)
 	add_local(suite);
 	add_fetch(suite);
 	add_requests(suite);
+	add_secret(suite);
 	add_session(suite);
 	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -11,6 +11,7 @@ void add_files(Suite *suite);
 void add_local(Suite *suite);
 void add_fetch(Suite *suite);
 void add_requests(Suite *suite);
+void add_secret(Suite *suite);
 void add_session(Suite *suite);
 
 /* A directory with files, and one beside the served files; a fixture. */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A secret that server and client have, and the proofs that they have it: a
+ * keyed hash over all of HELLO and WELCOME, in which each side has a new random
+ * number, and over the address that the client connects to. So a proof is valid
+ * for one side of one connection, to one server.
+ */
+#ifndef SERVE_SECRET_H
+#define SERVE_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "serve/wire.h"
+
+#define SECRET_KEY 32
+#define SECRET_MIN 16 /* bytes of the file */
+#define SECRET_MAX 4096
+
+struct secret {
+	bool set; /* false: there is none */
+	uint8_t key[SECRET_KEY];
+};
+
+/* What a proof is about. */
+struct secret_about {
+	const struct serve_msg *hello, *welcome;
+	const void *at; /* the server's address, as the client reaches it */
+	size_t at_len;
+	uint64_t session; /* over reliable datagrams, else 0 */
+	bool rdm;
+};
+
+/* Names the side that proves it has the secret. */
+enum secret_side { SECRET_SERVER, SECRET_CLIENT };
+
+/* NULL, or why the file's bytes are no secret, for people. */
+const char *secret_read(const char *path, struct secret *secret);
+
+/* A random number, for one connection. 0, or a negative error. */
+int secret_nonce(uint8_t nonce[SERVE_NONCE]);
+
+void secret_prove(const struct secret *secret, const struct secret_about *about,
+		  enum secret_side side, uint8_t proof[SERVE_PROOF]);
+
+/* In a time that does not depend on where they differ. */
+bool secret_same(const uint8_t *proof, const uint8_t *other);
+
+/* The client's: NULL, or why it does not go on with this WELCOME. */
+const char *secret_check(const struct secret *secret,
+			 const struct secret_about *about);
+
+#endif /* SERVE_SECRET_H */
