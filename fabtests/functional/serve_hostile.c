@@ -119,7 +119,9 @@ static void handle(uint8_t *buf, size_t len)
 	gone |= msg.type == SERVE_BYE;
 	if (msg.type == SERVE_WELCOME && !to.session) {
 		to.session = session;
-		call("net_meet", net_meet(&net, &msg, NULL, &to));
+		/* a server that refuses it tells no name */
+		if (msg.name_len)
+			call("net_meet", net_meet(&net, &msg, NULL, &to));
 	}
 }
 

@@ -60,3 +60,62 @@ test_permissions()
 		xargs)" = '700:dir 755:dir/program 600:private 600:replaced' ] ||
 		{ ls -lR "$DIR/dst"; fail "other permissions"; }
 }
+
+# denies TEXT GET-OPTION...: the client, with these, has an error, and nothing else
+denies()
+{
+	local text=$1
+
+	shift
+	refused 1 "$text" "${GET[@]}" -p "$PORT" -C "$DIR/dst" "$@" \
+		"$ADDRESS:" || return 1
+	[ -z "$(ls -A "$DIR/dst")" ] || fail "something was fetched"
+}
+
+# no_secret TEXT FILE: neither program takes the file.
+no_secret()
+{
+	refused 2 "$1" "${BIN}fi_mrrc_get" "--secret=$2" h:a &&
+		refused 2 "$1" "${BIN}fi_mrrc_serve" "--secret=$2" x
+}
+
+# Both sides have to have the same secret, and nothing else is served or fetched.
+test_secret()
+{
+	local one=$DIR/one other=$DIR/other what
+
+	head -c 32 /dev/urandom >"$one"
+	head -c 32 /dev/urandom >"$other"
+	chmod 600 "$one" "$other"
+	if "${BIN}fi_mrrc_get" "--secret=$one" 2>&1 | grep -q 'built without'; then
+		echo "  not tried: no libsodium"
+		return 0
+	fi
+	file file 1000000
+	file small 10
+	serve "--secret=$one" || return 1
+	denies 'serves only those that prove its secret' &&
+		server_says 'refused: the server serves only those' &&
+		denies 'does not prove that it has this secret' \
+			"--secret=$other" || return 1
+	GET+=("--secret=$one")
+	for what in early unopened dots garbage; do
+		hostile $what || return 1
+	done
+	got "" && same && "${GET[@]}" -p "$PORT" --list "$ADDRESS:" |
+		grep -q ' small$' && serve_end || return 1
+	# a server without one is sent no proof
+	rm "$DIR/dst"/*
+	LATE=yes serve && denies 'the server has no secret' &&
+		until_so nobody_late && serve_end && ! server_has 'not expected' || return 1
+	# which files are secrets, and where proofs are of use
+	chmod 640 "$other"
+	no_secret 'chmod 600' "$other" &&
+		no_secret 'not a regular file' /dev/zero &&
+		no_secret 'No such file' "$DIR/none" || return 1
+	head -c 15 "$other" >"$DIR/short"
+	chmod 600 "$DIR/short"
+	no_secret 'fewer than 16 bytes' "$DIR/short" &&
+		refused 1 'name one --address' "${BIN}fi_mrrc_serve" --root \
+			-e "$TYPE" -a 0.0.0.0 "--secret=$one" "$DIR/src"
+}

@@ -20,7 +20,7 @@ ALL="sizes names named tree many links unreadable private user log list
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
 	end_twice hung unread status usage version file_limit endless
-	permissions"
+	permissions secret"
 
 usage()
 {
@@ -692,6 +692,7 @@ before_test()
 	umask 022
 	chmod 755 "$DIR"
 	mkdir "$DIR/src" "$DIR/dst"
+	GET=("${BIN}fi_mrrc_get" -e "$TYPE")
 }
 
 AS=() ONLY=$ALL
@@ -709,6 +710,5 @@ export FI_PROVIDER=$PROVIDER
 TYPE=msg
 [[ $PROVIDER != *ofi_rxm* ]] || TYPE=rdm
 export SERVE_ENDPOINT=$TYPE
-GET=("${BIN}fi_mrrc_get" -e "$TYPE")
 # shellcheck disable=SC2086 # a list
 run_tests $ONLY

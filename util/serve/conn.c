@@ -67,6 +67,11 @@ static void say_version(struct req *req, uint64_t id)
 	req->state = REQ_POST;
 }
 
+static bool is_heard(const struct conn *conn)
+{
+	return conn->state >= CONN_UP && conn->state <= CONN_READY;
+}
+
 /*
  * A message, if there is a request for it; else it waits in its buffer. The
  * first one may be there before the event that the client is connected.
@@ -88,9 +93,10 @@ static void handle_rx(struct conn *conn, struct rx *rx)
 	} else {
 		req_start(req, &msg);
 	}
-	if (conn->state == CONN_UP || conn->state == CONN_READY) {
+	if (is_heard(conn)) {
 		ret = post_rx(conn, rx);
-		if (!ret && msg.type == SERVE_HELLO)
+		if (!ret &&
+		    (msg.type == SERVE_HELLO || msg.type == SERVE_PROVE))
 			ret = grow(conn);
 		if (ret)
 			conn_close(conn, fi_strerror(-ret));
@@ -102,8 +108,7 @@ static void handle_waiting(struct conn *conn)
 	unsigned i;
 
 	for (i = 0; i < conn->rxs; i++) {
-		if (conn->rx[i].len &&
-		    (conn->state == CONN_UP || conn->state == CONN_READY))
+		if (conn->rx[i].len && is_heard(conn))
 			handle_rx(conn, &conn->rx[i]);
 	}
 }
@@ -252,7 +257,9 @@ void conn_complete(struct op *op, size_t len, int err)
 		lose(conn, err);
 		return;
 	}
-	conn->moved = server_now();
+	/* who may not request files yet has no more time for it */
+	if (conn->state == CONN_READY)
+		conn->moved = server_now();
 	if (op->kind == OP_RX) {
 		conn->rx[op->index].len = len;
 		if (!len)
@@ -351,6 +358,8 @@ void conn_close(struct conn *conn, const char *why)
 			   conn->peer, conn->files, conn->ranges, conn->bytes,
 			   conn->own);
 	}
+	if (conn->state == CONN_PROVES)
+		admit_refuse(server, conn->peer, SERVE_SECRET);
 	server->total.files += conn->files;
 	server->total.ranges += conn->ranges;
 	server->total.bytes += conn->bytes;

@@ -214,6 +214,7 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 		.host = options->host,
 		.port = options->port,
 		.kind = options->kind,
+		.secret = &options->secret,
 		.part = options->part,
 		.pipes = options->pipes,
 		.timeout = options->timeout,

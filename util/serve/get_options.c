@@ -13,7 +13,14 @@
 #include "serve/text_arg.h"
 #include "serve/wire.h"
 
-enum { KEY_PART = 256, KEY_PIPES, KEY_TIMEOUT, KEY_MAX_ENTRIES, KEY_NO_SYNC };
+enum {
+	KEY_PART = 256,
+	KEY_PIPES,
+	KEY_TIMEOUT,
+	KEY_MAX_ENTRIES,
+	KEY_NO_SYNC,
+	KEY_SECRET,
+};
 
 static const char doc[] =
 	"Fetches files and directories from fi_mrrc_serve(1), into the current "
@@ -35,6 +42,10 @@ static const struct argp_option option_table[] = {
 	{ "provider", 'P', "NAME", 0,
 	  "Such as 'verbs;ofi_mrrc' (default that "
 	  "of FI_PROVIDER, else verbs if it reaches the host, else tcp)",
+	  0 },
+	{ "secret", KEY_SECRET, "FILE", 0,
+	  "Fetch only from a server that proves that it has the same secret "
+	  "file",
 	  0 },
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ "verbose", 'v', NULL, 0, "Print the name of each complete file", 0 },
@@ -150,6 +161,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_MAX_ENTRIES:
 		options->max_entries =
 			arg_count(state, "max-entries", arg, 1, UINT_MAX);
+		break;
+	case KEY_SECRET:
+		arg_secret(state, arg, &options->secret);
 		break;
 	case KEY_NO_SYNC:
 		options->no_sync = true;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "serve/net.h"
+#include "serve/secret.h"
 
 struct get_options {
 	char *host; /* of all sources */
@@ -19,6 +20,7 @@ struct get_options {
 	const char *dir; /* where files are written to */
 	const char *port;
 	struct net_kind kind;
+	struct secret secret; /* that the server has to prove */
 	uint32_t part, pipes;
 	unsigned timeout, max_entries;
 	bool list, quiet, verbose, no_sync;

@@ -162,6 +162,13 @@ void peer_of(const void *addr, size_t len, const void *at, bool listens,
 		peer->uid = PEER_NO_UID;
 }
 
+bool peer_any(const void *addr, size_t len)
+{
+	struct peer peer;
+
+	return !peer_host(addr, len, &peer) || is_any(&peer.host);
+}
+
 bool peer_shares(const struct peer *a, const struct peer *b)
 {
 	const size_t len = IN6_IS_ADDR_V4MAPPED(&a->host) ? sizeof(a->host) : 8;

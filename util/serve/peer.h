@@ -33,4 +33,7 @@ bool peer_shares(const struct peer *a, const struct peer *b);
 /* IPv4 or IPv6 addresses of len bytes at most; false: of another family. */
 bool peer_host(const void *addr, size_t len, struct peer *peer);
 
+/* Is it no address in particular, as 0.0.0.0? */
+bool peer_any(const void *addr, size_t len);
+
 #endif /* SERVE_PEER_H */

@@ -122,12 +122,63 @@ static void start_job(struct req *req, void (*run)(struct job *job))
 
 /* ---- kinds --------------------------------------------------------------- */
 
+/* The client may request files from now on. */
+static void grant(struct req *req)
+{
+	struct conn *conn = req->conn;
+
+	conn->reqs = conn->pipes;
+	conn->rxs = conn->pipes + CONN_RX_MORE;
+	conn->state = CONN_READY;
+	conn->moved = server_now();
+	answer_now(req, SERVE_OK);
+}
+
+/* The server's proof is in its WELCOME, and the client's is awaited. */
+static void want_proof(struct req *req)
+{
+	struct conn *conn = req->conn;
+	const struct secret_about about = {
+		.hello = &req->msg,
+		.welcome = &req->answer,
+		.at = &conn->server->listen.at,
+		.at_len = sizeof(conn->server->listen.at),
+		.session = conn->link.session,
+		.rdm = conn->link.rdm,
+	};
+	const struct secret *secret = &conn->server->options.secret;
+
+	if (secret_nonce(conn->nonce)) {
+		conn_close(conn, "no random numbers");
+		return;
+	}
+	req->answer.nonce = conn->nonce;
+	secret_prove(secret, &about, SECRET_SERVER, conn->proof);
+	secret_prove(secret, &about, SECRET_CLIENT, conn->expect);
+	req->answer.proof = conn->proof;
+	conn->state = CONN_PROVES;
+	answer_now(req, SERVE_OK);
+}
+
+static void start_prove(struct req *req)
+{
+	if (secret_same(req->msg.proof, req->conn->expect))
+		grant(req);
+	else
+		conn_close(req->conn, "does not prove the secret");
+}
+
 static void start_hello(struct req *req)
 {
 	struct conn *conn = req->conn;
 	const size_t memory = conn->server->options.memory;
 	uint32_t pipes = req->msg.pipes;
 
+	if (conn->server->options.secret.set && !req->msg.nonce) {
+		admit_refuse(conn->server, conn->peer, SERVE_SECRET);
+		answer_now(req, SERVE_SECRET);
+		return;
+	}
 	conn->part = req->msg.part < memory ? req->msg.part : memory;
 	if (pipes > memory / conn->part)
 		pipes = memory / conn->part;
@@ -135,10 +186,11 @@ static void start_hello(struct req *req)
 	req->answer.pipes = pipes;
 	req->answer.name = conn->server->rdm.name;
 	req->answer.name_len = conn->server->rdm.name_len;
-	conn->reqs = pipes;
-	conn->rxs = pipes + CONN_RX_MORE;
-	conn->state = CONN_READY;
-	answer_now(req, SERVE_OK);
+	conn->pipes = pipes;
+	if (conn->server->options.secret.set)
+		want_proof(req);
+	else
+		grant(req);
 }
 
 /* What an OPEN has opened is in its slot from now on. */
@@ -233,10 +285,15 @@ static void start_range(struct req *req)
 
 static bool is_expected(const struct conn *conn, enum serve_type type)
 {
-	return conn->state == CONN_UP ?
-		       type == SERVE_HELLO :
-		       type == SERVE_OPEN || type == SERVE_READ ||
-			       type == SERVE_SUM || type == SERVE_LIST;
+	switch (conn->state) {
+	case CONN_UP:
+		return type == SERVE_HELLO;
+	case CONN_PROVES:
+		return type == SERVE_PROVE;
+	default:
+		return type == SERVE_OPEN || type == SERVE_READ ||
+		       type == SERVE_SUM || type == SERVE_LIST;
+	}
 }
 
 void req_start(struct req *req, const struct serve_msg *msg)
@@ -264,6 +321,8 @@ void req_start(struct req *req, const struct serve_msg *msg)
 		answer_now(req, SERVE_ENDING);
 	else if (msg->type == SERVE_HELLO)
 		start_hello(req);
+	else if (msg->type == SERVE_PROVE)
+		start_prove(req);
 	else if (msg->type == SERVE_LIST)
 		start_job(req, list_job);
 	else

@@ -22,12 +22,14 @@ enum {
 	KEY_PRIVATE,
 	KEY_ALLOW,
 	KEY_LOG,
+	KEY_SECRET,
 };
 
 static const char doc[] =
 	"Serves the files beneath DIR to fi_mrrc_get(1), by RDMA writes over "
 	"libfabric.  Every host that reaches the address can read them, unless "
-	"--allow names some: there is no password, and nothing is encrypted.\v"
+	"--allow names some, or --secret asks for a secret; nothing is "
+	"encrypted.\v"
 	"Example: fi_mrrc_serve -a 10.0.0.1 /srv/data\n\n"
 	"See fi_mrrc_serve(1).";
 
@@ -76,6 +78,9 @@ static const struct argp_option option_table[] = {
 	{ "private", KEY_PRIVATE, NULL, 0,
 	  "Serve all that the server's user may read, not only what all users "
 	  "of this machine may",
+	  0 },
+	{ "secret", KEY_SECRET, "FILE", 0,
+	  "Serve only clients that prove that they have the same secret file",
 	  0 },
 	{ "log", KEY_LOG, NULL, 0, "Print who opens which file", 0 },
 	{ "verbose", 'v', NULL, 0, "Report connections", 0 },
@@ -155,6 +160,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_PRIVATE:
 		options->others = false;
+		break;
+	case KEY_SECRET:
+		arg_secret(state, arg, &options->secret);
 		break;
 	case KEY_LOG:
 		options->log = true;

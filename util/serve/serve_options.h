@@ -11,6 +11,7 @@
 
 #include "serve/allow.h"
 #include "serve/net.h"
+#include "serve/secret.h"
 #include "serve/user.h"
 
 struct serve_options {
@@ -27,7 +28,8 @@ struct serve_options {
 	bool copy;	  /* no file is sent from its own pages */
 	bool others;	  /* only what all users may read is served */
 	struct allow allow;
-	bool log; /* a line for each file that is opened */
+	struct secret secret; /* that clients have to prove */
+	bool log;	      /* a line for each file that is opened */
 	bool verbose;
 	bool root;	  /* may be the user */
 	struct user user; /* name NULL: the one who began it */

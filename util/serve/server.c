@@ -375,6 +375,14 @@ static int open_net(struct server *server)
 		server_complain("%s: %s", options->address, gai_strerror(ret));
 		return -FI_EINVAL;
 	}
+	if (options->secret.set && peer_any(list->ai_addr, list->ai_addrlen)) {
+		freeaddrinfo(list);
+		server_complain("%s: with --secret name one --address, as "
+				"proofs are for the one that a client "
+				"connects to",
+				options->address);
+		return -FI_EINVAL;
+	}
 	ret = net_open(list, true, &options->kind, &server->net);
 	freeaddrinfo(list);
 	if (ret)

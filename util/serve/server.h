@@ -80,6 +80,7 @@ enum conn_state {
 	CONN_FREE,
 	CONN_ACCEPTED, /* not connected yet */
 	CONN_UP,       /* no HELLO yet */
+	CONN_PROVES,   /* with a secret: no PROVE yet */
 	CONN_READY,
 	CONN_CLOSING, /* the endpoint is being closed */
 	CONN_CLOSED,  /* to be freed */
@@ -100,7 +101,11 @@ struct conn {
 	bool leaves;		       /* it has said BYE */
 	uint64_t tried;		       /* when it was not to be reached, ms */
 	uint8_t name[SERVE_NAMED_MAX]; /* all these: reliable datagrams */
-	uint32_t part, reqs, rxs;
+	uint32_t part, pipes;	       /* granted */
+	uint32_t reqs, rxs;	       /* fewer until it is CONN_READY */
+	uint8_t nonce[SERVE_NONCE];
+	uint8_t proof[SERVE_PROOF];  /* the server's */
+	uint8_t expect[SERVE_PROOF]; /* the client's */
 	struct rx rx[CONN_RX_MAX];
 	struct req req[SERVE_PIPES_MAX];
 	struct source_file *slot[SERVE_SLOTS];

@@ -238,19 +238,75 @@ static int meet(struct session *session, const struct serve_msg *welcome)
 	return ret ? fail_transfer(session, "the server's name", -ret) : 0;
 }
 
+/* The server has the secret, and is shown that this client has it. */
+static int prove(struct session *session, const struct secret *secret,
+		 const struct secret_about *about)
+{
+	struct session_pipe *pipe = &session->pipe[0];
+	uint8_t proof[SERVE_PROOF];
+	struct serve_msg msg = { .type = SERVE_PROVE, .proof = proof };
+	int ret;
+
+	if (!secret->set)
+		return 0;
+	secret_prove(secret, about, SECRET_CLIENT, proof);
+	ret = session_request(session, pipe, &msg);
+	if (!ret)
+		ret = session_wait(session, pipe);
+	session_release(pipe);
+	if (!ret && pipe->answer.status != SERVE_OK)
+		ret = fail(session, -EPROTO, "%s",
+			   serve_status_text(pipe->answer.status));
+	return ret;
+}
+
+/* What the server answers to HELLO, before anything of it is used. */
+static int welcome(struct session *session, const struct session_attr *attr,
+		   const struct serve_msg *said)
+{
+	const struct serve_msg answer = session->pipe[0].answer;
+	const struct secret_about about = {
+		.hello = said,
+		.welcome = &answer,
+		.at = session->net.info->dest_addr,
+		.at_len = session->net.info->dest_addrlen,
+		.session = session->link.session,
+		.rdm = session->link.rdm,
+	};
+	const char *why;
+	int ret;
+
+	if (answer.status != SERVE_OK)
+		return fail(session, -EPROTO, "%s",
+			    serve_status_text(answer.status));
+	why = secret_check(attr->secret, &about);
+	if (!why && (answer.part > attr->part || answer.pipes > attr->pipes))
+		why = "an invalid welcome";
+	if (why)
+		return fail(session, -EPROTO, "%s", why);
+	session->part = answer.part;
+	session->pipes = answer.pipes;
+	ret = meet(session, &answer);
+	return ret ? ret : prove(session, attr->secret, &about);
+}
+
 static int hello(struct session *session, const struct session_attr *attr)
 {
 	struct session_pipe *pipe = &session->pipe[0];
+	uint8_t nonce[SERVE_NONCE];
 	struct serve_msg msg = {
 		.type = SERVE_HELLO,
 		.part = attr->part,
 		.pipes = attr->pipes,
 		.name = session->name,
 		.name_len = session->name_len,
+		.nonce = attr->secret->set ? nonce : NULL,
 	};
 	unsigned i;
 	int ret;
 
+	if (msg.nonce && secret_nonce(nonce))
+		return fail(session, -EIO, "no random numbers");
 	/* a server that has no place for it says nothing */
 	if (attr->kind.rdm && session->timeout > CONNECT_MS / 1000)
 		session->timeout = CONNECT_MS / 1000;
@@ -258,19 +314,11 @@ static int hello(struct session *session, const struct session_attr *attr)
 	if (!ret)
 		ret = session_wait(session, pipe);
 	session->timeout = attr->timeout;
-	if (ret)
-		return ret;
-	if (pipe->answer.status != SERVE_OK)
-		return fail(session, -EPROTO, "%s",
-			    serve_status_text(pipe->answer.status));
-	if (pipe->answer.part > attr->part || pipe->answer.pipes > attr->pipes)
-		return fail(session, -EPROTO, "an invalid welcome");
-	ret = meet(session, &pipe->answer);
-	if (ret)
-		return ret;
+	if (!ret)
+		ret = welcome(session, attr, &msg);
 	session_release(pipe);
-	session->part = pipe->answer.part;
-	session->pipes = pipe->answer.pipes;
+	if (ret)
+		return ret;
 	session->data = map((size_t) session->part * session->pipes);
 	if (!session->data)
 		return fail(session, -ENOMEM, "no memory");

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "serve/net.h"
+#include "serve/secret.h"
 #include "serve/wire.h"
 
 #define SESSION_ERR_MAX 256
@@ -63,7 +64,8 @@ struct session {
 struct session_attr {
 	const char *host, *port;
 	struct net_kind kind;
-	uint32_t part, pipes; /* wanted; the server may grant less */
+	const struct secret *secret; /* not NULL */
+	uint32_t part, pipes;	     /* wanted; the server may grant less */
 	unsigned timeout;
 	volatile sig_atomic_t *stop; /* set: calls end with -EINTR */
 };

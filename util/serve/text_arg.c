@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arguments that are numbers (serve/text_arg.h).
+ * Arguments of options (serve/text_arg.h).
  */
 #include "config.h"
 #include "serve/text_arg.h"
@@ -33,4 +33,13 @@ const char *arg_port(struct argp_state *state, const char *text)
 {
 	arg_count(state, "port", text, 1, 65535);
 	return text;
+}
+
+void arg_secret(struct argp_state *state, const char *path,
+		struct secret *secret)
+{
+	const char *why = secret_read(path, secret);
+
+	if (why)
+		argp_error(state, "secret: '%s': %s", path, why);
 }

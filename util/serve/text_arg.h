@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arguments of options that are numbers, for fi_mrrc_serve and fi_mrrc_get.
- * Errors are printed to stderr, and end the program with status 2.
+ * Arguments of options, for fi_mrrc_serve and fi_mrrc_get: numbers, and the file
+ * of a secret. Errors are printed to stderr, and end the program with status 2.
  */
 #ifndef SERVE_TEXT_ARG_H
 #define SERVE_TEXT_ARG_H
 
 #include <argp.h>
 #include <stddef.h>
+
+#include "serve/secret.h"
 
 /* From least to most. */
 unsigned arg_count(struct argp_state *state, const char *what, const char *text,
@@ -19,5 +21,8 @@ size_t arg_size(struct argp_state *state, const char *what, const char *text,
 
 /* A number from 1 to 65535, which is returned as it is. */
 const char *arg_port(struct argp_state *state, const char *text);
+
+void arg_secret(struct argp_state *state, const char *path,
+		struct secret *secret);
 
 #endif /* SERVE_TEXT_ARG_H */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "serve/secret.h"
+#include "serve/server.h"
 
 #ifdef HAVE_SODIUM
 
@@ -102,6 +102,8 @@ END_TEST
 START_TEST(secrets_differ)
 {
 	struct secret one = { 0 }, other = { 0 }, longer = { 0 };
+	static const char bytes[32];
+	int fd;
 
 	make_files();
 	make_secret("one", 16, 0600, 'a');
@@ -112,8 +114,13 @@ START_TEST(secrets_differ)
 	ck_assert_ptr_null(read_file("longer", &longer));
 	ck_assert(memcmp(one.key, other.key, sizeof(one.key)));
 	ck_assert(memcmp(one.key, longer.key, sizeof(one.key)));
-	/* nor is any of these one: a FIFO is not waited for */
+	/* nor is any of these one: a FIFO is not waited for, nor read */
 	ck_assert_ptr_nonnull(read_file("fifo", &one));
+	ck_assert_int_eq(fchmodat(top, "fifo", 0600, 0), 0);
+	fd = openat(top, "fifo", O_RDWR);
+	ck_assert_int_eq(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	ck_assert_ptr_nonnull(read_file("fifo", &one));
+	close(fd);
 	ck_assert_ptr_nonnull(read_file("dir", &one));
 	ck_assert_ptr_nonnull(read_file("none", &one));
 	ck_assert_ptr_nonnull(secret_read("/dev/zero", &one));
@@ -219,6 +226,194 @@ START_TEST(downgraded)
 }
 END_TEST
 
+/* ---- the server ---------------------------------------------------------- */
+
+static struct server server;
+static struct conn conn;
+static struct serve_msg got; /* the last answer */
+
+static ssize_t fake_send(struct fid_ep *ep, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest_addr, void *context)
+{
+	static uint8_t copy[SERVE_MSG_MAX];
+
+	memcpy(copy, buf, len);
+	ck_assert_int_eq(serve_decode(copy, len, &got), 0);
+	return 0;
+}
+
+static ssize_t fake_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			 fi_addr_t src_addr, void *context)
+{
+	return 0;
+}
+
+static struct fi_ops_msg msg_ops = { .send = fake_send, .recv = fake_recv };
+static struct fid_ep ep = { .msg = &msg_ops };
+
+/* A client has connected. */
+static void begin_conn(void)
+{
+	static uint8_t rx[CONN_RX_MORE + 1][SERVE_MSG_MAX];
+	static uint8_t answer[SERVE_MSG_MAX];
+	unsigned i;
+
+	memset(&conn, 0, sizeof(conn));
+	memset(&got, 0, sizeof(got));
+	conn.server = &server;
+	conn.state = CONN_UP;
+	conn.moved = server_now();
+	conn.proven = true;
+	conn.link.ep = conn.link.rx = &ep;
+	conn.reqs = 1;
+	conn.rxs = CONN_RX_MORE;
+	conn.req[0].conn = &conn;
+	conn.req[0].send = (struct op){ OP_SEND, &conn, 0, false };
+	conn.req[0].out = answer;
+	for (i = 0; i <= CONN_RX_MORE; i++) {
+		conn.rx[i].buf = rx[i];
+		conn.rx[i].op = (struct op){ OP_RX, &conn, i, true };
+	}
+}
+
+static void begin_server(void)
+{
+	begin();
+	memset(&server, 0, sizeof(server));
+	server.options.secret = secret;
+	server.options.memory = 4096;
+	server.options.timeout = 1;
+	memcpy(&server.listen.at, &at, sizeof(at));
+	ck_assert_int_eq(jobs_open(&server.closers, 0), 0);
+	begin_conn();
+}
+
+static void come(const struct serve_msg *msg)
+{
+	struct rx *rx = &conn.rx[0];
+
+	conn_complete(&rx->op, serve_encode(msg, rx->buf), 0);
+	if (conn.req[0].send.busy)
+		conn_complete(&conn.req[0].send, 0, 0);
+}
+
+/* The client's HELLO, its answer, and what PROVE has to have. */
+static void come_hello(uint8_t proof[SERVE_PROOF])
+{
+	come(&hello);
+	ck_assert_int_eq(got.type, SERVE_WELCOME);
+	ck_assert_int_eq(got.status, SERVE_OK);
+	ck_assert_int_eq(conn.state, CONN_PROVES);
+	about.welcome = &got;
+	ck_assert(accepted());
+	secret_prove(&secret, &about, SECRET_CLIENT, proof);
+}
+
+static void come_prove(const uint8_t *proof)
+{
+	const struct serve_msg prove = { .type = SERVE_PROVE,
+					 .id = 2,
+					 .proof = proof };
+
+	come(&prove);
+}
+
+START_TEST(served)
+{
+	uint8_t proof[SERVE_PROOF];
+
+	begin_server();
+	come_hello(proof);
+	come_prove(proof);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	ck_assert_int_eq(got.type, SERVE_DATA);
+	ck_assert_int_eq(got.status, SERVE_OK);
+	ck_assert_uint_eq(server.total.refused, 0);
+	/* once is enough */
+	come_prove(proof);
+	ck_assert_int_eq(conn.state, CONN_CLOSING);
+	jobs_close(&server.closers);
+}
+END_TEST
+
+/* What one without the secret sends in place of its proof. */
+enum { GUESS, REFLECTED, REPLAYED, ONE_BIT, UNPROVEN, HELLOS, ATTACKS };
+
+START_TEST(attacks)
+{
+	const struct serve_msg list = { .type = SERVE_LIST, .id = 3 };
+	uint8_t proof[SERVE_PROOF], old[SERVE_PROOF];
+
+	begin_server();
+	come_hello(old);
+	come_prove(old);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	/* the same HELLO, all of it */
+	begin_conn();
+	come_hello(proof);
+	if (_i == GUESS)
+		memset(proof, 0, sizeof(proof));
+	else if (_i == REFLECTED)
+		memcpy(proof, got.proof, sizeof(proof));
+	else if (_i == REPLAYED)
+		memcpy(proof, old, sizeof(proof));
+	else if (_i == ONE_BIT)
+		proof[SERVE_PROOF - 1] ^= 0x80;
+	got.type = 0;
+	if (_i == UNPROVEN)
+		come(&list);
+	else if (_i == HELLOS)
+		come(&hello);
+	else
+		come_prove(proof);
+	ck_assert_int_eq(conn.state, CONN_CLOSING);
+	ck_assert_int_eq(got.type, 0);
+	ck_assert_uint_eq(server.total.refused, 1);
+	jobs_close(&server.closers);
+}
+END_TEST
+
+/* It is told what it needs, and nothing else is answered. */
+START_TEST(without_secret)
+{
+	const struct serve_msg list = { .type = SERVE_LIST, .id = 3 };
+
+	begin_server();
+	hello.nonce = NULL;
+	come(&hello);
+	ck_assert_int_eq(got.status, SERVE_SECRET);
+	ck_assert_ptr_null(got.nonce);
+	ck_assert_uint_eq(server.total.refused, 1);
+	ck_assert_int_eq(conn.state, CONN_UP);
+	got.type = 0;
+	come(&list);
+	ck_assert_int_eq(conn.state, CONN_CLOSING);
+	ck_assert_int_eq(got.type, 0);
+	jobs_close(&server.closers);
+}
+END_TEST
+
+/* Messages of a client that has proven nothing yet do not keep its place. */
+START_TEST(unproven_time)
+{
+	uint8_t proof[SERVE_PROOF];
+
+	begin_server();
+	conn.moved -= 1001;
+	if (_i == 0)
+		hello.nonce = NULL;
+	come(&hello);
+	if (_i == 2) {
+		about.welcome = &got;
+		secret_prove(&secret, &about, SECRET_CLIENT, proof);
+		come_prove(proof);
+	}
+	conn_tick(&conn, server_now());
+	ck_assert_int_eq(conn.state, _i == 2 ? CONN_READY : CONN_CLOSING);
+	jobs_close(&server.closers);
+}
+END_TEST
+
 void add_secret(Suite *suite)
 {
 	TCase *tcase = tcase_create("secret");
@@ -230,6 +425,10 @@ void add_secret(Suite *suite)
 	tcase_add_test(tcase, about_all);
 	tcase_add_test(tcase, reflected);
 	tcase_add_test(tcase, downgraded);
+	tcase_add_test(tcase, served);
+	tcase_add_loop_test(tcase, attacks, 0, ATTACKS);
+	tcase_add_test(tcase, without_secret);
+	tcase_add_loop_test(tcase, unproven_time, 0, 3);
 	suite_add_tcase(suite, tcase);
 }
 
