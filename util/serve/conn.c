@@ -20,6 +20,8 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	rx->op.busy = conn->link.rdm;
 	if (conn->link.rdm)
 		return 0;
+	/* tcp may complete it with a length that was not received, either */
+	memset(rx->buf, 0, SERVE_MSG_MAX);
 	ret = fi_recv(conn->link.rx, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
 	if (!ret)
 		rx->op.busy = true;

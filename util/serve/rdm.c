@@ -169,6 +169,11 @@ static void handle(struct server *server, const uint8_t *buf, size_t len)
 
 static int post(struct server *server, struct rx *rx)
 {
+	/*
+	 * ofi_rxm completes it with the length that the sender claims: what the
+	 * sender did not write must not be an earlier message, of another client
+	 */
+	memset(rx->buf, 0, SERVE_MSG_MAX);
 	return (int) fi_recv(server->rdm.ep, rx->buf, SERVE_MSG_MAX, NULL,
 			     FI_ADDR_UNSPEC, &rx->op);
 }

@@ -121,12 +121,22 @@ static uint8_t *rx_at(struct session *session, const struct session_op *rx)
 	return session->rx_buf + (size_t) rx->index * SESSION_RX_MAX;
 }
 
+/* Over reliable datagrams no answer is longer than a message. */
+static size_t rx_len(const struct session *session)
+{
+	return session->link.rdm ? SERVE_MSG_MAX : SERVE_ANSWER_MAX;
+}
+
 static int post_rx(struct session *session, struct session_op *rx)
 {
+	const size_t len = rx_len(session);
 	ssize_t ret;
 
-	ret = fi_recv(session->link.rx, rx_at(session, rx), SERVE_ANSWER_MAX,
-		      NULL, FI_ADDR_UNSPEC, rx);
+	/* what a stranger claims to have sent must not be an earlier answer */
+	if (session->link.rdm)
+		memset(rx_at(session, rx), 0, len);
+	ret = fi_recv(session->link.rx, rx_at(session, rx), len, NULL,
+		      FI_ADDR_UNSPEC, rx);
 	return ret ? fail_transfer(session, "fi_recv", (int) -ret) : 0;
 }
 
@@ -522,7 +532,7 @@ static int handle_message(struct session *session, struct session_op *rx,
 	int ret;
 
 	/* ofi_rxm passes on what the peer says of it */
-	if (len > SERVE_ANSWER_MAX)
+	if (len > rx_len(session))
 		len = 0;
 	if (is_strange(session, buf, &len))
 		return post_rx(session, rx);

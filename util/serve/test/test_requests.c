@@ -533,6 +533,53 @@ START_TEST(rdm_length)
 }
 END_TEST
 
+/* Nor any that a message did not write: another client's are in the buffer. */
+START_TEST(rdm_old_bytes)
+{
+	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
+	struct rx *rx;
+
+	begin_rdm();
+	rx = &server.rdm.rx[0];
+	come(&list, SESSION);
+	ck_assert_uint_eq(waiting(), 1);
+	server_complete(&server, &rx->op, SERVE_HEAD + 8 + SERVE_TAIL, 0);
+	ck_assert_uint_eq(waiting(), 1);
+	ck_assert_uint_eq(server.total.strange, 1);
+	/* of one that was too long, too */
+	serve_seal(rx->buf, serve_encode(&list, rx->buf), SESSION);
+	server_complete(&server, &rx->op, 0, FI_ETRUNC);
+	server_complete(&server, &rx->op, SERVE_HEAD + 8 + SERVE_TAIL, 0);
+	ck_assert_uint_eq(waiting(), 1);
+	ck_assert_uint_eq(server.total.strange, 3);
+}
+END_TEST
+
+/* Over connections they are of another message of the client. */
+START_TEST(old_bytes)
+{
+	const struct serve_msg hello = {
+		.type = SERVE_HELLO, .id = 16, .part = 4096, .pipes = 1
+	};
+	struct rx *rx = &conn.rx[0];
+	size_t len;
+
+	begin_rdm();
+	conn.link.rdm = false;
+	conn.state = CONN_UP;
+	conn.req[0].state = REQ_FREE;
+	conn.req[0].out = answer;
+	server.options.memory = 4096;
+	conn.rx[CONN_RX_MORE].buf = server.rdm.rx[0].buf;
+	ck_assert_int_eq(jobs_open(&server.closers, 0), 0);
+	len = serve_encode(&hello, rx->buf);
+	conn_complete(&rx->op, len, 0);
+	ck_assert_int_eq(conn.state, CONN_READY);
+	ck_assert_uint_eq(rx->buf[0] | rx->buf[2], 0);
+	jobs_close(&server.closers);
+}
+END_TEST
+
 /* Over connections, too: the sender is disconnected. */
 START_TEST(length)
 {
@@ -753,6 +800,8 @@ void add_requests(Suite *suite)
 	tcase_add_test(tcase, rdm_sessions);
 	tcase_add_test(tcase, rdm_refused);
 	tcase_add_test(tcase, rdm_length);
+	tcase_add_test(tcase, rdm_old_bytes);
+	tcase_add_test(tcase, old_bytes);
 	tcase_add_test(tcase, length);
 	tcase_add_test(tcase, rdm_flood);
 	tcase_add_loop_test(tcase, rdm_bye, 0, 4);

@@ -60,10 +60,16 @@ static ssize_t fake_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 	return 0;
 }
 
+static ssize_t fake_send(struct fid_ep *ep, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest_addr, void *context)
+{
+	return 0;
+}
+
 static struct fi_ops_cq cq_ops = { .sread = fake_sread,
 				   .readerr = fake_readerr };
 static struct fi_ops_eq eq_ops = { .read = fake_eq_read };
-static struct fi_ops_msg msg_ops = { .recv = fake_recv };
+static struct fi_ops_msg msg_ops = { .send = fake_send, .recv = fake_recv };
 static struct fid_cq cq = { .ops = &cq_ops };
 static struct fid_eq eq = { .ops = &eq_ops };
 static struct fid_ep ep = { .msg = &msg_ops };
@@ -123,6 +129,32 @@ START_TEST(longer_than_posted_rdm)
 }
 END_TEST
 
+/*
+ * Nor is a length believed that an earlier answer had: only what was written is
+ * there.
+ */
+START_TEST(old_answer_rdm)
+{
+	const struct serve_msg old = { .type = SERVE_DATA, .id = 32 };
+	struct serve_msg list = { .type = SERVE_LIST };
+	static uint8_t sent[SERVE_MSG_MAX];
+	struct session_pipe *pipe = begin(true);
+	size_t len;
+
+	pipe->id = 32;
+	len = serve_seal(session.rx_buf, serve_encode(&old, session.rx_buf),
+			 SESSION);
+	fake.entry.len = len;
+	ck_assert_int_eq(session_wait(&session, pipe), 0);
+	session_release(pipe);
+	pipe->out = sent;
+	ck_assert_int_eq(session_request(&session, pipe, &list), 0);
+	fake.full = true;
+	ck_assert_int_eq(session_wait(&session, pipe), -EINTR);
+	ck_assert_uint_eq(fake.posted, 2);
+}
+END_TEST
+
 /* The same of a provider that checks it. */
 START_TEST(truncated)
 {
@@ -163,6 +195,7 @@ void add_session(Suite *suite)
 
 	tcase_add_loop_test(tcase, longer_than_posted, 0, count);
 	tcase_add_loop_test(tcase, longer_than_posted_rdm, 0, count);
+	tcase_add_test(tcase, old_answer_rdm);
 	tcase_add_loop_test(tcase, truncated, 0, 2);
 	tcase_add_test(tcase, writes_more);
 	suite_add_tcase(suite, tcase);
