@@ -116,6 +116,7 @@ test_secret()
 	head -c 15 "$other" >"$DIR/short"
 	chmod 600 "$DIR/short"
 	no_secret 'fewer than 16 bytes' "$DIR/short" &&
-		refused 1 'name one --address' "${BIN}fi_mrrc_serve" --root \
-			-e "$TYPE" -a 0.0.0.0 "--secret=$one" "$DIR/src"
+		refused 1 'name one --address' timeout 20 \
+			"${BIN}fi_mrrc_serve" --root -e "$TYPE" -a 0.0.0.0 \
+			"--secret=$one" "$DIR/src"
 }

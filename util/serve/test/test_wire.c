@@ -251,11 +251,15 @@ START_TEST(socket_names)
 	msg.name_len = sizeof(named) - 1;
 	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
 			 -EPROTO);
-	/* a refusal has none */
+	/* a refusal has none, and no proof */
 	msg = (struct serve_msg){ .type = SERVE_WELCOME,
 				  .status = SERVE_ENDING,
 				  .name = named,
 				  .name_len = sizeof(named) };
+	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
+			 -EPROTO);
+	msg.name_len = 0;
+	msg.nonce = msg.proof = page;
 	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
 			 -EPROTO);
 }
