@@ -2,8 +2,9 @@
 /*
  * fi_mrrc_serve_crowd PORT CLIENTS ROUNDS [late]: many clients of fi_mrrc_serve
  * in one process, test_serve.sh. All connect; each round each gets a range of
- * "file" and compares its checksum. When the rounds are over it says so, and
- * keeps the connections until its standard input ends. With "late" each client
+ * "file" and compares its checksum; ROUNDS 0 has no end. When the rounds are over
+ * it says so, and keeps the connections until its standard input ends. With
+ * "late" each client
  * requests one more range before that, and exposes its buffer only when the
  * input has ended; then the server has to disconnect one.
  */
@@ -267,7 +268,7 @@ int main(int argc, char **argv)
 	struct serve_msg msg = { .type = SERVE_HELLO,
 				 .part = PART,
 				 .pipes = 1 };
-	const time_t end = time(NULL) + LIMIT_S;
+	time_t end = time(NULL) + LIMIT_S;
 	unsigned i, rounds;
 
 	if (argc < 4)
@@ -287,10 +288,13 @@ int main(int argc, char **argv)
 	ask(&msg, end);
 	take(&msg, end);
 	msg = (struct serve_msg){ .type = SERVE_READ, .len = PART };
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; i < rounds || !rounds; i++) {
+		if (!rounds)
+			end = time(NULL) + LIMIT_S;
 		ask(&msg, end);
 		take(&msg, end);
-		msg.off += PART;
+		if (rounds)
+			msg.off += PART;
 	}
 	if (argc > 4)
 		ask(&msg, end);
