@@ -167,7 +167,7 @@ gone()
 
 began()
 {
-	grep -q ': serving ' "$DIR/serve.out" || ! kill -0 "$SERVER" 2>/dev/null
+	grep -qs ': serving ' "$DIR/serve.out" || ! kill -0 "$SERVER" 2>/dev/null
 }
 
 # glibc keeps what was freed: it had 38 MB with 0.9 MB in use. With these it returns
@@ -175,9 +175,11 @@ began()
 begin_life()
 {
 	kill_server
+	rm -f "$DIR/serve.out"
 	env MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16384 \
-		MALLOC_TRIM_THRESHOLD_=0 "${BIN}fi_mrrc_serve" --root -a "$ADDRESS" -p "$PORT" -n "$PLACES" \
-		"$DIR/src" >"$DIR/serve.out" 2>"$DIR/serve.err" &
+		MALLOC_TRIM_THRESHOLD_=0 "${BIN}fi_mrrc_serve" --root \
+		-a "$ADDRESS" -p "$PORT" -n "$PLACES" "$DIR/src" \
+		>"$DIR/serve.out" 2>"$DIR/serve.err" &
 	SERVER=$!
 	until_so began && kill -0 "$SERVER" 2>/dev/null && return 0
 	cat "$DIR/serve.err"
