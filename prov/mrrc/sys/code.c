@@ -87,7 +87,9 @@ int mrrc_code_headers(struct mrrc_code *code,
 	uintptr_t start;
 	unsigned i;
 
-	*code = (struct mrrc_code){ .image = image, .ehdr = image->ehdr };
+	*code = (struct mrrc_code){ .image = image,
+				    .ehdr = image->ehdr,
+				    .fd = -1 };
 	if (!headers_fit(code))
 		return -EINVAL;
 	code->phdr = (const void *) ((const char *) image->ehdr +
@@ -154,6 +156,7 @@ static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
 		section->range =
 			(struct mrrc_code_range){ start,
 						  start + shdr[i].sh_size };
+		section->offset = shdr[i].sh_offset;
 		section->type = shdr[i].sh_type;
 		section->text = shdr[i].sh_flags & SHF_EXECINSTR;
 		texts += section->text && start < code->image->end &&
@@ -181,7 +184,35 @@ void mrrc_code_sections(struct mrrc_code *code)
 		    (off_t) code->ehdr->e_shoff))
 		keep_sections(code, shdr, (unsigned) count);
 	mrrc_apart_free(shdr);
-	close(fd);
+	code->fd = code->sections ? fd : -1;
+	if (!code->sections)
+		close(fd);
+}
+
+bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
+		     size_t len)
+{
+	const Elf64_Phdr *phdr = code->phdr;
+	uintptr_t start;
+
+	for (; phdr < code->phdr + code->phdrs; phdr++) {
+		start = code->image->base + phdr->p_vaddr;
+		if (phdr->p_type == PT_LOAD && at >= start &&
+		    at - start <= phdr->p_filesz &&
+		    len <= phdr->p_filesz - (at - start))
+			return read_at(code->fd, to, len,
+				       (off_t) (phdr->p_offset + (at - start)));
+	}
+	return false;
+}
+
+void mrrc_code_done(struct mrrc_code *code)
+{
+	mrrc_apart_free(code->found);
+	mrrc_apart_free(code->section);
+	mrrc_apart_free(code->name);
+	if (code->fd >= 0)
+		close(code->fd);
 }
 
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at)
@@ -286,8 +317,7 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 				break;
 		}
 	}
-	mrrc_apart_free(code.found);
-	mrrc_apart_free(code.section);
+	mrrc_code_done(&code);
 	return ret;
 }
 

@@ -72,8 +72,6 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 			insn->to = (uint32_t) to;
 		insn->flow = MRRC_CODE_BRANCH;
 	}
-	insn->scaled = zydis->raw.modrm.rm == 4 && zydis->raw.modrm.mod != 3 &&
-		       zydis->raw.sib.index != 4;
 	switch (zydis->mnemonic) {
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_INT3:
@@ -170,10 +168,7 @@ static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
 		insn = &body->insn[body->count];
 		if (!body_insn(&decoder, code, at, len, insn))
 			return 0;
-		if (insn->flow == MRRC_CODE_AWAY) {
-			body->away = true;
-			body->scaled = body->scaled || insn->scaled;
-		}
+		body->away = body->away || insn->flow == MRRC_CODE_AWAY;
 		body->count++;
 		at += insn->len;
 	}
@@ -225,7 +220,7 @@ int mrrc_code_body_begin(struct mrrc_code_body *body,
 {
 	body->function = *function;
 	body->count = 0;
-	body->whole = body->away = body->scaled = body->linked = false;
+	body->whole = body->away = body->linked = false;
 	body->walk = 0;
 	return function->end - function->start > LONGEST ? -E2BIG : 0;
 }
@@ -276,56 +271,23 @@ uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 	return at + insn->len + (uintptr_t) (intptr_t) distance;
 }
 
-/* The table at @table has the distances from it of places in the function. */
-static void body_table(struct mrrc_code_body *body,
-		       const struct mrrc_code *code, uintptr_t table)
+static void body_bit(uint8_t *bits, uintptr_t at)
 {
-	const struct mrrc_code_image *const image = code->image;
-	int32_t distance;
-	uintptr_t at, to;
-	uint32_t i;
-
-	for (at = table; mrrc_code_readable(code, at, sizeof(distance));
-	     at += sizeof(distance)) {
-		memcpy(&distance, (const void *) at, sizeof(distance));
-		to = table + (uintptr_t) (intptr_t) distance;
-		if (to < image->start || to >= image->end)
-			return;
-		if (to < body->function.start || to >= body->function.end)
-			continue;
-		i = mrrc_code_body_find(body,
-					(uint32_t) (to - body->function.start));
-		if (i != MRRC_CODE_NONE)
-			body->insn[i].indirect = true;
-	}
-}
-
-void mrrc_code_body_tables(struct mrrc_code_body *body,
-			   const struct mrrc_code *code)
-{
-	const struct mrrc_code_insn *insn;
-	uint32_t i;
-
-	for (i = 0; i < body->count && body->away; i++) {
-		insn = &body->insn[i];
-		body->insn[i].indirect = body->scaled || insn->indirect;
-		if (insn->flow == MRRC_CODE_NEXT && insn->field)
-			body_table(body, code, mrrc_code_body_to(body, insn));
-	}
+	bits[at / 8] |= (uint8_t) (1u << at % 8);
 }
 
 void mrrc_code_body_guard(const struct mrrc_code_body *body,
-			  const struct mrrc_code *code, uint8_t *guard)
+			  const struct mrrc_code *code, uint8_t *at,
+			  uint8_t *inside)
 {
-	uintptr_t at;
+	const uintptr_t start = body->function.start - code->image->start;
 	uint32_t i;
 
 	for (i = 0; i < body->count; i++) {
-		if (body->insn[i].walk != body->walk)
-			continue;
-		at = body->function.start + body->insn[i].at -
-		     code->image->start;
-		guard[at / 8] |= (uint8_t) (1u << at % 8);
+		if (body->insn[i].walk == body->walk)
+			body_bit(at, start + body->insn[i].at);
+		if (i)
+			body_bit(inside, start + body->insn[i].at);
 	}
 }
 

@@ -36,10 +36,6 @@ struct mrrc_code_insn {
 	uint8_t field; /* where in it the distance is of a place that
 				 * it branches to or computes, or 0 */
 	uint8_t size;  /* of that, in bytes */
-	bool entered;  /* something else leads here than is seen in the
-				 * function */
-	bool indirect; /* one that leads AWAY may lead here */
-	bool scaled;   /* its operand is an element of an array */
 	bool filler;   /* does nothing: aligns what is behind it */
 };
 
@@ -50,8 +46,7 @@ struct mrrc_code_body {
 	uint32_t walk; /* the last one */
 	bool whole;    /* it decodes to its end, and was */
 	bool linked;   /* branches are known */
-	bool away;     /* some instruction leads AWAY, */
-	bool scaled;   /* and gets the place from an array */
+	bool away;     /* some instruction leads AWAY */
 };
 
 /* Reads the instruction at code[@at]; false: there is none within @len. */
@@ -94,18 +89,13 @@ void mrrc_code_body_number(const struct mrrc_code *code,
 			   struct mrrc_code_found *found);
 
 /*
- * Marks what indirect jumps may lead to: what is in tables of distances that
- * the function computes the address of, or anything if they are of addresses.
- */
-void mrrc_code_body_tables(struct mrrc_code_body *body,
-			   const struct mrrc_code *code);
-
-/*
- * The instructions that the last number depends on that was found in @body have
- * their bits set: one for each byte of the mapping.
+ * Sets bits, one for each byte of the mapping: in @at of the instructions that
+ * the last number that was found in @body depends on, in @inside of all but the
+ * first.
  */
 void mrrc_code_body_guard(const struct mrrc_code_body *body,
-			  const struct mrrc_code *code, uint8_t *guard);
+			  const struct mrrc_code *code, uint8_t *at,
+			  uint8_t *inside);
 
 void mrrc_code_body_close(struct mrrc_code_body *body);
 

@@ -161,39 +161,20 @@ static void gap_branches(struct mrrc_code_gap *gap)
 	mrrc_code_refs_near(&behind, &gap->range, gap_close, gap);
 }
 
-static void gap_entry(void *arg, uintptr_t at)
-{
-	gap_enter(arg, at, 0, 0);
-}
-
-bool mrrc_code_gap_told(const struct mrrc_code *code)
-{
-	unsigned i, count = 0;
-
-	for (i = 0; i < code->phdrs; i++)
-		count += code->phdr[i].p_type == PT_LOAD &&
-			 code->phdr[i].p_flags & PF_X;
-	return count == 1 && code->ehdr->e_type == ET_DYN;
-}
-
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls)
 {
 	const size_t len = range->end - range->start;
-	const char *why;
+	size_t i;
 
 	gap->range = *range;
 	gap->code = code;
 	gap->calls = 0;
-	gap->unknown = NULL;
+	gap->unknown = code->hidden;
 	gap->body.function = (struct mrrc_code_range){ 0 };
 	mrrc_apart_free(gap->seen);
 	gap->seen = NULL;
-	if (!code->sections)
-		gap_unknown(gap, "in no function; no section headers");
-	else if (!mrrc_code_gap_told(code))
-		gap_unknown(gap, "in no function of a fixed program");
-	else if (len > LONGEST)
+	if (len > LONGEST)
 		gap_unknown(gap, "in no function, in a long gap");
 	if (gap->unknown)
 		return 0;
@@ -202,9 +183,8 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		return -ENOMEM;
 	if (falls)
 		gap_enter(gap, range->start, 0, 0);
-	why = mrrc_code_refs_tables(code, gap_entry, gap);
-	if (why)
-		gap_unknown(gap, why);
+	for (i = 0; i < code->names; i++)
+		gap_enter(gap, code->name[i], 0, 0);
 	gap_branches(gap);
 	return 0;
 }

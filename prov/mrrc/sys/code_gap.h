@@ -29,12 +29,6 @@ struct mrrc_code_gap {
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls);
 
-/*
- * Is all code of the file in one mapping, and does each address of code in its
- * data have a relocation?
- */
-bool mrrc_code_gap_told(const struct mrrc_code *code);
-
 /* Why the pair at @at may be executed; NULL: it is not. */
 const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at);
 

@@ -233,19 +233,6 @@ static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 	}
 }
 
-/* Each indirect jump may come before it. */
-static bool number_indirect(struct number_walk *walk, unsigned reg)
-{
-	uint32_t i;
-
-	for (i = 0; i < walk->body->count; i++) {
-		if (walk->body->insn[i].flow == MRRC_CODE_AWAY &&
-		    !number_push(walk, i, reg))
-			return false;
-	}
-	return true;
-}
-
 /* A call that would lose the register, of what does not return. */
 static bool number_ends(const struct number_walk *walk,
 			const struct mrrc_code_insn *insn, unsigned reg)
@@ -263,7 +250,7 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 {
 	const struct mrrc_code_insn *const all = walk->body->insn;
 	const struct mrrc_code_insn *const insn = &all[path.insn];
-	bool any = insn->indirect;
+	bool any = false;
 	uint32_t i;
 
 	if (!path.insn)
@@ -271,10 +258,6 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 				  "the number is an argument of the function");
 	if (insn->split)
 		return number_any(walk, "a branch into an instruction");
-	if (insn->entered)
-		return number_any(walk, "the number is from another function");
-	if (insn->indirect && !number_indirect(walk, path.reg))
-		return false;
 	if (mrrc_code_body_falls(insn - 1) &&
 	    !number_ends(walk, insn - 1, path.reg)) {
 		any = true;

@@ -23,9 +23,7 @@
 
 #ifdef HAVE_ZYDIS
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CHUNK 4096 /* bytes of the file that are read at a time */
 
@@ -65,36 +63,12 @@ static bool over_loops(const struct mrrc_code_range *function)
 	return to >= function->start && to < function->end;
 }
 
-/* Where the file has what is at @at; false: it has not. */
-static bool over_offset(const struct mrrc_code *code, uintptr_t at, size_t len,
-			off_t *offset)
-{
-	const Elf64_Phdr *phdr;
-	uintptr_t start;
-	unsigned i;
-
-	for (i = 0; i < code->phdrs; i++) {
-		phdr = &code->phdr[i];
-		start = code->image->base + phdr->p_vaddr;
-		if (phdr->p_type != PT_LOAD || at < start ||
-		    at - start > phdr->p_filesz ||
-		    len > phdr->p_filesz - (at - start))
-			continue;
-		*offset = (off_t) (phdr->p_offset + (at - start));
-		return true;
-	}
-	return false;
-}
-
 /* 0: the file has the same bytes there; 1: it has others; -1: none. */
-static int over_compare(const struct mrrc_code *code, int fd, uintptr_t at,
-			size_t len)
+static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
 {
 	uint8_t bytes[CHUNK];
-	off_t offset;
 
-	if (!over_offset(code, at, len, &offset) ||
-	    pread(fd, bytes, len, offset) != (ssize_t) len)
+	if (!mrrc_code_filed(code, at, bytes, len))
 		return -1;
 	return memcmp(bytes, (const void *) at, len) != 0;
 }
@@ -103,59 +77,22 @@ static int over_compare(const struct mrrc_code *code, int fd, uintptr_t at,
  * The file differs from the function in the jump, and not behind the word that
  * the jump ends in: that may have what is left of a patch of ours (patch.h).
  */
-static bool over_differs(const struct mrrc_code *code, int fd,
+static bool over_differs(const struct mrrc_code *code,
 			 const struct mrrc_code_range *function, size_t jump)
 {
 	uintptr_t at = (function->start + jump + 7) & ~(uintptr_t) 7;
 	size_t len;
 
-	if (over_compare(code, fd, function->start, jump) != 1)
+	if (over_compare(code, function->start, jump) != 1)
 		return false;
 	for (; at < function->end; at += len) {
 		len = function->end - at;
 		if (len > CHUNK)
 			len = CHUNK;
-		if (over_compare(code, fd, at, len))
+		if (over_compare(code, at, len))
 			return false;
 	}
 	return true;
-}
-
-/* Pointers that packed relocations leave in the data, as the file has them. */
-static void over_data(struct over_look *look, int fd)
-{
-	const uintptr_t base = look->code->image->base;
-	const Elf64_Phdr *phdr = look->code->phdr;
-	const Elf64_Phdr *const end = phdr + look->code->phdrs;
-	uint64_t words[CHUNK / sizeof(uint64_t)];
-	uint64_t done, len, i;
-
-	for (; phdr < end; phdr++) {
-		if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_W))
-			continue;
-		/* aligned in memory, hence in the file's page, too */
-		done = -phdr->p_vaddr % sizeof(*words);
-		for (; done < phdr->p_filesz && !look->led; done += len) {
-			len = phdr->p_filesz - done;
-			if (len > sizeof(words))
-				len = sizeof(words);
-			if (pread(fd, words, len,
-				  (off_t) (phdr->p_offset + done)) !=
-			    (ssize_t) len)
-				look->led = true;
-			for (i = 0; i < len / sizeof(*words); i++)
-				look->led |=
-					base + words[i] - look->rest.start <
-					look->rest.end - look->rest.start;
-		}
-	}
-}
-
-static void over_entry(void *arg, uintptr_t at)
-{
-	struct over_look *const look = arg;
-
-	look->led |= at >= look->rest.start && at < look->rest.end;
 }
 
 /*
@@ -205,28 +142,6 @@ static void over_refs(struct over_look *look)
 	}
 }
 
-/*
- * The tables of the file that name places in code. false: not all are seen, or
- * the file is another one now.
- */
-static bool over_tables(struct over_look *look)
-{
-	const struct mrrc_code *const code = look->code;
-	const struct mrrc_code_section *section = code->section;
-	const struct mrrc_code_section *const end = section + code->sections;
-
-	for (; section < end; section++) {
-		if ((section->type == SHT_DYNSYM || section->type == SHT_RELA ||
-		     section->type == SHT_DYNAMIC) &&
-		    !mrrc_code_readable(code, section->range.start,
-					section->range.end -
-						section->range.start))
-			return false;
-	}
-	mrrc_code_refs_tables(code, over_entry, look);
-	return code->sections;
-}
-
 bool mrrc_code_over_jumps(const struct mrrc_code_range *function)
 {
 	return over_jump((const uint8_t *) function->start,
@@ -243,22 +158,16 @@ bool mrrc_code_over(const struct mrrc_code *code,
 	};
 	const size_t jump = over_jump((const uint8_t *) function->start,
 				      function->end - function->start);
-	bool over = false;
-	int fd;
+	size_t i;
 
-	if (!code->image->path || !mrrc_code_gap_told(code))
+	if (code->hidden || !over_differs(code, function, jump))
 		return false;
-	fd = open(code->image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return false;
-	if (over_differs(code, fd, function, jump) && over_tables(&look)) {
-		over_data(&look, fd);
-		over_refs(&look);
-		over = !look.led;
-	}
-	close(fd);
+	for (i = 0; i < code->names; i++)
+		look.led |= code->name[i] >= look.rest.start &&
+			    code->name[i] < look.rest.end;
+	over_refs(&look);
 	mrrc_code_body_close(&look.body);
-	return over;
+	return !look.led;
 }
 
 #endif /* HAVE_ZYDIS */

@@ -19,8 +19,9 @@ struct mrrc_code_range {
 /* A section that lies in memory. */
 struct mrrc_code_section {
 	struct mrrc_code_range range;
-	uint32_t type; /* SHT_* */
-	bool text;     /* it holds code */
+	uint64_t offset; /* in the file */
+	uint32_t type;	 /* SHT_* */
+	bool text;	 /* it holds code */
 };
 
 enum mrrc_code_kind {
@@ -49,10 +50,15 @@ struct mrrc_code {
 	const Elf64_Phdr *phdr;
 	unsigned phdrs;
 	struct mrrc_code_range frames; /* .eh_frame_hdr, or empty */
+	int fd;			       /* the image's file, or -1 */
 	struct mrrc_code_section *section;
 	unsigned sections; /* 0: there are no section headers */
 	struct mrrc_code_found *found;
 	size_t count, room;
+	bool named;	 /* its tables were read */
+	uintptr_t *name; /* places in the mapping that they name */
+	size_t names, names_room;
+	const char *hidden; /* why there may be others, or NULL */
 };
 
 /* Are these bytes in a segment of the image that can be read? */
@@ -69,8 +75,20 @@ bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
 int mrrc_code_headers(struct mrrc_code *code,
 		      const struct mrrc_code_image *image);
 
-/* The sections, as the file tells. Without them, 0. */
+/* Opens the file and reads its section headers. Without them, 0. */
 void mrrc_code_sections(struct mrrc_code *code);
+
+/*
+ * Reads what the file has for @len bytes at the address @at, before relocation.
+ * false: it has nothing there.
+ */
+bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
+		     size_t len);
+
+/* Fills in @name and @hidden; once. */
+void mrrc_code_names(struct mrrc_code *code);
+
+void mrrc_code_done(struct mrrc_code *code);
 
 /* One pair more. */
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at);

@@ -21,84 +21,6 @@
 typedef int32_t refs_words __attribute__((vector_size(16)));
 typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
 
-struct refs_each {
-	const struct mrrc_code *code;
-	void (*each)(void *arg, uintptr_t at);
-	void *arg;
-};
-
-static void refs_symbols(const struct refs_each *refs, uintptr_t at,
-			 uintptr_t end)
-{
-	Elf64_Sym symbol;
-
-	for (; end - at >= sizeof(symbol); at += sizeof(symbol)) {
-		memcpy(&symbol, (const void *) at, sizeof(symbol));
-		if (symbol.st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT &&
-		    ELF64_ST_TYPE(symbol.st_info) != STT_TLS)
-			refs->each(refs->arg,
-				   refs->code->image->base + symbol.st_value);
-	}
-}
-
-static void refs_relocations(const struct refs_each *refs, uintptr_t at,
-			     uintptr_t end)
-{
-	Elf64_Rela rela;
-
-	for (; end - at >= sizeof(rela); at += sizeof(rela)) {
-		memcpy(&rela, (const void *) at, sizeof(rela));
-		refs->each(refs->arg,
-			   refs->code->image->base + (uintptr_t) rela.r_addend);
-	}
-}
-
-static void refs_dynamic(const struct refs_each *refs, uintptr_t at,
-			 uintptr_t end)
-{
-	Elf64_Dyn dyn;
-
-	for (; end - at >= sizeof(dyn); at += sizeof(dyn)) {
-		memcpy(&dyn, (const void *) at, sizeof(dyn));
-		if (dyn.d_tag == DT_INIT || dyn.d_tag == DT_FINI)
-			refs->each(refs->arg,
-				   refs->code->image->base + dyn.d_un.d_ptr);
-	}
-}
-
-const char *mrrc_code_refs_tables(const struct mrrc_code *code,
-				  void (*each)(void *arg, uintptr_t at),
-				  void *arg)
-{
-	const struct refs_each refs = { code, each, arg };
-	const struct mrrc_code_section *section;
-	const char *why = NULL;
-	uintptr_t start, end;
-	unsigned i;
-
-	each(arg, code->image->base + code->ehdr->e_entry);
-	for (i = 0; i < code->sections; i++) {
-		section = &code->section[i];
-		start = section->range.start;
-		end = section->range.end;
-		if (section->type == SHT_REL || section->type == SHT_RELR)
-			why = "in no function; packed relocations";
-		if (section->type != SHT_DYNSYM && section->type != SHT_RELA &&
-		    section->type != SHT_DYNAMIC)
-			continue;
-		if (!mrrc_code_readable(code, start, end - start))
-			why = "in no function; unreadable sections";
-		else if (section->type == SHT_DYNSYM)
-			refs_symbols(&refs, start, end);
-		else if (section->type == SHT_RELA)
-			refs_relocations(&refs, start, end);
-		else
-			refs_dynamic(&refs, start, end);
-	}
-	return why;
-}
-
 /* Is what lies between two functions only filler as far as @to? */
 static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
 {
@@ -221,42 +143,90 @@ void mrrc_code_refs_near(const struct mrrc_code_range *in,
 
 struct refs_guard {
 	const struct mrrc_code *code;
-	const uint8_t *bits;
+	const struct mrrc_code_guard *guard;
 	struct mrrc_code_body body;
+	bool begins; /* a table */
 	void (*each)(void *arg, uintptr_t at);
 	void *arg;
 };
 
-static bool refs_has(const struct refs_guard *guard, uintptr_t at)
+static bool refs_has(const struct refs_guard *refs, const uint8_t *bits,
+		     uintptr_t at)
 {
-	const struct mrrc_code_image *const image = guard->code->image;
+	const struct mrrc_code_image *const image = refs->code->image;
 	const uintptr_t offset = at - image->start;
 
 	return offset < image->end - image->start &&
-	       guard->bits[offset / 8] & 1u << offset % 8;
+	       bits[offset / 8] & 1u << offset % 8;
 }
 
-static void refs_table(void *arg, uintptr_t at)
-{
-	const struct refs_guard *const guard = arg;
-
-	if (refs_has(guard, at))
-		guard->each(guard->arg, at);
-}
-
-/* A distance at @field would lead to @to, which is guarded. */
-static void refs_distance(struct refs_guard *guard, uintptr_t to,
-			  uintptr_t field, unsigned size)
+/* A branch at @field would lead to @to, which is relied on. */
+static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field,
+			unsigned size)
 {
 	struct mrrc_code_range function, gap;
 
 	/* What leads there in the same function, was followed. */
-	if (!mrrc_code_function(guard->code, to, &function, &gap) &&
+	if (!mrrc_code_function(refs->code, to, &function, &gap) &&
 	    field >= function.start &&
 	    field < (to < function.end ? function.end : gap.end))
 		return;
-	if (mrrc_code_refs_real(guard->code, &guard->body, field, size))
-		guard->each(guard->arg, to);
+	if (mrrc_code_refs_real(refs->code, &refs->body, field, size))
+		refs->each(refs->arg, to);
+}
+
+static bool refs_real(struct refs_guard *refs, uintptr_t field)
+{
+	return mrrc_code_refs_real(refs->code, &refs->body, field,
+				   sizeof(int32_t));
+}
+
+static void refs_begins(void *arg, uintptr_t to, uintptr_t field)
+{
+	struct refs_guard *const refs = arg;
+
+	refs->begins = refs->begins || refs_real(refs, field);
+}
+
+/* Does another table begin behind @table, at @at or before? */
+static bool refs_ended(struct refs_guard *refs, uintptr_t table, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = refs->code->image;
+	const struct mrrc_code_range in = { image->start, image->end };
+	const struct mrrc_code_range behind = { table + 1, at + 1 };
+
+	refs->begins = false;
+	mrrc_code_refs_far(&in, &behind, refs_begins, refs);
+	return refs->begins;
+}
+
+/*
+ * A lea at @field would compute @to: a place in a function, or a table of
+ * distances from it to places. Of a table, only the begin is known: it ends
+ * before what leads out of the mapping, and before the next one.
+ */
+static void refs_lea(struct refs_guard *refs, uintptr_t to, uintptr_t field)
+{
+	const struct mrrc_code_image *const image = refs->code->image;
+	int32_t distance;
+	uintptr_t at, there;
+
+	if ((refs_has(refs, refs->guard->at, to) ||
+	     refs_has(refs, refs->guard->inside, to)) &&
+	    refs_real(refs, field))
+		refs->each(refs->arg, to);
+	for (at = to; mrrc_code_readable(refs->code, at, sizeof(distance));
+	     at += sizeof(distance)) {
+		memcpy(&distance, (const void *) at, sizeof(distance));
+		there = to + (uintptr_t) (intptr_t) distance;
+		if (there < image->start || there >= image->end)
+			return;
+		if (!refs_has(refs, refs->guard->at, there))
+			continue;
+		if (!refs_real(refs, field) || refs_ended(refs, to, at))
+			return;
+		refs->each(refs->arg, there);
+	}
 }
 
 unsigned mrrc_code_refs_size(const uint8_t *code, size_t at)
@@ -297,11 +267,25 @@ static void refs_bytes(bool any[256])
 	}
 }
 
-void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
+static void refs_names(struct refs_guard *refs)
+{
+	uintptr_t at;
+	size_t i;
+
+	for (i = 0; i < refs->code->names; i++) {
+		at = refs->code->name[i];
+		if (refs_has(refs, refs->guard->at, at) ||
+		    refs_has(refs, refs->guard->inside, at))
+			refs->each(refs->arg, at);
+	}
+}
+
+void mrrc_code_refs_guarded(const struct mrrc_code *code,
+			    const struct mrrc_code_guard *guard,
 			    void (*each)(void *arg, uintptr_t at), void *arg)
 {
 	struct refs_guard refs = {
-		.code = code, .bits = guard, .each = each, .arg = arg
+		.code = code, .guard = guard, .each = each, .arg = arg
 	};
 	const uint8_t *const bytes = (const uint8_t *) code->image->start;
 	const size_t len = code->image->end - code->image->start;
@@ -312,7 +296,7 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
 	size_t at;
 
 	refs_bytes(any);
-	mrrc_code_refs_tables(code, refs_table, &refs);
+	refs_names(&refs);
 	for (at = 0; at < len; at++) {
 		if (!any[bytes[at]])
 			continue;
@@ -326,8 +310,10 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
 			memcpy(&distance, (const void *) field,
 			       sizeof(distance));
 		to = field + size + (uintptr_t) (intptr_t) distance;
-		if (refs_has(&refs, to))
-			refs_distance(&refs, to, field, size);
+		if (bytes[at] < 0x40)
+			refs_lea(&refs, to, field);
+		else if (refs_has(&refs, guard->at, to))
+			refs_branch(&refs, to, field, size);
 	}
 	mrrc_code_body_close(&refs.body);
 }

@@ -11,14 +11,6 @@
 #include "sys/code_body.h"
 
 /*
- * Calls @each for all addresses that dynamic symbols, relocations and headers
- * name, wherever they are. NULL, or why there are others that it did not see.
- */
-const char *mrrc_code_refs_tables(const struct mrrc_code *code,
-				  void (*each)(void *arg, uintptr_t at),
-				  void *arg);
-
-/*
  * The @size bytes at @field would be a distance to some place. Are they that of
  * a branch or lea, or in no function? @body keeps the last function.
  */
@@ -46,11 +38,16 @@ void mrrc_code_refs_near(const struct mrrc_code_range *in,
 			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
 			 void *arg);
 
-/*
- * Calls @each for the places that a bit in @guard stands for, one for each byte
- * of the mapping, and that something leads to from another function.
- */
-void mrrc_code_refs_guarded(const struct mrrc_code *code, const uint8_t *guard,
+/* A bit for each byte of the mapping. */
+struct mrrc_code_guard {
+	uint8_t *at;	 /* only what was followed may lead there */
+	uint8_t *inside; /* nor may its address be taken: it is in a function of
+			  * which an instruction is relied on */
+};
+
+/* Calls @each for such places of which that is not so. */
+void mrrc_code_refs_guarded(const struct mrrc_code *code,
+			    const struct mrrc_code_guard *guard,
 			    void (*each)(void *arg, uintptr_t at), void *arg);
 
 #endif /* MRRC_CODE_REFS_H */

@@ -89,8 +89,7 @@ struct x86_look {
 	struct mrrc_code *code;
 	struct mrrc_code_body body;
 	struct mrrc_code_gap gap;
-	uint8_t *guard; /* a bit for each byte that must not be jumped
-				 * to from elsewhere */
+	struct mrrc_code_guard guard;
 	uintptr_t entry[ENTRIES];
 	unsigned entries; /* one more than there is room for: too many */
 	uint64_t left;	  /* bytes that may still be passed over */
@@ -136,7 +135,8 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 		found->at = body->function.start + insn->at;
 		mrrc_code_body_number(look->code, body, i, found);
 		if (found->kind != MRRC_CODE_CALL_ANY)
-			mrrc_code_body_guard(body, look->code, look->guard);
+			mrrc_code_body_guard(body, look->code, look->guard.at,
+					     look->guard.inside);
 	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
 		found->at = body->function.start + insn->at;
 		found->kind = MRRC_CODE_CALL_ANY;
@@ -144,31 +144,6 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	} else {
 		found->kind = MRRC_CODE_INSIDE;
 	}
-}
-
-/* Reads the function, or what goes on behind it, too. */
-static int x86_read(struct x86_look *look,
-		    const struct mrrc_code_range *function)
-{
-	struct mrrc_code_body *const body = &look->body;
-	uint32_t i;
-	unsigned n;
-	int ret;
-
-	ret = mrrc_code_body_read(body, function);
-	if (ret)
-		return ret;
-	mrrc_code_body_tables(body, look->code);
-	for (n = 0; n < look->entries; n++) {
-		if (look->entry[n] < function->start ||
-		    look->entry[n] >= function->end)
-			continue;
-		i = mrrc_code_body_find(body, (uint32_t) (look->entry[n] -
-							  function->start));
-		if (i != MRRC_CODE_NONE)
-			body->insn[i].entered = true;
-	}
-	return 0;
 }
 
 /* Bytes of the function may be a distance that leads to a certain place. */
@@ -213,6 +188,7 @@ static bool x86_over(struct x86_look *look)
 	if (look->over.start != function->start ||
 	    look->over.end != function->end) {
 		look->over = *function;
+		mrrc_code_names(look->code);
 		look->dead = mrrc_code_over_jumps(function) &&
 			     !x86_spend(look, image->end - image->start) &&
 			     mrrc_code_over(look->code, function);
@@ -238,7 +214,7 @@ static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
 		found->kind = MRRC_CODE_INSIDE;
 		return 0;
 	}
-	ret = x86_read(look, &function);
+	ret = mrrc_code_body_read(&look->body, &function);
 	if (!ret)
 		x86_in_body(look, found);
 	return ret;
@@ -270,6 +246,7 @@ static int x86_in_gap(struct x86_look *look,
 
 	if (look->gap.range.start != range->start) {
 		ret = x86_spend(look, image->end - image->start);
+		mrrc_code_names(look->code);
 		if (!ret)
 			ret = mrrc_code_gap_read(&look->gap, look->code, range,
 						 falls);
@@ -282,7 +259,7 @@ static int x86_in_gap(struct x86_look *look,
 		return 0;
 	}
 	if (falls) {
-		ret = x86_read(look, &both);
+		ret = mrrc_code_body_read(&look->body, &both);
 		if (!ret)
 			x86_in_body(look, found);
 		if (ret || found->kind == MRRC_CODE_CALL)
@@ -313,7 +290,7 @@ static int x86_in_text(struct x86_look *look,
 		return ret;
 	if (found->at < function.end)
 		return x86_in_function(look, found);
-	ret = x86_read(look, &function);
+	ret = mrrc_code_body_read(&look->body, &function);
 	if (ret)
 		return ret;
 	if (gap.start < text->start)
@@ -354,29 +331,27 @@ static void x86_entry(void *arg, uintptr_t at)
 		look->entries = ENTRIES + 1;
 }
 
-/* Decides the numbers again, now that it is known what is led to. */
-static int x86_again(struct x86_look *look)
+/* Does something lead into the function, but where it begins? */
+static bool x86_entered(const struct x86_look *look, uintptr_t at)
 {
-	struct mrrc_code_found *found;
-	int ret = 0;
-	size_t i;
+	struct mrrc_code_range function, gap;
+	unsigned i;
 
-	look->body.function = (struct mrrc_code_range){ 0 };
-	for (i = 0; i < look->code->count && !ret; i++) {
-		found = &look->code->found[i];
-		if (found->kind != MRRC_CODE_CALL)
-			continue;
-		found->kind = MRRC_CODE_CALL_ANY;
-		found->why = "too many branches between functions";
-		if (look->entries <= ENTRIES)
-			ret = x86_decide(look, found);
+	if (look->entries > ENTRIES ||
+	    mrrc_code_function(look->code, at, &function, &gap))
+		return true;
+	for (i = 0; i < look->entries; i++) {
+		if (look->entry[i] > function.start && look->entry[i] < gap.end)
+			return true;
 	}
-	return ret;
+	return false;
 }
 
+/* A number counts if nothing leads between it and the system call. */
 static int x86_all(struct x86_look *look)
 {
 	struct mrrc_code *const code = look->code;
+	struct mrrc_code_found *found;
 	bool calls = false;
 	int ret = 0;
 	size_t i;
@@ -387,8 +362,21 @@ static int x86_all(struct x86_look *look)
 	}
 	if (ret || !calls)
 		return ret;
-	mrrc_code_refs_guarded(code, look->guard, x86_entry, look);
-	return look->entries ? x86_again(look) : 0;
+	mrrc_code_names(code);
+	if (!code->hidden)
+		mrrc_code_refs_guarded(code, &look->guard, x86_entry, look);
+	for (found = code->found; found < code->found + code->count; found++) {
+		if (found->kind != MRRC_CODE_CALL)
+			continue;
+		if (code->hidden)
+			found->why = code->hidden;
+		else if (x86_entered(look, found->at))
+			found->why = "its function may be entered elsewhere";
+		else
+			continue;
+		found->kind = MRRC_CODE_CALL_ANY;
+	}
+	return 0;
 }
 
 int mrrc_code_look_x86_64(struct mrrc_code *code)
@@ -402,11 +390,13 @@ int mrrc_code_look_x86_64(struct mrrc_code *code)
 	if (ret || !code->count)
 		return ret;
 	mrrc_code_sections(code);
-	look.guard = mrrc_apart_grow(NULL, len / 8 + 1);
-	ret = look.guard ? x86_all(&look) : -ENOMEM;
+	look.guard.at = mrrc_apart_grow(NULL, len / 8 + 1);
+	look.guard.inside = mrrc_apart_grow(NULL, len / 8 + 1);
+	ret = look.guard.at && look.guard.inside ? x86_all(&look) : -ENOMEM;
 	mrrc_code_body_close(&look.body);
 	mrrc_code_gap_close(&look.gap);
-	mrrc_apart_free(look.guard);
+	mrrc_apart_free(look.guard.at);
+	mrrc_apart_free(look.guard.inside);
 	return ret;
 }
 

@@ -21,6 +21,7 @@
 
 START_TEST(test_frames)
 {
+	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES);
 	uint8_t *const frames = elf.bytes + ELF_FRAMES;
 	static const struct {
 		size_t at;
@@ -46,8 +47,11 @@ START_TEST(test_frames)
 	size_t i;
 
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
-	/* Without sections, what is in no function is not known. */
-	elf.image.path = NULL;
+	/* In no function, it is entered by its symbol. */
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, sizeof(*symbol));
+	symbol->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	symbol->st_shndx = 1;
+	symbol->st_value = ELF_TEXT + 0x100;
 	elf_is(&elf, 1, 0x105, 9);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		was = frames[bad[i].at];

@@ -223,6 +223,111 @@ START_TEST(test_entered_symbol)
 }
 END_TEST
 
+/* A relocation names a place between the number and the call. */
+START_TEST(test_entered_relocation)
+{
+	Elf64_Rela *const rela = (void *) (elf.bytes + ELF_TABLES);
+	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES + 64);
+
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x90, 0x0f, 0x05, 0xc3);
+	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES, sizeof(*rela));
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES + 64,
+		    2 * sizeof(*symbol));
+	rela->r_addend = ELF_TEXT + 0x100;
+	elf_is(&elf, 1, 0x106, 9);
+	rela->r_addend = ELF_TEXT + 0x106;
+	elf_is(&elf, 1, 0x106, ANY);
+	/* behind the call, which the function's own jumps may count from */
+	rela->r_addend = ELF_TEXT + 0x108;
+	elf_is(&elf, 1, 0x106, ANY);
+	/* behind a symbol */
+	symbol[1] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				 .st_shndx = 1,
+				 .st_value = ELF_TEXT + 0x100 };
+	rela->r_info = ELF64_R_INFO(1, R_X86_64_64);
+	rela->r_addend = 0;
+	elf_is(&elf, 1, 0x106, 9);
+	rela->r_addend = 6;
+	elf_is(&elf, 1, 0x106, ANY);
+}
+END_TEST
+
+/* Packed: the address is in the data; a bit stands for the word behind it. */
+START_TEST(test_entered_packed)
+{
+	uint64_t *const relr = (void *) (elf.bytes + ELF_TABLES);
+	uint64_t *const data = (void *) (elf.bytes + ELF_TABLES + 64);
+
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x90, 0x0f, 0x05, 0xc3);
+	*elf_phdr(&elf, 3) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					   .p_flags = PF_R | PF_W,
+					   .p_offset = ELF_TABLES,
+					   .p_vaddr = ELF_TABLES,
+					   .p_filesz = 64 + 66 * 8,
+					   .p_memsz = 64 + 66 * 8 };
+	elf_section(&elf, SHT_RELR, SHF_ALLOC, ELF_TABLES, 3 * sizeof(*relr));
+	relr[0] = ELF_TABLES + 64;
+	relr[1] = UINT64_C(1) << 63 | 1; /* the 63rd word behind it */
+	relr[2] = 3;			 /* and the 64th */
+	data[0] = data[1] = data[63] = data[64] = ELF_TEXT + 0x100;
+	elf_is(&elf, 1, 0x106, 9);
+	data[1] = ELF_TEXT + 0x106;
+	elf_is(&elf, 1, 0x106, 9);
+	data[0] = ELF_TEXT + 0x106;
+	elf_is(&elf, 1, 0x106, ANY);
+	data[0] = 0;
+	data[63] = ELF_TEXT + 0x106;
+	elf_is(&elf, 1, 0x106, ANY);
+	data[63] = 0;
+	data[64] = ELF_TEXT + 0x106;
+	elf_is(&elf, 1, 0x106, ANY);
+	/* where the file has nothing */
+	data[64] = 0;
+	elf_is(&elf, 1, 0x106, 9);
+	relr[0] = ELF_LEN;
+	elf_is(&elf, 1, 0x106, ANY);
+}
+END_TEST
+
+/* Files that have pointers which no table of theirs names. */
+START_TEST(test_hidden)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x105, 9);
+	elf_ehdr(&elf)->e_type = ET_EXEC;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_ehdr(&elf)->e_type = ET_DYN;
+	elf_phdr(&elf, 0)->p_flags |= PF_X;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_phdr(&elf, 0)->p_flags &= ~(Elf64_Word) PF_X;
+	elf_section(&elf, SHT_REL, SHF_ALLOC, ELF_TABLES, 16);
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_shdr(&elf, 2)->sh_type = SHT_RELA;
+	elf_shdr(&elf, 2)->sh_offset = ELF_LEN;
+	elf_is(&elf, 1, 0x105, ANY);
+	elf_shdr(&elf, 2)->sh_offset = ELF_TABLES;
+	elf_is(&elf, 1, 0x105, 9);
+	elf.image.path = NULL;
+	elf_is(&elf, 1, 0x105, ANY);
+}
+END_TEST
+
+/* A function computes the address of a place in itself, as for a goto. */
+START_TEST(test_own_place)
+{
+	/* lea 1f, %rdx; jmp *%rdx; mov $9, %eax; 1: syscall; 2: ret */
+	elf_code(&elf, 0x100, 0x48, 0x8d, 0x15, 0x07, 0, 0, 0, 0xff, 0xe2, 0xb8,
+		 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_is(&elf, 1, 0x10e, ANY);
+	/* lea 2f, from which the place may be computed */
+	elf_bytes(&elf, 0x103, 0x09);
+	elf_is(&elf, 1, 0x10e, ANY);
+	/* its begin */
+	elf_bytes(&elf, 0x103, 0xf9, 0xff, 0xff, 0xff);
+	elf_is(&elf, 1, 0x10e, 9);
+}
+END_TEST
+
 /* An indirect jump, and a table of what it may lead to. */
 START_TEST(test_table)
 {
@@ -236,11 +341,27 @@ START_TEST(test_table)
 	/* The second leads to the system call. */
 	elf_bytes(&elf, 0x204, 0x11, 0xff, 0xff, 0xff);
 	elf_is(&elf, 1, 0x111, ANY);
-	/* The table is of addresses: it may lead anywhere. */
-	elf_bytes(&elf, 0x204, 0x0c, 0xff, 0xff, 0xff);
+	/* But that is of another table. */
+	elf_code(&elf, 0x180, 0x48, 0x8d, 0x15, 0x7d, 0, 0, 0, 0xc3);
 	elf_is(&elf, 1, 0x111, 9);
-	elf_bytes(&elf, 0x109, 0xff, 0x24, 0xca);
+	/* Where there is a mov, it is not. */
+	elf_bytes(&elf, 0x180, 0x48, 0xb8, 0x8d, 0x15, 0x7d, 0, 0, 0, 0, 0);
+	elf_bytes(&elf, 0x18a, 0xc3);
 	elf_is(&elf, 1, 0x111, ANY);
+}
+END_TEST
+
+/* Of a function that was split, the table is in the other part. */
+START_TEST(test_table_other)
+{
+	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
+	elf_code(&elf, 0x180, 0x48, 0x8d, 0x15, 0x79, 0, 0, 0, 0xff, 0xe1);
+	elf_bytes(&elf, 0x200, 0x00, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0xff);
+	elf_shdr(&elf, 1)->sh_size = 0x200;
+	elf_section(&elf, SHT_PROGBITS, SHF_ALLOC, ELF_TEXT + 0x200, 0xe00);
+	elf_is(&elf, 1, 0x105, 9);
+	elf_bytes(&elf, 0x204, 0x05);
+	elf_is(&elf, 1, 0x105, ANY);
 }
 END_TEST
 
@@ -262,7 +383,12 @@ Suite *code_number_suite(void)
 	tcase_add_test(tcase, test_entered);
 	tcase_add_test(tcase, test_entered_near);
 	tcase_add_test(tcase, test_entered_symbol);
+	tcase_add_test(tcase, test_entered_relocation);
+	tcase_add_test(tcase, test_entered_packed);
+	tcase_add_test(tcase, test_hidden);
+	tcase_add_test(tcase, test_own_place);
 	tcase_add_test(tcase, test_table);
+	tcase_add_test(tcase, test_table_other);
 #endif
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -181,7 +181,7 @@ START_TEST(test_over_table)
 	elf_none(&elf, 1);
 	symbol->st_value = ELF_TEXT + 0x105;
 	elf_is(&elf, 1, SITE, ANY);
-	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
+	elf_shdr(&elf, 2)->sh_offset = ELF_LEN;
 	elf_is(&elf, 1, SITE, ANY);
 }
 END_TEST
@@ -197,7 +197,8 @@ START_TEST(test_over_pointer)
 					   .p_vaddr = ELF_TABLES,
 					   .p_filesz = 16,
 					   .p_memsz = 16 };
-	elf_section(&elf, SHT_RELR, SHF_ALLOC, ELF_TABLES + 64, 8);
+	elf_section(&elf, SHT_RELR, SHF_ALLOC, ELF_TABLES, 8);
+	word[-1] = ELF_TABLES + 8;
 	*word = ELF_TEXT + 0x100;
 	elf_none(&elf, 1);
 	*word = ELF_TEXT + 0x105;

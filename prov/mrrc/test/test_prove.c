@@ -181,6 +181,7 @@ static const struct {
 #ifdef __x86_64__
 	{ "raw_site", "system call 11 is not hooked" },
 	{ "raw_future", "system call 4095 is not hooked" },
+	{ "raw_goto", "its function may be entered elsewhere" },
 #endif
 };
 
