@@ -31,6 +31,9 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
+/* sizes of huge pages, of which an address does not tell more */
+#define HOOKS_HUGE_MIN	  ((size_t) 64 << 10)
+#define HOOKS_HUGE_MAX	  ((size_t) 1 << 30)
 #define HOOKS_TRIES	  64  /* to have a mapping in one piece */
 #define HOOKS_LAST_NUMBER 470 /* of the system calls that are known */
 
@@ -125,6 +128,27 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 }
 
 /* ---- the others ---- */
+
+/*
+ * A mapping of huge pages replaces whole pages, however short it is. If their
+ * size is not told, the address is aligned to it. A file may have huge pages
+ * without the flag.
+ */
+static bool hooks_fixed(const struct mrrc_patch_call *call)
+{
+	const uintptr_t start = call->arg[0];
+	const long flags = call->arg[3];
+	size_t len = call->arg[1], huge = start & -start;
+
+	if (flags & MAP_HUGETLB && flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK)
+		huge = (size_t) 1 << (flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK);
+	else if (huge > HOOKS_HUGE_MAX)
+		huge = HOOKS_HUGE_MAX;
+	if (huge >= HOOKS_HUGE_MIN && len <= SIZE_MAX - huge &&
+	    (flags & MAP_HUGETLB || !(flags & MAP_ANONYMOUS)))
+		len = (len + huge - 1) & ~(huge - 1);
+	return hooks_range(start, len);
+}
 
 static bool hooks_madvise(uintptr_t start, size_t len, long advice, bool after)
 {
@@ -235,8 +259,7 @@ static bool hooks_told(const struct mrrc_patch_call *call)
 	case SYS_mmap:
 		mrrc_libc_hooks_mapping();
 		return !(arg[3] & MAP_FIXED) ||
-		       (arg[3] & MAP_FIXED_NOREPLACE) ||
-		       hooks_range(arg[0], arg[1]);
+		       (arg[3] & MAP_FIXED_NOREPLACE) || hooks_fixed(call);
 	case SYS_brk:
 		return hooks_brk(arg[0]);
 	default:

@@ -128,6 +128,40 @@ START_TEST(test_shmat_huge)
 }
 END_TEST
 
+static const struct {
+	bool file; /* with no flag that tells of huge pages */
+	int flags;
+} hugetlbs[] = {
+	{ false, MAP_HUGETLB },
+	{ false, MAP_HUGETLB | 21 << 26 }, /* of 2 MiB */
+	{ true, 0 },
+};
+
+/* So does a mapping that takes a place, even if there is no huge page. */
+START_TEST(test_mmap_huge)
+{
+	const size_t huge = (size_t) 2 << 20;
+	const int fd = hugetlbs[_i].file ?
+			       memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB) :
+			       -1;
+	char *map, *at;
+
+	need_hooks();
+	if (hugetlbs[_i].file && fd < 0)
+		skip("no huge pages");
+	map = mon_map(2 * huge / mon_page);
+	at = (char *) (((uintptr_t) map + huge - 1) & ~(huge - 1));
+	hooks_watch(at + huge - 4 * mon_page, 4);
+	mmap(at, mon_page, PROT_READ,
+	     MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0) |
+		     hugetlbs[_i].flags,
+	     fd, 0);
+	expect_hook();
+	munmap(map, 2 * huge);
+	close(fd);
+}
+END_TEST
+
 static void do_grow_part(char *ptr)
 {
 	do_grow(ptr - mon_page);
@@ -351,6 +385,7 @@ Suite *hooks_call_suite(void)
 	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
 	add_each(tcase, test_announced, announced);
 	tcase_add_test(tcase, test_shmat_huge);
+	add_each(tcase, test_mmap_huge, hugetlbs);
 	tcase_add_loop_test(tcase, test_busy, 0,
 			    2 * sizeof(busy) / sizeof(busy[0]));
 	tcase_add_test(tcase, test_own_madvise);
