@@ -24,17 +24,10 @@
 #include "stat/proc.h"
 #include "sys/code.h"
 #include "sys/libc_hooks.h"
-#include "sys/patch.h"
 #include "sys/prove.h"
+#include "sys/prove_site.h"
 
 #define SITES 4 /* sites that are printed for a file, at most */
-
-/*
- * Bytes before the instruction by which the provider makes its calls, and
- * after.
- */
-#define PROVIDERS_BEFORE 28
-#define PROVIDERS_FROM	 3
 
 extern char **environ;
 
@@ -53,9 +46,7 @@ struct code {
 /* The file that is being looked at. */
 struct one {
 	struct code *code;
-	const struct mrrc_code_file *elf;
-	const char *name;
-	const Dl_info *own; /* where it is loaded here, or NULL */
+	struct mrrc_prove_file file;
 	size_t asks;
 };
 
@@ -63,13 +54,6 @@ static void complain(struct code *code, const char *what, const char *why)
 {
 	fprintf(stderr, "fi_mrrc_stat: %s: %s\n", what, why);
 	code->failed = true;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static bool same_file(const char *path, const struct stat *as)
@@ -82,53 +66,16 @@ static bool same_file(const char *path, const struct stat *as)
 
 /* ---- one file ---- */
 
-/*
- * The instruction by which the provider makes its calls; this program has it,
- * too.
- */
-static bool is_providers(const struct one *one,
-			 const struct mrrc_code_site *site)
-{
-	const uint8_t *const own = (const uint8_t *) mrrc_patch_made();
-	const uintptr_t at = site->at - (uintptr_t) one->elf->map;
-
-	return site->number == MRRC_CODE_ANY && at >= PROVIDERS_BEFORE &&
-	       one->elf->len - at >= PROVIDERS_FROM &&
-	       !memcmp((const uint8_t *) site->at - PROVIDERS_BEFORE,
-		       own - PROVIDERS_BEFORE,
-		       PROVIDERS_BEFORE + PROVIDERS_FROM);
-}
-
-/* In libc and the loader: hooked in this process, or known by its bytes. */
-static bool is_known(const struct one *one, const struct mrrc_code_site *site)
-{
-	const uintptr_t map = (uintptr_t) one->elf->map;
-
-	if (!one->own)
-		return is_providers(one, site);
-	return mrrc_libc_hooks_has((uintptr_t) one->own->dli_fbase + site->at -
-				   one->elf->base) ||
-	       (one->own == &one->code->libc && site->number == MRRC_CODE_ANY &&
-		mrrc_code_glibc((const uint8_t *) site->at, site->at - map,
-				map + one->elf->len - site->at));
-}
-
 static bool look_site(void *arg, const struct mrrc_code_site *site)
 {
+	char why[MRRC_TRUST_WHY];
 	struct one *one = arg;
 
-	if ((site->number != MRRC_CODE_ANY &&
-	     !mrrc_libc_hooks_matters(site->number)) ||
-	    is_known(one, site) || mrrc_prove_may(one->name, site->number))
+	if (mrrc_prove_site(&one->file, site, why) != MRRC_PROVE_ASKS)
 		return true;
 	one->code->asks++;
-	if (one->asks++ >= SITES)
-		return true;
-	printf("%s+0x%" PRIxPTR ": ", one->name, site->at - one->elf->base);
-	if (site->number == MRRC_CODE_ANY)
-		printf("%s\n", site->why);
-	else
-		printf("system call %ld is not hooked\n", site->number);
+	if (one->asks++ < SITES)
+		printf("%s\n", why);
 	return true;
 }
 
@@ -138,7 +85,8 @@ static void look_file(struct code *code, const char *place, const char *path)
 	struct mrrc_code_counts counts;
 	struct mrrc_code_file elf;
 	struct mrrc_code_image image;
-	struct one one = { .code = code, .elf = &elf, .name = base_name(path) };
+	struct one one = { .code = code,
+			   .file = { .path = path, .image = &image } };
 	struct stat stat_;
 	unsigned nth;
 	size_t i;
@@ -169,10 +117,11 @@ static void look_file(struct code *code, const char *place, const char *path)
 					  strerror(-ret));
 		return;
 	}
-	if (same_file(code->libc.dli_fname, &stat_))
-		one.own = &code->libc;
+	one.file.libc = same_file(code->libc.dli_fname, &stat_);
+	if (one.file.libc)
+		one.file.live = (uintptr_t) code->libc.dli_fbase;
 	else if (same_file(code->loader.dli_fname, &stat_))
-		one.own = &code->loader;
+		one.file.live = (uintptr_t) code->loader.dli_fbase;
 	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
 		ret = mrrc_code_look(&image, look_site, &one, &counts);
 		if (ret) {
@@ -182,7 +131,8 @@ static void look_file(struct code *code, const char *place, const char *path)
 		code->calls += counts.instructions;
 	}
 	if (one.asks > SITES)
-		printf("%s: %zu more\n", one.name, one.asks - SITES);
+		printf("%s: %zu more\n", mrrc_prove_name(path),
+		       one.asks - SITES);
 	mrrc_code_close(&elf);
 }
 
@@ -280,8 +230,7 @@ static void look_mapping(struct code *code, pid_t pid, char *line)
 	else if (!inode && !is_ours(pid, start, end))
 		why = "code of no file";
 	if (why) {
-		printf("%s: %s\n", *name ? base_name(name) : "anonymous memory",
-		       why);
+		printf("%s: %s\n", mrrc_prove_name(name), why);
 		code->asks++;
 	} else if (inode) {
 		snprintf(path, sizeof(path), "/proc/%d/root%s", (int) pid,

@@ -29,6 +29,7 @@
 #include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 #include "sys/patch.h"
+#include "sys/prove_site.h"
 #include "sys/threads.h"
 #include "sys/trust.h"
 
@@ -115,30 +116,9 @@ static void prove_told(void)
 /* ---- one mapping ---- */
 
 struct prove_look {
-	const struct mrrc_code_copy *copy;
+	const struct mrrc_prove_file *file;
 	struct prove_code *code;
 };
-
-/* As people name it: the file without its folder. */
-static const char *prove_name(const struct prove_code *code)
-{
-	const char *slash = strrchr(code->place.name, '/');
-
-	return slash		 ? slash + 1 :
-	       *code->place.name ? code->place.name :
-				   "anonymous memory";
-}
-
-static bool prove_glibc(const struct prove_look *look,
-			const struct mrrc_code_site *site)
-{
-	const uintptr_t libc = (uintptr_t) pthread_self;
-
-	return libc >= look->code->place.lo && libc < look->code->place.hi &&
-	       mrrc_code_glibc((const uint8_t *) site->at,
-			       site->at - look->copy->image.start,
-			       look->copy->image.end - site->at);
-}
 
 /* Does a function of libc begin as in its file, but for our hook? */
 static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
@@ -178,43 +158,39 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct prove_look *look = arg;
 	struct prove_code *code = look->code;
-	const uintptr_t at = mrrc_code_live(look->copy, site->at);
 
-	if (site->number != MRRC_CODE_ANY &&
-	    !mrrc_libc_hooks_matters(site->number))
+	switch (mrrc_prove_site(look->file, site, code->why)) {
+	case MRRC_PROVE_HARMLESS:
 		return true;
-	if (at == mrrc_patch_made() || mrrc_libc_hooks_has(at))
-		return true;
-	if (site->number == MRRC_CODE_ANY && prove_glibc(look, site))
-		return true;
-	if (mrrc_prove_may(prove_name(code), site->number) && prove_brk()) {
+	case MRRC_PROVE_MAY:
 		code->may = true;
-		return true;
-	}
-	if (site->number == MRRC_CODE_ANY)
-		snprintf(code->why, sizeof(code->why), "%.60s+0x%lx: %s",
-			 prove_name(code), (long) (at - code->place.lo),
-			 site->why);
-	else
+		if (prove_brk())
+			return true;
 		snprintf(code->why, sizeof(code->why),
-			 "%.60s+0x%lx: system "
-			 "call %ld is not hooked",
-			 prove_name(code), (long) (at - code->place.lo),
-			 site->number);
-	return false;
+			 "%.60s: libc's brk was overwritten",
+			 mrrc_prove_name(code->place.name));
+		return false;
+	default:
+		return false;
+	}
 }
 
 static void prove_unknown(struct prove_code *code, const char *why)
 {
-	snprintf(code->why, sizeof(code->why), "%.60s: %s", prove_name(code),
-		 why);
+	snprintf(code->why, sizeof(code->why), "%.60s: %s",
+		 mrrc_prove_name(code->place.name), why);
 }
 
 static void prove_look(struct prove_code *code)
 {
+	const uintptr_t libc = (uintptr_t) pthread_self;
+	struct mrrc_prove_file file = {
+		.path = code->place.name,
+		.libc = libc >= code->place.lo && libc < code->place.hi,
+	};
+	struct prove_look look = { .file = &file, .code = code };
 	struct mrrc_code_counts counts;
 	struct mrrc_code_copy copy;
-	struct prove_look look = { .copy = &copy, .code = code };
 	int ret;
 
 	code->why[0] = '\0';
@@ -237,6 +213,8 @@ static void prove_look(struct prove_code *code)
 						    "it cannot be read");
 		return;
 	}
+	file.image = &copy.image;
+	file.live = mrrc_code_live(&copy, copy.image.base);
 	ret = mrrc_code_look(&copy.image, prove_site, &look, &counts);
 	mrrc_code_free(&copy);
 	if (ret && !*code->why)
@@ -450,15 +428,6 @@ struct prove_seal {
 	const struct mrrc_code_copy *copy;
 	const struct mrrc_code_place *place;
 };
-
-/*
- * Code that does nothing by itself, by the file that it is in: libucm makes
- * brk(2) only in place of libc's brk and sbrk, which it has overwritten then.
- */
-bool mrrc_prove_may(const char *file, long number)
-{
-	return number == SYS_brk && !strncmp(file, "libucm.so.", 10);
-}
 
 /* Used by our patches or others': the copy is without ours. */
 static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)

@@ -59,12 +59,6 @@ void mrrc_prove_stop(void);
 /* In a forked child, which has no such thread. */
 void mrrc_prove_forked(void);
 
-/*
- * Is that system call harmless in that library, as long as libc's function for it
- * is unchanged? @file: a name without its folder.
- */
-bool mrrc_prove_may(const char *file, long number);
-
 /* Why trust is not given, or "". */
 void mrrc_prove_why(char why[MRRC_TRUST_WHY]);
 

@@ -170,6 +170,18 @@ START_TEST(test_gap_relocation)
 }
 END_TEST
 
+/* Behind a gap between segments, where tools put tables that they enlarge. */
+START_TEST(test_gap_behind)
+{
+	elf_gap();
+	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES, sizeof(Elf64_Rela));
+	elf.image.hi = elf.image.end;
+	elf_none(&elf, 1);
+	((Elf64_Rela *) (elf.bytes + ELF_TABLES))->r_addend = ELF_TEXT + 0x404;
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
 START_TEST(test_gap_entries)
 {
 	Elf64_Dyn *const dyn = (void *) (elf.bytes + ELF_TABLES);
@@ -261,6 +273,7 @@ Suite *code_gap_suite(void)
 	tcase_add_test(tcase, test_gap_near);
 	tcase_add_test(tcase, test_gap_symbol);
 	tcase_add_test(tcase, test_gap_relocation);
+	tcase_add_test(tcase, test_gap_behind);
 	tcase_add_test(tcase, test_gap_entries);
 	tcase_add_test(tcase, test_gap_fixed);
 	tcase_add_test(tcase, test_gap_indirect);

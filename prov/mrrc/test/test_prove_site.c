@@ -17,10 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/code_copy.h"
 #include "sys/libc_hooks.h"
 #include "sys/libc_hooks_priv.h"
 #include "sys/patch.h"
 #include "sys/prove.h"
+#include "sys/prove_site.h"
 
 #ifdef __x86_64__
 
@@ -80,6 +82,81 @@ START_TEST(test_ucm)
 	overwrite_near(brks[_i], "shmdt");
 	ck_assert(!mrrc_trusted());
 	never_trusted("libucm.so.0");
+}
+END_TEST
+
+/* ---- what is said of a file ---- */
+
+#define SITES 4096
+
+struct sites {
+	const struct mrrc_code_image *image;
+	struct {
+		uintptr_t at;
+		long number;
+	} site[SITES];
+	unsigned count;
+};
+
+static bool sites_add(void *arg, const struct mrrc_code_site *site)
+{
+	struct sites *sites = arg;
+
+	ck_assert_uint_lt(sites->count, SITES);
+	sites->site[sites->count].at = site->at - sites->image->base;
+	sites->site[sites->count++].number = site->number;
+	return true;
+}
+
+static void sites_look(struct sites *sites, const struct mrrc_code_image *image)
+{
+	struct mrrc_code_counts counts;
+
+	sites->image = image;
+	ck_assert_int_eq(mrrc_code_look(image, sites_add, sites, &counts), 0);
+}
+
+/* The code in this process has the sites that its file has. */
+static bool sites_same(void *arg, const struct mrrc_code_place *place)
+{
+	static struct sites here, there;
+	struct mrrc_code_image image;
+	struct mrrc_code_file file;
+	struct mrrc_code_copy copy;
+	unsigned *files = arg, i;
+
+	if (place->name[0] != '/')
+		return true;
+	here.count = there.count = 0;
+	ck_assert_int_eq(mrrc_code_copy(place, &copy), 0);
+	sites_look(&here, &copy.image);
+	mrrc_code_free(&copy);
+	ck_assert_int_eq(mrrc_code_open(place->name, &file), 0);
+	for (i = 0; mrrc_code_segment(&file, i, &image); i++)
+		sites_look(&there, &image);
+	mrrc_code_close(&file);
+	ck_assert_uint_eq(here.count, there.count);
+	for (i = 0; i < here.count; i++) {
+		ck_assert_uint_eq(here.site[i].at, there.site[i].at);
+		ck_assert_int_eq(here.site[i].number, there.site[i].number);
+	}
+	++*files;
+	return true;
+}
+
+/* fi_mrrc_stat --code decides as the provider does. */
+START_TEST(test_same)
+{
+	static const char *const names[] = { "libgomp.so.1", "liburing.so.2",
+					     "libcrypto.so.3", "libstdc++.so.6",
+					     "libunwind.so.8" };
+	unsigned files = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	ck_assert(mrrc_code_places(sites_same, &files));
+	ck_assert_uint_ge(files, 3);
 }
 END_TEST
 
@@ -168,6 +245,7 @@ TCase *prove_site_tcase(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_may);
+	tcase_add_test(tcase, test_same);
 	add_each(tcase, test_ucm, brks);
 	add_each(tcase, test_takes, takes);
 	tcase_add_test(tcase, test_unlisted);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Harmless system calls (prove_site.h).
+ */
+#include "config.h"
+#include "sys/prove_site.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "sys/libc_hooks.h"
+#include "sys/patch.h"
+
+/* Bytes around the instruction by which the provider makes its calls. */
+#define MADE_BEFORE 28
+#define MADE_FROM   3
+
+/*
+ * Libraries that may make a call which is not hooked, by the begin of their
+ * name.
+ *
+ * Not liburing, though it unmaps its own rings alone, which are shared and
+ * never cached: it starts io_uring, which can discard any memory.
+ */
+static const struct {
+	const char *name;
+	long number;
+} site_may[] = {
+	/* only in place of libc's brk and sbrk, which it has overwritten then */
+	{ "libucm.so.", SYS_brk },
+};
+
+bool mrrc_prove_may(const char *name, long number)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(site_may) / sizeof(site_may[0]); i++) {
+		if (number == site_may[i].number &&
+		    !strncmp(name, site_may[i].name, strlen(site_may[i].name)))
+			return true;
+	}
+	return false;
+}
+
+const char *mrrc_prove_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : *path ? path : "anonymous memory";
+}
+
+/* The provider's own instruction; in a file that is not loaded, one like it. */
+static bool site_made(const struct mrrc_prove_file *file, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = file->image;
+	const uintptr_t made = mrrc_patch_made();
+
+	if (file->live)
+		return file->live + (at - image->base) == made;
+	return at - image->start >= MADE_BEFORE &&
+	       image->end - at >= MADE_FROM &&
+	       !memcmp((const void *) (at - MADE_BEFORE),
+		       (const void *) (made - MADE_BEFORE),
+		       MADE_BEFORE + MADE_FROM);
+}
+
+static bool site_known(const struct mrrc_prove_file *file, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = file->image;
+
+	return site_made(file, at) ||
+	       (file->libc &&
+		mrrc_code_glibc((const uint8_t *) at, at - image->start,
+				image->end - at));
+}
+
+enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
+					const struct mrrc_code_site *site,
+					char why[MRRC_TRUST_WHY])
+{
+	const char *const name = mrrc_prove_name(file->path);
+	const uintptr_t at = site->at - file->image->base;
+	const bool any = site->number == MRRC_CODE_ANY;
+
+	if ((!any && !mrrc_libc_hooks_matters(site->number)) ||
+	    (file->live && mrrc_libc_hooks_has(file->live + at)) ||
+	    (any && site_known(file, site->at)))
+		return MRRC_PROVE_HARMLESS;
+	if (mrrc_prove_may(name, site->number))
+		return MRRC_PROVE_MAY;
+	if (any)
+		snprintf(why, MRRC_TRUST_WHY, "%.60s+0x%lx: %s", name,
+			 (long) at, site->why);
+	else
+		snprintf(why, MRRC_TRUST_WHY,
+			 "%.60s+0x%lx: system call %ld is not hooked", name,
+			 (long) at, site->number);
+	return MRRC_PROVE_ASKS;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which system calls in a file's code can take no memory away unannounced: the
+ * same rules for the code of this process (prove.c) and for files that are not
+ * loaded (fi_mrrc_stat).
+ *
+ * Any thread.
+ */
+#ifndef MRRC_PROVE_SITE_H
+#define MRRC_PROVE_SITE_H
+
+#include "sys/code.h"
+#include "sys/trust.h"
+
+struct mrrc_prove_file {
+	const char *path;		     /* or the name alone */
+	const struct mrrc_code_image *image; /* that is looked at */
+	uintptr_t live;			     /* where the image's base is in
+						 * this process, or 0 */
+	bool libc;			     /* the C library that is hooked */
+};
+
+enum mrrc_prove_verdict {
+	MRRC_PROVE_HARMLESS,
+	MRRC_PROVE_MAY, /* as long as libc's brk and sbrk are as they were */
+	MRRC_PROVE_ASKS,
+};
+
+/* @why: is written if it asks. */
+enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
+					const struct mrrc_code_site *site,
+					char why[MRRC_TRUST_WHY]);
+
+/* As people name it: without its folder. */
+const char *mrrc_prove_name(const char *path);
+
+/* May a library of that name make the call if libc's own is unchanged? */
+bool mrrc_prove_may(const char *name, long number);
+
+#endif /* MRRC_PROVE_SITE_H */
