@@ -229,6 +229,8 @@ static void look_mapping(struct code *code, pid_t pid, char *line)
 		why = "code that is shared";
 	else if (!inode && !is_ours(pid, start, end))
 		why = "code of no file";
+	else if (!strncmp(name, "/memfd:", 7))
+		why = "code of a memfd, which can be written";
 	if (why) {
 		printf("%s: %s\n", mrrc_prove_name(name), why);
 		code->asks++;

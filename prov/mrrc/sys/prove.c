@@ -205,6 +205,8 @@ static void prove_look(struct prove_code *code)
 		prove_unknown(code, "code that is shared");
 	else if (!code->place.inode)
 		prove_unknown(code, "code of no file");
+	else if (!strncmp(code->place.name, "/memfd:", 7))
+		prove_unknown(code, "code of a memfd, which can be written");
 	if (*code->why)
 		return;
 	ret = mrrc_code_copy(&code->place, &copy);

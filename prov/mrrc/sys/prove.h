@@ -10,15 +10,20 @@
  * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
  * pkey_mprotect, mremap and shmat, which end trust before the call is made.
  * Some code cannot be looked at: code that is writable, or shared so that
- * another process may write to it, or of no file, or in a file of more than 512
- * MiB. While there is such code, lookups ask the kernel.
+ * another process may write to it, or of no file or a memfd, or in a file of
+ * more than 512 MiB. While there is such code, lookups ask the kernel.
  *
  * It begins when the hooks are placed: a call of a thread that had entered the
  * kernel before is given 10 ms to be over.
  *
+ * Code that unmaps by itself, but maps nothing, is not let through: a hooked
+ * mmap could ask whether an unmap of it is still unread before it gives that
+ * memory to anybody. A madvise(MADV_DONTNEED) of such code would have no hook
+ * behind it that asks: the memory stays mapped, and is in use at once.
+ *
  * The proof does not cover other processes (process_vm_writev, ptrace,
- * process_madvise, /proc/PID/mem), nor code that is changed in its file while
- * it runs.
+ * process_madvise, /proc/PID/mem), nor code that is changed in its file, or by
+ * /proc/self/mem, while it runs.
  */
 #ifndef MRRC_PROVE_H
 #define MRRC_PROVE_H

@@ -8,6 +8,7 @@
 #include "suites.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -160,6 +161,27 @@ START_TEST(test_same)
 }
 END_TEST
 
+/* Code that can be written to in its file, by whoever has that open. */
+START_TEST(test_memfd)
+{
+	const int fd = memfd_create("code", MFD_CLOEXEC);
+	const struct link_map *map;
+	char path[32];
+	void *lib;
+
+	map = lib = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
+	ck_assert_ptr_nonnull(lib);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	copy(map->l_name, path);
+	ck_assert_msg(trusted(true), "%s", why);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	ck_assert_msg(lib != NULL, "%s", dlerror());
+	never_trusted("code of a memfd");
+	dlclose(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+END_TEST
+
 /* ---- what takes code away ---- */
 
 static void take_munmap(char *code)
@@ -246,6 +268,7 @@ TCase *prove_site_tcase(void)
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_may);
 	tcase_add_test(tcase, test_same);
+	tcase_add_test(tcase, test_memfd);
 	add_each(tcase, test_ucm, brks);
 	add_each(tcase, test_takes, takes);
 	tcase_add_test(tcase, test_unlisted);
