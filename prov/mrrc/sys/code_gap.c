@@ -23,10 +23,8 @@
  * distance is checked: it does not count if its bytes are another part of an
  * instruction of a function, or filler between two functions.
  *
- * The answer is "not known" without section headers, where relocations are
- * packed (RELR) or absent (programs that are not position-independent), with
- * two mappings of code in a file, or if a path reaches an indirect jump in the
- * gap.
+ * The answer is "not known" where pointers may be in no table (code_names.c), or
+ * if a path reaches an indirect jump in the gap.
  */
 #include "config.h"
 #include "sys/code_gap.h"
@@ -76,6 +74,19 @@ static void trip_push(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		trip->path[trip->paths++] = at;
 }
 
+/*
+ * The jump that each linked file has from its compiler's start files, to a
+ * function of another library that may be absent:
+ *
+ *	mov x(%rip), %rax; test %rax, %rax; je ...; jmp *%rax
+ */
+static bool gap_optional(const uint8_t *code, uint32_t at)
+{
+	return at >= 12 && !memcmp(code + at - 12, "\x48\x8b\x05", 3) &&
+	       !memcmp(code + at - 5, "\x48\x85\xc0\x74", 4) &&
+	       !memcmp(code + at, "\xff\xe0", 2);
+}
+
 static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		      uint32_t at)
 {
@@ -89,7 +100,7 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		return;
 	if (at + insn.len > len)
 		trip->unknown = "in no function, and leads into one";
-	if (insn.flow == MRRC_CODE_AWAY)
+	if (insn.flow == MRRC_CODE_AWAY && !gap_optional(code, at))
 		trip->unknown = "in no function, with an indirect jump";
 	if (insn.flow == MRRC_CODE_SYSCALL ||
 	    insn.flow == MRRC_CODE_SYSCALL32) {

@@ -223,6 +223,30 @@ START_TEST(test_gap_indirect)
 }
 END_TEST
 
+/* To a function that may be absent, by a pointer to functions elsewhere. */
+START_TEST(test_gap_optional)
+{
+	static const uint8_t jump[] = { 0x48, 0x8b, 0x05, 0,	0xcd,
+					0x80, 0,    0x48, 0x85, 0xc0,
+					0x74, 0x02, 0xff, 0xe0, 0xc3 };
+	size_t i;
+
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
+	elf_gap();
+	elf_put(&elf, 0x400, jump, sizeof(jump));
+	elf_none(&elf, 1);
+	for (i = 0; i < sizeof(jump) - 1; i++) {
+		if ((i >= 3 && i < 7) || i == 11)
+			continue;
+		elf_put(&elf, 0x400, jump, sizeof(jump));
+		/* another register, branch, or jump; fe e0 is none */
+		elf.bytes[ELF_TEXT + 0x400 + i] ^= i == 2 ? 8 : 1;
+		elf_look(&elf);
+		ck_assert_uint_eq(elf.counts.unknown, i != 12);
+	}
+}
+END_TEST
+
 /* The mapping is not passed over for ever. */
 START_TEST(test_gap_many)
 {
@@ -277,6 +301,7 @@ Suite *code_gap_suite(void)
 	tcase_add_test(tcase, test_gap_entries);
 	tcase_add_test(tcase, test_gap_fixed);
 	tcase_add_test(tcase, test_gap_indirect);
+	tcase_add_test(tcase, test_gap_optional);
 	tcase_add_test(tcase, test_gap_many);
 	tcase_add_test(tcase, test_gap_falls);
 #endif
