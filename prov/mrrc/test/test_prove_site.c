@@ -51,10 +51,11 @@ static void copy(const char *from, const char *to)
 	ck_assert_int_eq(fclose(out), 0);
 }
 
+static char dir[] = "/tmp/mrrc_XXXXXX", path[64];
+
 /* A library that makes brk(2), by its own name, and by that of UCX's. */
 static void load_ucm(void)
 {
-	char dir[] = "/tmp/mrrc_XXXXXX", path[64];
 	void *lib = load("raw_brk");
 	Dl_info info;
 
@@ -67,8 +68,11 @@ static void load_ucm(void)
 	ck_assert_msg(trusted(true), "%s", why);
 	lib = dlopen(path, RTLD_NOW);
 	ck_assert_ptr_nonnull(lib);
-	/* the file's tables are read: it stays for as long */
-	trusted(true);
+}
+
+/* Its tables are read each time: it stays for as long. */
+static void unload_ucm(void)
+{
 	unlink(path);
 	rmdir(dir);
 }
@@ -82,7 +86,8 @@ START_TEST(test_ucm)
 	ck_assert_msg(trusted(true), "%s", why);
 	overwrite_near(brks[_i], "shmdt");
 	ck_assert(!mrrc_trusted());
-	never_trusted("libucm.so.0");
+	never_trusted("libucm.so.0: libc's brk was overwritten");
+	unload_ucm();
 }
 END_TEST
 
@@ -166,7 +171,6 @@ START_TEST(test_memfd)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);
 	const struct link_map *map;
-	char path[32];
 	void *lib;
 
 	map = lib = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
