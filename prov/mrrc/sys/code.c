@@ -279,16 +279,11 @@ static bool tell(const struct mrrc_code_found *found,
 		 void *arg)
 {
 	struct mrrc_code_site one = { .at = found->at };
-	unsigned i;
 
 	switch (found->kind) {
 	case MRRC_CODE_CALL:
-		for (i = 0; i <= found->more; i++) {
-			one.number = found->number[i];
-			if (!site(arg, &one))
-				return false;
-		}
-		return true;
+		one.number = found->number;
+		return site(arg, &one);
 	case MRRC_CODE_CALL_ANY:
 	case MRRC_CODE_UNKNOWN:
 		one.number = MRRC_CODE_ANY;

@@ -41,9 +41,9 @@ struct mrrc_code_counts {
 };
 
 /*
- * Calls @site for each system-call instruction, more than once if it has more
- * than one number, and for each byte pair of which it is not known that it is
- * none; until it answers false. -EOPNOTSUPP: all is unknown.
+ * Calls @site for each system-call instruction, and for each byte pair of which
+ * it is not known that it is none; until it answers false. -EOPNOTSUPP: all is
+ * unknown.
  */
 int mrrc_code_look(const struct mrrc_code_image *image,
 		   bool (*site)(void *arg, const struct mrrc_code_site *site),

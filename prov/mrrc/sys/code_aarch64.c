@@ -130,22 +130,11 @@ static bool arm_any(struct arm_walk *walk, const char *why)
 static bool arm_constant(struct arm_walk *walk, uint32_t value)
 {
 	struct mrrc_code_found *const found = walk->found;
-	unsigned i;
 
-	if (found->kind != MRRC_CODE_CALL) {
-		found->kind = MRRC_CODE_CALL;
-		found->number[0] = (long) value;
-		found->more = 0;
-		return true;
-	}
-	for (i = 0; i <= found->more; i++) {
-		if (found->number[i] == (long) value)
-			return true;
-	}
-	if (i == MRRC_CODE_NUMBERS)
-		return arm_any(walk, "the numbers are too many");
-	found->number[i] = (long) value;
-	found->more++;
+	if (found->kind == MRRC_CODE_CALL && found->number != (long) value)
+		return arm_any(walk, "there is more than one number");
+	found->kind = MRRC_CODE_CALL;
+	found->number = (long) value;
 	return true;
 }
 

@@ -174,26 +174,15 @@ static bool number_any(struct number_walk *walk, const char *why)
 static bool number_constant(struct number_walk *walk, int64_t value)
 {
 	struct mrrc_code_found *const found = walk->found;
-	unsigned i;
 
 	if (value < 0 || value > INT32_MAX)
 		return number_any(walk, "the number is out of range");
 	if (value & X32)
 		return number_any(walk, "an x32 system call");
-	if (found->kind != MRRC_CODE_CALL) {
-		found->kind = MRRC_CODE_CALL;
-		found->number[0] = (long) value;
-		found->more = 0;
-		return true;
-	}
-	for (i = 0; i <= found->more; i++) {
-		if (found->number[i] == value)
-			return true;
-	}
-	if (i == MRRC_CODE_NUMBERS)
-		return number_any(walk, "the numbers are too many");
-	found->number[i] = (long) value;
-	found->more++;
+	if (found->kind == MRRC_CODE_CALL && found->number != value)
+		return number_any(walk, "there is more than one number");
+	found->kind = MRRC_CODE_CALL;
+	found->number = (long) value;
 	return true;
 }
 

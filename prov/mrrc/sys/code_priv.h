@@ -36,13 +36,9 @@ enum mrrc_code_kind {
 struct mrrc_code_found {
 	uintptr_t at;
 	enum mrrc_code_kind kind;
-	unsigned more;	 /* numbers but the first */
-	long number[8];	 /* CALL */
+	long number;	 /* CALL */
 	const char *why; /* CALL_ANY and UNKNOWN */
 };
-
-#define MRRC_CODE_NUMBERS \
-	(sizeof(((struct mrrc_code_found *) 0)->number) / sizeof(long))
 
 struct mrrc_code {
 	const struct mrrc_code_image *image;
