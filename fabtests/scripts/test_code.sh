@@ -30,7 +30,7 @@ known()
 {
 	case $1 in
 	liburing.so.*)
-		echo "starts io_uring, which can discard any memory" ;;
+		echo "makes rings, which can discard any memory" ;;
 	libavif-*.so.*)
 		echo "has code in no function, with an indirect jump" ;;
 	*) return 1 ;;

@@ -40,6 +40,8 @@ struct code {
 	size_t calls; /* instructions that enter the kernel */
 	size_t asks;  /* reasons for lookups to ask */
 	bool failed;
+	char rings[64];	      /* a name, of what may make rings; or "" */
+	bool has_rings[3];    /* a file has: by enum mrrc_prove_rings */
 	Dl_info libc, loader; /* of this program, with hooks */
 };
 
@@ -71,8 +73,16 @@ static bool look_site(void *arg, const struct mrrc_code_site *site)
 	char why[MRRC_TRUST_WHY];
 	struct one *one = arg;
 
-	if (mrrc_prove_site(&one->file, site, why) != MRRC_PROVE_ASKS)
+	switch (mrrc_prove_site(&one->file, site, why)) {
+	case MRRC_PROVE_RINGS:
+		snprintf(one->code->rings, sizeof(one->code->rings), "%s",
+			 mrrc_prove_name(one->file.path));
 		return true;
+	case MRRC_PROVE_ASKS:
+		break;
+	default:
+		return true;
+	}
 	one->code->asks++;
 	if (one->asks++ < SITES)
 		printf("%s\n", why);
@@ -110,6 +120,7 @@ static void look_file(struct code *code, const char *place, const char *path)
 	code->file[code->files].dev = stat_.st_dev;
 	code->file[code->files++].ino = stat_.st_ino;
 
+	code->has_rings[mrrc_prove_rings(place, path)] = true;
 	ret = mrrc_code_open(place, &elf);
 	if (ret) {
 		complain(code, path,
@@ -293,6 +304,11 @@ int stat_code(char *const *what, size_t count)
 		}
 		look_file(&code, what[i], what[i]);
 		look_linked(&code, what[i]);
+	}
+	if (*code.rings && (code.has_rings[MRRC_PROVE_RINGS_ANY] ||
+			    !code.has_rings[MRRC_PROVE_RINGS_FABRIC])) {
+		printf("%s: it is not there for libfabric alone\n", code.rings);
+		code.asks++;
 	}
 	printf("%zu files, %zu system calls: lookups %s\n", code.files,
 	       code.calls,

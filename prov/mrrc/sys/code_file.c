@@ -134,21 +134,68 @@ int mrrc_code_open(const char *path, struct mrrc_code_file *file)
 	return ret;
 }
 
-bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
-		       struct mrrc_code_image *image)
+static struct mrrc_code_image file_image(const struct mrrc_code_file *file)
 {
-	struct mrrc_code_image one = {
+	return (struct mrrc_code_image){
 		.base = file->base,
 		.ehdr = file->map,
 		.lo = (uintptr_t) file->map,
 		.hi = (uintptr_t) file->map + file->len,
+		.start = (uintptr_t) file->map,
+		.end = (uintptr_t) file->map + file->len,
 		.path = file->path,
 	};
+}
+
+/* The dynamic entry of a type, the one behind @last; NULL: there is none. */
+static const Elf64_Dyn *file_dynamic(const struct mrrc_code *code,
+				     Elf64_Sxword tag, const Elf64_Dyn *last)
+{
+	const Elf64_Phdr *phdr = code->phdr;
+	const Elf64_Dyn *dyn, *end;
+
+	while (phdr < code->phdr + code->phdrs && phdr->p_type != PT_DYNAMIC)
+		phdr++;
+	if (phdr == code->phdr + code->phdrs ||
+	    phdr->p_vaddr % _Alignof(Elf64_Dyn) ||
+	    !mrrc_code_readable(code, code->image->base + phdr->p_vaddr,
+				phdr->p_filesz))
+		return NULL;
+	dyn = (const Elf64_Dyn *) (code->image->base + phdr->p_vaddr);
+	end = dyn + phdr->p_filesz / sizeof(*dyn);
+	for (dyn = last ? last + 1 : dyn; dyn < end; dyn++) {
+		if (dyn->d_tag == tag)
+			return dyn;
+	}
+	return NULL;
+}
+
+bool mrrc_code_needs(const struct mrrc_code_file *file, const char *name)
+{
+	const struct mrrc_code_image image = file_image(file);
+	const Elf64_Dyn *needed = NULL, *names;
+	struct mrrc_code code;
+	uintptr_t at;
+
+	if (mrrc_code_headers(&code, &image))
+		return false;
+	names = file_dynamic(&code, DT_STRTAB, NULL);
+	while (names && (needed = file_dynamic(&code, DT_NEEDED, needed))) {
+		at = image.base + names->d_un.d_ptr + needed->d_un.d_val;
+		if (mrrc_code_readable(&code, at, strlen(name)) &&
+		    !strncmp((const char *) at, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
+		       struct mrrc_code_image *image)
+{
+	struct mrrc_code_image one = file_image(file);
 	struct mrrc_code code;
 	unsigned i;
 
-	one.start = one.lo;
-	one.end = one.hi;
 	if (mrrc_code_headers(&code, &one))
 		return false;
 	for (i = 0; i < code.phdrs; i++) {

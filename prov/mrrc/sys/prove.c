@@ -49,7 +49,9 @@ struct prove_code {
 	struct mrrc_code_place place;
 	bool there; /* in this look */
 	bool decided;
-	bool may; /* as long as libc is as it is: mrrc_prove_may() */
+	bool may; /* as long as other code is as it is: mrrc_prove_may() */
+	bool rings_known;
+	enum mrrc_prove_rings rings;
 	char why[MRRC_TRUST_WHY]; /* it is unknown; "": it is proven */
 };
 
@@ -154,6 +156,32 @@ static bool prove_brk(void)
 	return begins;
 }
 
+/* Is liburing there for libfabric, and nothing else linked to it? */
+static bool prove_rings(void)
+{
+	struct prove_code *code = prove.code;
+	bool fabric = false;
+
+	for (; code < prove.code + prove.count; code++) {
+		if (code->place.name[0] != '/')
+			continue;
+		if (!code->rings_known)
+			code->rings = mrrc_prove_rings(code->place.name,
+						       code->place.name);
+		code->rings_known = true;
+		if (code->rings == MRRC_PROVE_RINGS_ANY)
+			return false;
+		fabric = fabric || code->rings == MRRC_PROVE_RINGS_FABRIC;
+	}
+	return fabric;
+}
+
+static void prove_unknown(struct prove_code *code, const char *why)
+{
+	snprintf(code->why, sizeof(code->why), "%.60s: %s",
+		 mrrc_prove_name(code->place.name), why);
+}
+
 static bool prove_site(void *arg, const struct mrrc_code_site *site)
 {
 	struct prove_look *look = arg;
@@ -162,23 +190,21 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 	switch (mrrc_prove_site(look->file, site, code->why)) {
 	case MRRC_PROVE_HARMLESS:
 		return true;
-	case MRRC_PROVE_MAY:
+	case MRRC_PROVE_BRK:
 		code->may = true;
 		if (prove_brk())
 			return true;
-		snprintf(code->why, sizeof(code->why),
-			 "%.60s: libc's brk was overwritten",
-			 mrrc_prove_name(code->place.name));
+		prove_unknown(code, "libc's brk was overwritten");
+		return false;
+	case MRRC_PROVE_RINGS:
+		code->may = true;
+		if (prove_rings())
+			return true;
+		prove_unknown(code, "it is not there for libfabric alone");
 		return false;
 	default:
 		return false;
 	}
-}
-
-static void prove_unknown(struct prove_code *code, const char *why)
-{
-	snprintf(code->why, sizeof(code->why), "%.60s: %s",
-		 mrrc_prove_name(code->place.name), why);
 }
 
 static void prove_look(struct prove_code *code)

@@ -16,31 +16,53 @@
 #define MADE_BEFORE 28
 #define MADE_FROM   3
 
-/*
- * Libraries that may make a call which is not hooked, by the begin of their
- * name.
- *
- * Not liburing, though it unmaps its own rings alone, which are shared and
- * never cached: it starts io_uring, which can discard any memory.
- */
+/* Libraries that may make a call which is not hooked, by their name's begin. */
 static const struct {
 	const char *name;
 	long number;
+	enum mrrc_prove_verdict verdict;
 } site_may[] = {
 	/* only in place of libc's brk and sbrk, which it has overwritten then */
-	{ "libucm.so.", SYS_brk },
+	{ "libucm.so.", SYS_brk, MRRC_PROVE_BRK },
+	/*
+	 * It maps and unmaps its own rings alone, which are shared and never
+	 * cached, and keeps them from children. But rings can discard any
+	 * memory (IORING_OP_MADVISE): those of libfabric carry sockets.
+	 */
+	{ "liburing.so.", SYS_mmap, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_munmap, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_madvise, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_io_uring_setup, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_io_uring_enter, MRRC_PROVE_RINGS },
 };
 
-bool mrrc_prove_may(const char *name, long number)
+enum mrrc_prove_verdict mrrc_prove_may(const char *name, long number)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(site_may) / sizeof(site_may[0]); i++) {
 		if (number == site_may[i].number &&
 		    !strncmp(name, site_may[i].name, strlen(site_may[i].name)))
-			return true;
+			return site_may[i].verdict;
 	}
-	return false;
+	return MRRC_PROVE_ASKS;
+}
+
+enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path)
+{
+	static const char fabric[] = "libfabric.so.";
+	struct mrrc_code_file elf;
+	bool needs;
+
+	if (mrrc_code_open(file, &elf))
+		return MRRC_PROVE_RINGS_ANY;
+	needs = mrrc_code_needs(&elf, "liburing");
+	mrrc_code_close(&elf);
+	if (!needs)
+		return MRRC_PROVE_RINGS_NONE;
+	return strncmp(mrrc_prove_name(path), fabric, sizeof(fabric) - 1) ?
+		       MRRC_PROVE_RINGS_ANY :
+		       MRRC_PROVE_RINGS_FABRIC;
 }
 
 const char *mrrc_prove_name(const char *path)
@@ -82,13 +104,14 @@ enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 	const char *const name = mrrc_prove_name(file->path);
 	const uintptr_t at = site->at - file->image->base;
 	const bool any = site->number == MRRC_CODE_ANY;
+	const enum mrrc_prove_verdict may = mrrc_prove_may(name, site->number);
 
 	if ((!any && !mrrc_libc_hooks_matters(site->number)) ||
 	    (file->live && mrrc_libc_hooks_has(file->live + at)) ||
 	    (any && site_known(file, site->at)))
 		return MRRC_PROVE_HARMLESS;
-	if (mrrc_prove_may(name, site->number))
-		return MRRC_PROVE_MAY;
+	if (may != MRRC_PROVE_ASKS)
+		return may;
 	if (any)
 		snprintf(why, MRRC_TRUST_WHY, "%.60s+0x%lx: %s", name,
 			 (long) at, site->why);

@@ -22,7 +22,8 @@ struct mrrc_prove_file {
 
 enum mrrc_prove_verdict {
 	MRRC_PROVE_HARMLESS,
-	MRRC_PROVE_MAY, /* as long as libc's brk and sbrk are as they were */
+	MRRC_PROVE_BRK,	  /* as long as libc's brk and sbrk are as they were */
+	MRRC_PROVE_RINGS, /* as long as no other than libfabric uses io_uring */
 	MRRC_PROVE_ASKS,
 };
 
@@ -34,7 +35,19 @@ enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 /* As people name it: without its folder. */
 const char *mrrc_prove_name(const char *path);
 
-/* May a library of that name make the call if libc's own is unchanged? */
-bool mrrc_prove_may(const char *name, long number);
+/* Of a call that is not hooked, by the library's name alone. */
+enum mrrc_prove_verdict mrrc_prove_may(const char *name, long number);
+
+enum mrrc_prove_rings {
+	MRRC_PROVE_RINGS_NONE,
+	MRRC_PROVE_RINGS_FABRIC,
+	MRRC_PROVE_RINGS_ANY,
+};
+
+/*
+ * Is a file linked to liburing, to make rings of its own? @file: where it is
+ * read, which may be another place than its @path.
+ */
+enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path);
 
 #endif /* MRRC_PROVE_SITE_H */

@@ -3,7 +3,8 @@
  * A library that enters the kernel without libc. The system call is munmap; with
  * RAW_BRK it is brk, with RAW_FUTURE a number that no kernel has yet. With
  * RAW_GOTO it seems to be getpid: a jump by a table of addresses leads between
- * the number and the call, as compilers make it of a computed goto.
+ * the number and the call, as compilers make it of a computed goto. With
+ * RAW_LINKED there is none, but another such library is needed.
  */
 #ifdef __x86_64__
 
@@ -39,6 +40,10 @@ __asm__(".text\n"
 	".p2align 3\n"
 	"3:	.quad 1b, 2b\n"
 	".text\n");
+#elif defined(RAW_LINKED)
+extern char raw_munmap[];
+extern void *raw_linked;
+void *raw_linked = raw_munmap;
 #elif defined(RAW_BRK)
 SITE("raw_brk", 12);
 #else

@@ -31,11 +31,27 @@
 
 START_TEST(test_may)
 {
-	ck_assert(mrrc_prove_may("libucm.so.0.0.0", SYS_brk));
-	ck_assert(!mrrc_prove_may("libucm.so.0.0.0", SYS_munmap));
-	ck_assert(!mrrc_prove_may("libucm.so.0.0.0", MRRC_PATCH_ANY));
-	ck_assert(!mrrc_prove_may("liblibucm.so.0", SYS_brk));
-	ck_assert(!mrrc_prove_may("raw_brk.so", SYS_brk));
+	static const struct {
+		const char *name;
+		long number;
+		enum mrrc_prove_verdict verdict;
+	} calls[] = {
+		{ "libucm.so.0.0.0", SYS_brk, MRRC_PROVE_BRK },
+		{ "libucm.so.0.0.0", SYS_munmap, MRRC_PROVE_ASKS },
+		{ "libucm.so.0.0.0", MRRC_PATCH_ANY, MRRC_PROVE_ASKS },
+		{ "liblibucm.so.0", SYS_brk, MRRC_PROVE_ASKS },
+		{ "raw_brk.so", SYS_brk, MRRC_PROVE_ASKS },
+		{ "liburing.so.2", SYS_munmap, MRRC_PROVE_RINGS },
+		{ "liburing.so.2", SYS_io_uring_setup, MRRC_PROVE_RINGS },
+		{ "liburing.so.2", SYS_mremap, MRRC_PROVE_ASKS },
+		{ "liburing.so.2", MRRC_PATCH_ANY, MRRC_PROVE_ASKS },
+		{ "liburing-ffi.so.2", SYS_munmap, MRRC_PROVE_ASKS },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		ck_assert_int_eq(mrrc_prove_may(calls[i].name, calls[i].number),
+				 calls[i].verdict);
 }
 END_TEST
 
@@ -88,6 +104,52 @@ START_TEST(test_ucm)
 	ck_assert(!mrrc_trusted());
 	never_trusted("libucm.so.0: libc's brk was overwritten");
 	unload_ucm();
+}
+END_TEST
+
+/* The library at @path, by another name. */
+static void *load_as(const char *path_, const char *name)
+{
+	void *lib;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	copy(path_, path);
+	lib = dlopen(path, RTLD_NOW);
+	ck_assert_msg(lib != NULL, "%s", dlerror());
+	return lib;
+}
+
+/* liburing counts as harmless if libfabric alone is linked to it. */
+START_TEST(test_rings)
+{
+	char rings[512], stub[512];
+	void *lib, *user, *fabric;
+
+	lib = load("liburing_stub");
+	strcpy(stub, ((struct link_map *) lib)->l_name);
+	dlclose(lib);
+	lib = load("raw_rings");
+	strcpy(rings, ((struct link_map *) lib)->l_name);
+	dlclose(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+
+	lib = load_as(stub, "liburing.so.2");
+	never_trusted("liburing.so.2: it is not there for libfabric alone");
+	fabric = load_as(rings, "libfabric.so.1");
+	ck_assert_msg(trusted(true), "%s", why);
+	user = load_as(rings, "another.so.1");
+	never_trusted("liburing.so.2: it is not there for libfabric alone");
+	dlclose(user);
+	ck_assert_msg(trusted(true), "%s", why);
+	dlclose(fabric);
+	dlclose(lib);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/libfabric.so.1", dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/liburing.so.2", dir);
+	unlink(path);
+	rmdir(dir);
 }
 END_TEST
 
@@ -272,6 +334,7 @@ TCase *prove_site_tcase(void)
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_may);
 	tcase_add_test(tcase, test_same);
+	tcase_add_test(tcase, test_rings);
 	tcase_add_test(tcase, test_memfd);
 	add_each(tcase, test_ucm, brks);
 	add_each(tcase, test_takes, takes);
