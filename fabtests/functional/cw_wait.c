@@ -7,6 +7,7 @@
  * many endpoints of the same domains, which only sleep. cw_auto.c is about
  * applications that do not wait.
  */
+#undef _FORTIFY_SOURCE /* or poll() would be defined already */
 #include "cw_wait.h"
 
 #include <limits.h>
@@ -129,6 +130,7 @@ EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 }
 
 /* What poll() is where FORTIFY checks it: the provider's */
+int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len);
 EXPORTED int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len)
 {
 	FT_CHECK(cnt * sizeof(*fds) <= len, "%zu descriptors", (size_t) cnt);

@@ -226,11 +226,14 @@ static bool read_eq(struct side *side)
 
 static bool progress(void)
 {
-	bool any = read_cq(&server) | read_cq(&client);
+	bool any = read_cq(&server);
 	int i;
 
-	if (!ft_rdm())
-		any |= read_eq(&server) | read_eq(&client);
+	any |= read_cq(&client);
+	if (!ft_rdm()) {
+		any |= read_eq(&server);
+		any |= read_eq(&client);
+	}
 	for (i = 0; i < ENDS; i++) {
 		if (accepted[i].ep)
 			post_all(&accepted[i]);
