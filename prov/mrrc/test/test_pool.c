@@ -393,7 +393,8 @@ TEST(test_open_fails)
 	}
 	ck_assert_int_eq(ret, 0);
 	ck_assert_int_ge(n, 5);
-	ck_assert_uint_ge(part, 1);
+	/* there all are reserved at once */
+	ck_assert(part || under_valgrind());
 	/* No memory to commit: no object; later there is. */
 	fault_arm(1);
 	ck_assert_ptr_null(mrrc_pool_alloc(pool));
