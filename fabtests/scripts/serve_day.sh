@@ -17,7 +17,7 @@
 LIVES=2
 PLACES=64
 # Of silent and greedy clients, which get all the places that they want.
-# What is left is shared: of 8 places a host gets 6.
+# The server gives one host at most four fifths of the free places: of 8, 6.
 SILENT=32
 GREEDY=24
 HONEST=8

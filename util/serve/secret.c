@@ -86,7 +86,10 @@ int secret_nonce(uint8_t nonce[SERVE_NONCE])
 	return 0;
 }
 
-/* All of a message but the proof in it; its length is its first field. */
+/*
+ * Adds a message as it is sent, with zeroes in place of its proof. Its first
+ * field is its length, so that two messages cannot be taken for others.
+ */
 static void add_message(crypto_generichash_state *state,
 			const struct serve_msg *msg)
 {

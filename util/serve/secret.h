@@ -32,7 +32,7 @@ struct secret_about {
 	bool rdm;
 };
 
-/* Names the side that proves it has the secret. */
+/* Whose proof it is: that of one side is none of the other. */
 enum secret_side { SECRET_SERVER, SECRET_CLIENT };
 
 /* NULL, or why the file's bytes are no secret, for people. */

@@ -153,8 +153,9 @@ static void mrrc_cache_part(struct mrrc_cache *cache,
 }
 
 /*
- * Two regions overlap: do both stay indexed? For remote access, which is not
- * split, if they share at most half of the smaller one; that contains no other.
+ * Do two regions that overlap both stay indexed? Those for peers do, if they
+ * share at most half of the smaller one: a request for remote access needs one
+ * region that has all of it. So no region that stays contains another.
  */
 static bool cache_both(const struct mrrc_region *a, const struct mrrc_region *b)
 {
@@ -167,8 +168,8 @@ static bool cache_both(const struct mrrc_region *a, const struct mrrc_region *b)
 }
 
 /*
- * Uncache the regions of one index that overlap the range, or would have to go
- * for @instead, if there is one; returns how many.
+ * Uncache the regions of one index that overlap the range, and return how many.
+ * @instead: the new region of that range, beside which some may stay, or NULL.
  */
 static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 			 uintptr_t start, size_t len,

@@ -134,7 +134,10 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end);
 
-/* In a copy of [start, end): no stubs in this library's own page. */
+/*
+ * @copy has the code of [start, end): the stubs of the provider's own page are
+ * taken out of it, as if none had been written.
+ */
 void mrrc_patch_hide(uint8_t *copy, uintptr_t start, uintptr_t end);
 
 /* Are any of these bytes in the word or the filler? */

@@ -101,7 +101,10 @@ static int pool_reserve(struct mrrc_pool *pool, size_t end)
 	return ret;
 }
 
-/* A step, or, if there are not so many, up to @end bytes. */
+/*
+ * Reserves the addresses of some objects more, at least up to @end bytes. Near a
+ * limit of addresses that is all.
+ */
 static int pool_step(struct mrrc_pool *pool, size_t end)
 {
 	size_t more = pool->reserved + MRRC_POOL_STEP;

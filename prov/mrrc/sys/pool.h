@@ -46,7 +46,10 @@ int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **pool);
 /* Objects still live are gone with it; the caller has dealt with them. */
 void mrrc_pool_close(struct mrrc_pool *pool);
 
-/* NULL: capacity objects are live, or no more memory or addresses are left. */
+/*
+ * Returns NULL if as many objects as the pool may have are live, or if there is
+ * no memory or address for one more.
+ */
 void *mrrc_pool_alloc(struct mrrc_pool *pool);
 void mrrc_pool_free(struct mrrc_pool *pool, void *object);
 

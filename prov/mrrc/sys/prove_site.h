@@ -45,8 +45,8 @@ enum mrrc_prove_rings {
 };
 
 /*
- * Is a file linked to liburing, to make rings of its own? @file: where it is
- * read, which may be another place than its @path.
+ * Which rings a library or program may make by liburing: none if it is not linked
+ * to it. @file is read; @path is its name in the process, which may differ.
  */
 enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path);
 

@@ -283,7 +283,10 @@ START_TEST(test_hidden)
 }
 END_TEST
 
-/* A function computes the address of a place in itself, as for a goto. */
+/*
+ * A function has the address of one of its own instructions, as a computed goto
+ * needs it: the system call there may have any number.
+ */
 START_TEST(test_own_place)
 {
 	/* lea 1f, %rdx; jmp *%rdx; mov $9, %eax; 1: syscall; 2: ret */

@@ -124,7 +124,10 @@ static __attribute__((noinline)) void unwind_signal(int sig)
 	ck_assert_int_eq(syscall(SYS_tgkill, getpid(), gettid(), sig), 0);
 }
 
-/* A handler right after the system call: in the stub, or below the hook. */
+/*
+ * A signal arrives right after a hooked system call, which the stub or the hook
+ * has made: a backtrace in its handler shows the caller.
+ */
 START_TEST(test_handler)
 {
 	const struct mrrc_patch *const patch = patch_of("syscall");

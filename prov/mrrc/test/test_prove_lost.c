@@ -94,7 +94,7 @@ struct text {
 	char file[256];
 };
 
-/* The executable mapping of an address, and the file that it is of. */
+/* Compares the code around an address with its file, byte by byte. */
 static bool compare(void *arg, const struct mrrc_mapping *mapping)
 {
 	struct text *text = arg;
@@ -252,7 +252,10 @@ START_TEST(test_kept)
 }
 END_TEST
 
-/* Nobody calls: seen at the next miss, or within a second or so. */
+/*
+ * A hook is overwritten without a call that is hooked. The next miss sees it, and
+ * without one the prover's thread, which looks once a second.
+ */
 START_TEST(test_overwritten_later)
 {
 	struct text libc;

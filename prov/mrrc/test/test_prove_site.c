@@ -228,7 +228,7 @@ START_TEST(test_same)
 }
 END_TEST
 
-/* Code that can be written to in its file, by whoever has that open. */
+/* Code is mapped from a memfd: whoever has that open can change the code. */
 START_TEST(test_memfd)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);
