@@ -51,11 +51,8 @@ static bool mappings_line(struct mappings_file *file)
 	return byte >= 0;
 }
 
-/*
- * A hexadecimal number; where it ends. Not scanf() or strtoul(), for the
- * reason in vm.c.
- */
-static const char *mappings_hex(const char *text, uintptr_t *value)
+/* Not scanf() or strtoul(), for the reason in vm.c. */
+const char *mrrc_mappings_hex(const char *text, uintptr_t *value)
 {
 	*value = 0;
 	for (;; text++) {
@@ -86,16 +83,16 @@ static void mappings_parse(const char *line, struct mrrc_mapping *mapping)
 	uintptr_t major, minor;
 	const char *at;
 
-	at = mappings_skip(mappings_hex(line, &mapping->start), '-');
-	at = mappings_skip(mappings_hex(at, &mapping->end), ' ');
+	at = mappings_skip(mrrc_mappings_hex(line, &mapping->start), '-');
+	at = mappings_skip(mrrc_mappings_hex(at, &mapping->end), ' ');
 	mapping->read = at[0] == 'r';
 	mapping->write = at[0] && at[1] == 'w';
 	mapping->execute = strcspn(at, "x") < strcspn(at, " ");
 	mapping->shared = strcspn(at, "s") < strcspn(at, " ");
 	at = mappings_skip(at + strcspn(at, " "), ' ');
-	at = mappings_skip(mappings_hex(at, &mapping->offset), ' ');
-	at = mappings_skip(mappings_hex(at, &major), ':');
-	at = mappings_skip(mappings_hex(at, &minor), ' ');
+	at = mappings_skip(mrrc_mappings_hex(at, &mapping->offset), ' ');
+	at = mappings_skip(mrrc_mappings_hex(at, &major), ':');
+	at = mappings_skip(mrrc_mappings_hex(at, &minor), ' ');
 	mapping->device = (uint64_t) major << 32 | minor;
 	at = mappings_decimal(at, &mapping->inode);
 	mapping->name = at + strspn(at, " ");

@@ -25,6 +25,9 @@ bool mrrc_mappings_each(bool (*each)(void *arg,
 				     const struct mrrc_mapping *mapping),
 			void *arg);
 
+/* Parses a hexadecimal number without "0x"; returns where it ends. */
+const char *mrrc_mappings_hex(const char *text, uintptr_t *value);
+
 /* How many there are; 0: no /proc. */
 size_t mrrc_mappings_count(void);
 

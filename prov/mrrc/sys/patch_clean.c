@@ -15,9 +15,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "sys/mappings.h"
 
 #define CLEAN_TRIES 200 /* for all threads together */
 #define CLEAN_US    100
@@ -48,21 +49,24 @@ static int clean_where(const char *tid, uintptr_t *at)
 		line[0] = '\0';
 	fclose(file);
 	last = strrchr(line, ' ');
-	*at = last ? strtoul(last, NULL, 16) : 0;
+	if (!last || strncmp(last, " 0x", 3) != 0)
+		return -EBUSY;
+	mrrc_mappings_hex(last + 3, at);
 	return *at ? 0 : -EBUSY;
 }
 
 /* Has each other thread been seen elsewhere? */
 static bool clean_passed(const struct mrrc_patch *all, size_t count)
 {
-	const long self = gettid();
 	unsigned tries = CLEAN_TRIES;
+	char self[16];
 	struct dirent *entry;
 	uintptr_t at;
 	DIR *dir = opendir("/proc/self/task");
 
+	snprintf(self, sizeof(self), "%d", gettid());
 	while (dir && tries && (entry = readdir(dir))) {
-		if (*entry->d_name == '.' || atol(entry->d_name) == self)
+		if (*entry->d_name == '.' || !strcmp(entry->d_name, self))
 			continue;
 		for (at = 0; tries && (clean_where(entry->d_name, &at) ||
 				       clean_has(all, count, at));
