@@ -45,8 +45,8 @@ usage()
 	             commit's hash, and some minutes of mutations
 	  --all      all of the stages below, all rounds of their tests (in the
 	             virtual machine a fifth)
-	  -j N       so many stages at a time (default: one for each processor,
-	             at most 4)
+	  -j N       so many stages at a time (default: one more than processors,
+	             since each waits for a part of its time; at most 4)
 	  -n N       each test so many times, as of one that is named
 
 	A test that fails runs again $AGAIN times, alone. Its line at the end says
@@ -78,7 +78,7 @@ usage()
 	             folder of Debian 13; each major says that it is not for
 	             the other
 	  distcheck  a release builds, tests, installs and uninstalls, and what
-	             it installs; it builds with link-time optimization, and
+	             it installs; it is built with link-time optimization and
 	             with clang
 	  mutations  each protection of a list is removed, and its test fails
 	             (fabtests/scripts/mutate.sh)
@@ -123,7 +123,7 @@ usage()
 
 main()
 {
-	local stages=() jobs=$((JOBS < 4 ? JOBS : 4)) all=no chosen='' spec
+	local stages=() jobs=$((JOBS < 4 ? JOBS + 1 : 4)) all=no chosen='' spec
 
 	TIMES=1 AGAIN_LIMIT=$((1 << 31)) CI_LAST=
 	while [ $# -gt 0 ]; do
