@@ -136,9 +136,9 @@ class Server(Victim):
         for _ in range(20):
             self.port = random.SystemRandom().randrange(10000, 30000)
             if b": serving " in self.start_with(
-                    [self.run.bin + "fi_mrrc_serve", "-e", self.type, "-p",
-                     str(self.port), "--timeout=2", "--idle=5", "--grace=1",
-                     self.src]):
+                    [self.run.bin + "fi_mrrc_serve", "--root", "--private",
+                     "-e", self.type, "-p", str(self.port), "--timeout=2",
+                     "--idle=5", "--grace=1", self.src]):
                 return
             self.proc.wait()
         sys.exit("the server does not run: " + self.said())
