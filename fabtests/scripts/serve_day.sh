@@ -16,7 +16,7 @@
 
 LIVES=2
 PLACES=64
-# Of silent and greedy clients, which get all the places that they want.
+# Clients that say nothing, that request without end, and that fetch files.
 # The server gives one host at most four fifths of the free places: of 8, 6.
 SILENT=32
 GREEDY=24
@@ -170,8 +170,8 @@ began()
 	grep -qs ': serving ' "$DIR/serve.out" || ! kill -0 "$SERVER" 2>/dev/null
 }
 
-# glibc keeps what was freed: it had 38 MB with 0.9 MB in use. With these it returns
-# most, so what is resident shows what is in use.
+# glibc keeps freed memory: the server's heap had 38 MB, of which 0.9 MB were in use.
+# With these settings glibc returns most of it, so resident memory shows a leak.
 begin_life()
 {
 	kill_server

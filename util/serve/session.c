@@ -270,7 +270,7 @@ static int prove(struct session *session, const struct secret *secret,
 	return ret;
 }
 
-/* What the server answers to HELLO, before anything of it is used. */
+/* Checks WELCOME, the server's answer to HELLO, before its fields are used. */
 static int welcome(struct session *session, const struct session_attr *attr,
 		   const struct serve_msg *said)
 {

@@ -155,7 +155,8 @@ static void mrrc_cache_part(struct mrrc_cache *cache,
 /*
  * Do two regions that overlap both stay indexed? Those for peers do, if they
  * share at most half of the smaller one: a request for remote access needs one
- * region that has all of it. So no region that stays contains another.
+ * region that covers all of the request. As they share at most half, none of two
+ * indexed regions contains the other.
  */
 static bool cache_both(const struct mrrc_region *a, const struct mrrc_region *b)
 {

@@ -80,7 +80,7 @@ int mrrc_code_open(const char *path, struct mrrc_code_file *file);
 bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
 		       struct mrrc_code_image *image);
 
-/* Is it linked to a library whose name begins so? */
+/* Is the file linked to a library whose name begins with @name? */
 bool mrrc_code_needs(const struct mrrc_code_file *file, const char *name);
 
 void mrrc_code_close(struct mrrc_code_file *file);

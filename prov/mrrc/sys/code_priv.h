@@ -71,7 +71,7 @@ bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
 int mrrc_code_headers(struct mrrc_code *code,
 		      const struct mrrc_code_image *image);
 
-/* Opens the file and reads its section headers. Without them, 0. */
+/* Reads the file's section headers; a file without them has 0 sections. */
 void mrrc_code_sections(struct mrrc_code *code);
 
 /*

@@ -32,10 +32,10 @@ enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 					const struct mrrc_code_site *site,
 					char why[MRRC_TRUST_WHY]);
 
-/* As people name it: without its folder. */
+/* The name of a library, without the folder of its path. */
 const char *mrrc_prove_name(const char *path);
 
-/* Of a call that is not hooked, by the library's name alone. */
+/* May library @name make system call @number, which is not hooked there? */
 enum mrrc_prove_verdict mrrc_prove_may(const char *name, long number);
 
 enum mrrc_prove_rings {

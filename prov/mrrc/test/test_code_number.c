@@ -284,8 +284,8 @@ START_TEST(test_hidden)
 END_TEST
 
 /*
- * A function has the address of one of its own instructions, as a computed goto
- * needs it: the system call there may have any number.
+ * A function takes the address of one of its own instructions, as compilers do for
+ * a computed goto: the jump may reach the system call with any number.
  */
 START_TEST(test_own_place)
 {

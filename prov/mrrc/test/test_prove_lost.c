@@ -253,8 +253,8 @@ START_TEST(test_kept)
 END_TEST
 
 /*
- * A hook is overwritten without a call that is hooked. The next miss sees it, and
- * without one the prover's thread, which looks once a second.
+ * A hook is overwritten without a call that is hooked. The next miss sees it; where
+ * no miss follows, the prover's thread does, which looks once a second.
  */
 START_TEST(test_overwritten_later)
 {

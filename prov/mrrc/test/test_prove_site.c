@@ -184,7 +184,7 @@ static void sites_look(struct sites *sites, const struct mrrc_code_image *image)
 	ck_assert_int_eq(mrrc_code_look(image, sites_add, sites, &counts), 0);
 }
 
-/* The code in this process has the sites that its file has. */
+/* A library in memory has the same system calls as its file. */
 static bool sites_same(void *arg, const struct mrrc_code_place *place)
 {
 	static struct sites here, there;
@@ -228,7 +228,7 @@ START_TEST(test_same)
 }
 END_TEST
 
-/* Code is mapped from a memfd: whoever has that open can change the code. */
+/* Code in a memfd asks: whoever has the memfd open can change the code. */
 START_TEST(test_memfd)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);

@@ -130,8 +130,8 @@ START_TEST(longer_than_posted_rdm)
 END_TEST
 
 /*
- * Nor is a length believed that an earlier answer had: only what was written is
- * there.
+ * An answer claims more bytes than it has: the client does not read the bytes that
+ * an earlier, longer answer left in the buffer.
  */
 START_TEST(old_answer_rdm)
 {
