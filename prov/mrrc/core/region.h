@@ -4,8 +4,8 @@
  *
  * Part of core: no libfabric, threads or clock. The lock of the cache
  * (sys/cache_mt.h) guards every field, with three exceptions: `word` is read
- * without it, `held` is atomic, and the fields of the registration do not
- * change while the region is held.
+ * without it, `held` and `closed` are atomic, and the fields of the
+ * registration do not change while the region is held.
  */
 #ifndef MRRC_REGION_H
 #define MRRC_REGION_H
@@ -81,6 +81,8 @@ struct mrrc_region {
 	void *cookie;	 /* the registration: a fid_mr in fi */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
+	/* the period of its last close (revoke.h); 0: it has no end */
+	_Atomic uint64_t closed;
 	const struct mrrc_holders *holders; /* NULL: there are none */
 	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
 	RB_ENTRY(mrrc_region) node;    /* while INDEXED: index */

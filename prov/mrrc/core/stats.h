@@ -28,6 +28,7 @@
 	X(EVICTIONS, "evictions", "uncached for want of budget")              \
 	X(OVERLAPS, "overlaps", "uncached for an overlapping insertion")      \
 	X(INVALIDATIONS, "invalidations", "uncached by the monitor")          \
+	X(REVOCATIONS, "revocations", "uncached: closed, and not used again") \
 	X(REGISTRATIONS, "registrations", "successful registrations")         \
 	X(REG_FAILURES, "registration_failures", "failed attempts")           \
 	X(DEREGISTRATIONS, "deregistrations", "regions deregistered")         \

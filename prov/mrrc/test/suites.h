@@ -29,6 +29,7 @@ Suite *predict_suite(void);
 Suite *spans_suite(void);
 Suite *stats_suite(void);
 Suite *reuse_suite(void);
+Suite *revoke_suite(void);
 Suite *schedule_suite(void);
 Suite *schedule_model_suite(void);
 Suite *shadow_suite(void);
