@@ -327,6 +327,9 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->arg = attr->arg;
 	cache->budget = attr->budget;
 	cache->helpers = attr->helpers;
+	mrrc_revoke_init(&cache->revoke, attr->helper && attr->revoke ?
+						 attr->revoke :
+						 MRRC_REVOKE_NEVER);
 	cache->sub.lock = &cache->lock;
 	cache->sub.notify = cache_mt_notify;
 	cache->sub.cover = cache_mt_cover;

@@ -13,6 +13,7 @@
 
 #include "core/admit.h"
 #include "core/cache.h"
+#include "core/revoke.h"
 #include "sys/budget.h"
 #include "sys/mon.h"
 
@@ -49,6 +50,9 @@ struct mrrc_cache_attr {
 	struct mrrc_pool *records;
 	/* What is registered is taken from it. Outlives the cache; or NULL */
 	struct mrrc_budget *budget;
+	/* With a helper: ns until the key of a closed registration ends that
+	 * mrrc_cache_mt_put_key() put; 0, MRRC_REVOKE_NEVER: it has no end */
+	uint64_t revoke;
 };
 
 struct mrrc_cache_mt;
@@ -118,6 +122,16 @@ void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 
 /* Once per region, when the operation has completed. Any thread. */
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
+
+/*
+ * For a region whose key peers are given: the first of these after it was got,
+ * and the other in place of mrrc_cache_mt_put(). If it is not got again, the
+ * helper deregisters it within attr.revoke.
+ */
+void mrrc_cache_mt_key_given(struct mrrc_cache_mt *cache,
+			     struct mrrc_region *region);
+void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
+			   struct mrrc_region *region);
 
 /*
  * Deregister what is not in use, and wait for what is being deregistered.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups),
- * cache_cost.c (costs), cache_miss.c (registration of a missed range) and
- * reaper.c (deregistration), cache_budget.c: the state that all of them use.
+ * cache_cost.c (costs), cache_miss.c (registration of a missed range),
+ * cache_revoke.c (the end of keys), reaper.c (deregistration) and
+ * cache_budget.c: the state that all of them use.
  */
 #ifndef MRRC_CACHE_MT_PRIV_H
 #define MRRC_CACHE_MT_PRIV_H
@@ -60,6 +61,8 @@ struct mrrc_cache_mt {
 	struct mrrc_budget *budget; /* constant; or NULL */
 	struct mrrc_budget_member member;
 	enum mrrc_node_helpers helpers; /* constant */
+	/* lock; without a period: no helper, or keys have no end */
+	struct mrrc_revoke revoke;
 };
 
 /*
@@ -125,6 +128,12 @@ void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache);
 int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 			size_t len, enum mrrc_access access, uint64_t token,
 			uint64_t flushes);
+
+/*
+ * cache_revoke.c, lock held: closed regions whose time is over become victims.
+ * Returns when to call it next: 0 at once, UINT64_MAX when it is signalled.
+ */
+uint64_t mrrc_cache_mt_revoke(struct mrrc_cache_mt *cache);
 
 /* Lock held: the monitor left victims. */
 void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);

@@ -148,17 +148,25 @@ static void helper_wait(struct mrrc_cache_mt *cache, uint64_t wake)
 		helper_collect(cache);
 }
 
-/* CACHE lock held, but for a turn. It may have been woken meanwhile. */
-static void helper_turn(struct mrrc_cache_mt *cache)
+/*
+ * CACHE lock held, but for a turn. It may have been woken meanwhile. @wake: the
+ * end of keys.
+ */
+static void helper_turn(struct mrrc_cache_mt *cache, uint64_t wake)
 {
-	uint64_t wake = UINT64_MAX;
 	bool asleep = false;
+	uint64_t ahead;
 
 	if (cache->ahead) {
 		mrrc_lock_release(&cache->lock);
-		wake = mrrc_ahead_turn(cache->ahead, &asleep);
+		ahead = mrrc_ahead_turn(cache->ahead, &asleep);
 		mrrc_lock_acquire(&cache->lock);
+		if (ahead < wake)
+			wake = ahead;
 	}
+	/* begun meanwhile */
+	if (cache->revoke.due < wake)
+		wake = cache->revoke.due;
 	if (!cache->stop && TAILQ_EMPTY(&cache->victims) && wake &&
 	    (!asleep || atomic_load(&cache->asleep)))
 		helper_wait(cache, wake);
@@ -168,11 +176,13 @@ static void *helper_run(void *arg)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct mrrc_cache_mt *cache = arg;
+	uint64_t wake;
 
 	mrrc_lock_acquire(&cache->lock);
 	while (!cache->stop) {
+		wake = mrrc_cache_mt_revoke(cache);
 		if (TAILQ_EMPTY(&cache->victims)) {
-			helper_turn(cache);
+			helper_turn(cache, wake);
 			continue;
 		}
 		cache_mt_take(cache, &list);

@@ -70,6 +70,7 @@ Suite *ahead_node_suite(void);
 Suite *ahead_life_suite(void);
 Suite *helper_suite(void);
 Suite *reaper_suite(void);
+Suite *cache_revoke_suite(void);
 Suite *pieces_event_suite(void);
 Suite *cache_uffd_suite(void);
 Suite *notifier_suite(void);
