@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_hook_keys: FI_OFI_MRRC_LAZY_DEREG in the hooking form. The key of a
- * closed registration is dead, or, where the setting keeps it, reaches the
- * memory that it was given for, never other memory at the same address. Buffers
- * that share a page are registered once each.
+ * fi_mrrc_hook_keys: FI_OFI_MRRC_REVOKE_MS in the hooking form. The key of a
+ * closed registration is dead; or, where the setting keeps it, reaches the
+ * memory that it was given for, never other memory at the same address, until
+ * its time is over. Buffers that share a page are registered once each.
  *
  * Each setting in a process of its own: it is read once.
  */
@@ -107,9 +107,7 @@ static void neighbours(void)
 	ft_unmap(parts, len);
 }
 
-/*
- * LAZY_DEREG=always: keys that the core chooses, of memory at its own address.
- */
+/* Keys that the core chooses, of memory at its own address. */
 static bool may_be_kept(void)
 {
 	const int modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
@@ -117,28 +115,67 @@ static bool may_be_kept(void)
 	return (pair.dom[0].info->domain_attr->mr_mode & modes) == modes;
 }
 
-static int with(const char *lazy, bool kept)
+enum after { DEAD, ENDS, KEPT };
+
+static const struct setting {
+	const char *revoke, *count, *helper;
+	enum after after; /* fi_close() */
+} settings[] = {
+	{ "0", NULL, NULL, DEAD },
+	/* as libfabric's own cache has it, which is off */
+	{ "auto", "0", NULL, DEAD },
+	/* no thread could revoke it */
+	{ "600000", NULL, "never", DEAD },
+	{ "10", NULL, NULL, ENDS },
+	{ NULL, NULL, NULL, ENDS },
+	/* longer than the test */
+	{ "600000", NULL, NULL, KEPT },
+	{ "unlimited", NULL, NULL, KEPT },
+};
+#define SETTINGS (sizeof(settings) / sizeof(*settings))
+
+/* The helper revokes what was kept; this process makes no call for that. */
+static void ends(void)
+{
+	struct fi_mrrc_stats st = { .size = sizeof(st) };
+	uint64_t end = ft_deadline();
+
+	do {
+		FT_CHECK(ft_limit_us() < end, "its registration stays");
+		usleep(1000);
+		FT_CALL(fi_mrrc_stats_read(pair.dom[0].domain, &st));
+	} while (st.regions || st.deregistrations < st.registrations);
+	FT_CHECK(st.registrations, "it was not kept");
+}
+
+static int with(const struct setting *set)
 {
 	struct ft_attr attr = FT_ATTR;
+	enum after after = set->after;
 	struct fid_mr *mr;
 	uint64_t key;
 	int i;
 
 	ft_pair_open(&pair, &attr);
-	kept = kept && may_be_kept();
+	if (!may_be_kept())
+		after = DEAD;
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
 	/* a second round takes what the first one left */
 	for (i = 0; i < 2; i++) {
-		ft_stage("LAZY_DEREG=%s, round %d", lazy, i);
+		ft_stage("REVOKE_MS=%s, round %d", set->revoke, i);
 		mr = reg();
 		key = fi_mr_key(mr);
 		FT_CHECK(arrives(key, 10 + i), "a good key does not work");
 		FT_CALL(fi_close(&mr->fid));
-		FT_CHECK(arrives(key, 20 + i) == kept, "%s: a key %s", lazy,
-			 kept ? "is not kept" : "outlives its registration");
+		if (after == ENDS)
+			ends();
+		FT_CHECK(arrives(key, 20 + i) == (after == KEPT),
+			 "%s: a key %s", set->revoke,
+			 after == KEPT ? "is not kept" :
+					 "outlives its registration");
 	}
-	if (kept) {
+	if (after == KEPT) {
 		remapped(key);
 		neighbours();
 	}
@@ -148,23 +185,31 @@ static int with(const char *lazy, bool kept)
 	return ft_done();
 }
 
+static void set(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+}
+
 int main(int argc, char **argv)
 {
-	static const char *const lazy[] = { "never", "auto", "always" };
-	int status, i;
+	int status;
 	pid_t pid;
+	size_t i;
 
 	setenv("FI_HOOK", "mrrc", 1);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < SETTINGS; i++) {
 		pid = fork();
 		FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
-			setenv("FI_OFI_MRRC_LAZY_DEREG", lazy[i], 1);
+			set("FI_OFI_MRRC_REVOKE_MS", settings[i].revoke);
+			set("FI_MR_CACHE_MAX_COUNT", settings[i].count);
+			set("FI_OFI_MRRC_HELPER", settings[i].helper);
 			ft_init(argc, argv);
 			ft_set_raw();
 			if (ft_rdm())
 				ft_skip("of connected endpoints");
-			exit(with(lazy[i], i == 2));
+			exit(with(&settings[i]));
 		}
 		FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
 		if (status)

@@ -76,14 +76,27 @@ static struct fi_ops_mem_monitor import_ops = {
 	.valid = import_valid,
 };
 
-/* A monitor chosen for libfabric in the environment, or none, stays. */
-static bool import_unwanted(void)
+/* libfabric's number: "0", "00", "0x0". */
+static bool import_no_count(void)
 {
 	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
 
+	return count && *count && !strtoull(count, NULL, 0);
+}
+
+bool mrrc_core_keeps_keys(void)
+{
+	const char *monitor = getenv("FI_MR_CACHE_MONITOR");
+
+	return !import_no_count() && (!monitor || strcmp(monitor, "disabled"));
+}
+
+/* A monitor chosen for libfabric in the environment, or none, stays. */
+static bool import_unwanted(void)
+{
 	/* other users in the process have promised nothing */
 	return !strcmp(mrrc_params.monitor, "manual") ||
-	       getenv("FI_MR_CACHE_MONITOR") || (count && !strcmp(count, "0"));
+	       getenv("FI_MR_CACHE_MONITOR") || import_no_count();
 }
 
 static void import_once(void)

@@ -16,6 +16,12 @@
 void mrrc_core_open_begin(bool local);
 void mrrc_core_open_end(void);
 
+/*
+ * As the environment has it: would a core that has a cache use it, and so keep
+ * the keys of closed registrations?
+ */
+bool mrrc_core_keeps_keys(void);
+
 /* Is this thread between them? */
 bool mrrc_core_opening(void);
 

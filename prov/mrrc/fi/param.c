@@ -36,6 +36,7 @@ struct mrrc_params mrrc_params = {
 	.alloc_max_size = SIZE_MAX,
 	.alloc_idle = 10000,
 	.cw_cancel = 10000,
+	.revoke = MRRC_REVOKE_AUTO,
 	.node_max_size = SIZE_MAX,
 	.policy = MRRC_POLICY_DEFAULT,
 	.cost_measure = true,
@@ -107,19 +108,6 @@ static int set_bounce_size(const char *value)
 	if (ret || size > BOUNCE_SIZE)
 		return ret ? ret : -ERANGE;
 	mrrc_params.bounce_size = size;
-	return 0;
-}
-
-static int set_lazy_dereg(const char *value)
-{
-	if (!strcmp(value, "auto"))
-		mrrc_params.lazy = MRRC_LAZY_AUTO;
-	else if (!strcmp(value, "always"))
-		mrrc_params.lazy = MRRC_LAZY_ALWAYS;
-	else if (!strcmp(value, "never"))
-		mrrc_params.lazy = MRRC_LAZY_NEVER;
-	else
-		return -FI_EINVAL;
 	return 0;
 }
 
@@ -238,6 +226,17 @@ static int set_cw_cancel(const char *value)
 	return set_ms(value, &mrrc_params.cw_cancel);
 }
 
+static int set_revoke(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		mrrc_params.revoke = MRRC_REVOKE_AUTO;
+	else if (!strcmp(value, "unlimited"))
+		mrrc_params.revoke = MRRC_REVOKE_UNLIMITED;
+	else
+		return set_ms(value, &mrrc_params.revoke);
+	return 0;
+}
+
 /* Both paths have the same size. */
 static int set_path(const char *value, char *path)
 {
@@ -325,14 +324,16 @@ static const struct mrrc_param {
 	  .help = "The largest buffer that is copied instead of registered, "
 		  "where that is cheaper",
 	  .set = set_bounce_size },
-	{ .name = "lazy_dereg",
+	{ .name = "revoke_ms",
 	  .type = FI_PARAM_STRING,
-	  .accepts = "auto, always or never",
+	  .accepts = "milliseconds; 0: at once; auto; or unlimited",
 	  .otherwise = "auto",
-	  .help = "Keep registrations that peers can reach when they are "
-		  "closed, in the hooking form: those that ofi_rxm makes for "
-		  "a rendezvous (auto), all (always), or none (never)",
-	  .set = set_lazy_dereg },
+	  .help = "How long the keys of closed registrations may go on "
+		  "working, "
+		  "in the hooking form, so that the next registration finds "
+		  "them: 1000 (auto) where libfabric's own cache would keep "
+		  "them for as long as the memory is mapped",
+	  .set = set_revoke },
 	{ .name = "monitor",
 	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, uffd, manual or none",

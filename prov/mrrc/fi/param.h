@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/cost.h"
 #include "core/node.h"
@@ -20,11 +21,9 @@ enum mrrc_register {
 	MRRC_REGISTER_NEVER,  /* descriptors are up to the application */
 };
 
-enum mrrc_lazy {
-	MRRC_LAZY_AUTO,	  /* ofi_rxm's for a rendezvous */
-	MRRC_LAZY_ALWAYS, /* whatever peers can reach */
-	MRRC_LAZY_NEVER,
-};
+/* In place of a number of milliseconds (revoke). */
+#define MRRC_REVOKE_UNLIMITED SIZE_MAX
+#define MRRC_REVOKE_AUTO      (SIZE_MAX - 1)
 
 enum mrrc_helper {
 	MRRC_HELPER_AUTO,   /* where the core can be called by it */
@@ -41,7 +40,7 @@ enum mrrc_libc_hooks {
 
 struct mrrc_params {
 	enum mrrc_register reg;
-	enum mrrc_lazy lazy;   /* of the hooking form */
+	size_t revoke; /* ms that keys may outlive registrations: hook/mr.c */
 	size_t cache_max_size; /* bytes; SIZE_MAX: not set, derive */
 	size_t alloc_max_size; /* likewise, of fi_mr_alloc */
 	size_t alloc_idle;     /* ms */

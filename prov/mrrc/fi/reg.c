@@ -241,6 +241,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		.helper = reg->helper,
 		.predict = mrrc_params.helper == MRRC_HELPER_PREDICT,
 		.helpers = mrrc_params.helper_node,
+		.revoke = reg->revoke,
 		.records = reg->records,
 	};
 	int ret;

@@ -49,6 +49,8 @@ struct mrrc_reg {
 	bool any_thread; /* may deregister, of the application's or ours */
 	bool helper;	 /* a thread of ours deregisters */
 	bool predicts;	 /* and registers ahead of use */
+	/* ns that keys outlive registrations, as attr.revoke; 0: not at all */
+	uint64_t revoke;
 	struct mrrc_pool *records; /* of operations, or NULL */
 	/* where keys are ours to choose */
 	atomic_uint_fast64_t next_key;

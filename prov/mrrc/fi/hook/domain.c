@@ -10,12 +10,14 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/hook/hook.h"
+#include "fi/import.h"
 #include "fi/param.h"
 #include "fi/obj/attach.h"
 #include "sys/cache_mt.h"
 #include "sys/pool.h"
 
-#define MRRC_HOOK_MRS_MAX (1U << 20) /* open on one domain */
+#define MRRC_HOOK_MRS_MAX   (1U << 20) /* open on one domain */
+#define MRRC_HOOK_REVOKE_MS 1000
 
 /* The modes that FI_MR_BASIC stands for, where it still exists. */
 #define MRRC_MR_BASIC_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -50,6 +52,32 @@ bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags)
 	default:
 		return mrrc_hook_domain_local(info);
 	}
+}
+
+/*
+ * How long the keys of closed registrations may go on working. libfabric's own
+ * cache, where there is one, keeps them for as long as the memory is mapped: by
+ * default ours keeps the same ones, but not for long.
+ */
+static uint64_t hook_revoke(const struct mrrc_reg *reg)
+{
+	size_t ms = mrrc_params.revoke;
+
+	if (ms == MRRC_REVOKE_UNLIMITED)
+		return MRRC_REVOKE_NEVER;
+	if (ms == MRRC_REVOKE_AUTO)
+		ms = (reg->below & MRRC_BELOW_CACHES) &&
+				     mrrc_core_keeps_keys() && reg->helper ?
+			     MRRC_HOOK_REVOKE_MS :
+			     0;
+	if (ms && !reg->helper) {
+		MRRC_WARN(DOMAIN,
+			  "%s: FI_OFI_MRRC_REVOKE_MS has no effect: no "
+			  "helper thread could revoke keys\n",
+			  reg->core_name);
+		ms = 0;
+	}
+	return ms * UINT64_C(1000000);
 }
 
 /* Give the core its tables back. */
@@ -216,6 +244,7 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 	domain->inner = by_provider;
 	mrrc_reg_init(&domain->reg, fabric->core_name, hook_mr_mode(info), info,
 		      info->domain_attr->threading == FI_THREAD_SAFE);
+	domain->reg.revoke = hook_revoke(&domain->reg);
 	ret = mrrc_pool_open(mrrc_hook_mr_size(), MRRC_HOOK_MRS_MAX,
 			     &domain->mrs);
 	if (ret)

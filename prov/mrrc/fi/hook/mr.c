@@ -3,9 +3,9 @@
  * Registrations on a hooked domain. Those that the cache serves are objects of
  * ours that hold a region; the others are the core's own.
  *
- * Local ones are always cached. Remotely accessible ones are not, as closing
- * one must revoke its key; except those that ofi_rxm makes for a rendezvous,
- * unless FI_OFI_MRRC_LAZY_DEREG says otherwise.
+ * Local ones are always cached. Remotely accessible ones only where their keys
+ * may go on working for a while after they were closed (FI_OFI_MRRC_REVOKE_MS);
+ * else closing one revokes its key.
  *
  * Any thread, as far as the core allows.
  */
@@ -25,6 +25,7 @@ struct mrrc_hook_mr {
 	struct fid_mr mr;
 	struct mrrc_hook_domain *domain;
 	struct mrrc_region *region;
+	bool ends;	/* peers know its key, which is revoked in time */
 	uint64_t trace; /* what record.c ends; else 0 */
 };
 
@@ -39,7 +40,10 @@ static int hook_mr_close(struct fid *fid)
 		container_of(fid, struct mrrc_hook_mr, mr.fid);
 	struct mrrc_hook_domain *domain = mr->domain;
 
-	mrrc_cache_mt_put(domain->reg.cache, mr->region);
+	if (mr->ends)
+		mrrc_cache_mt_put_key(domain->reg.cache, mr->region);
+	else
+		mrrc_cache_mt_put(domain->reg.cache, mr->region);
 	if (mrrc_unlikely(mr->trace))
 		mrrc_record_end(&mr->trace);
 	mrrc_pool_free(domain->mrs, mr);
@@ -90,16 +94,16 @@ static struct fi_ops hook_mr_fid_ops = {
 };
 
 /*
- * Does ofi_rxm ask for it? For a rendezvous of its own it registers with that
- * right alone; to what an application registers for sending it adds the
- * peer's right to read (rxm_mr_get_msg_access, 1.17 to 2.x).
+ * Is it ofi_rxm's own, for a rendezvous (1.17 to 2.x)? By default its key has
+ * no end, as its user has no part in it.
  */
-static bool hook_by_rxm(const struct fi_mr_attr *attr)
+static bool hook_rendezvous(const struct mrrc_hook_domain *domain,
+			    const struct fi_mr_attr *attr)
 {
-	if (attr->access == FI_REMOTE_READ || attr->access == FI_REMOTE_WRITE)
-		return attr->requested_key & HOOK_RXM_KEY;
-	return (attr->access & FI_SEND) &&
-	       (attr->access & HOOK_REMOTE) == FI_REMOTE_READ;
+	return mrrc_params.revoke == MRRC_REVOKE_AUTO && domain->inner &&
+	       (attr->access == FI_REMOTE_READ ||
+		attr->access == FI_REMOTE_WRITE) &&
+	       (attr->requested_key & HOOK_RXM_KEY);
 }
 
 /* The kind of region that serves a registration; false: none may. */
@@ -110,16 +114,8 @@ static bool hook_kind(const struct mrrc_hook_domain *domain,
 	if (atomic_load_explicit(&domain->events, memory_order_relaxed) ||
 	    !mrrc_reg_kind(&domain->reg, attr, flags, kind))
 		return false;
-	if (!mrrc_access_remote(*kind))
-		return true;
-	switch (mrrc_params.lazy) {
-	case MRRC_LAZY_ALWAYS:
-		return true;
-	case MRRC_LAZY_NEVER:
-		return false;
-	default:
-		return domain->inner && hook_by_rxm(attr);
-	}
+	return !mrrc_access_remote(*kind) || domain->reg.revoke ||
+	       hook_rendezvous(domain, attr);
 }
 
 static int hook_mr_cached(struct mrrc_hook_domain *domain,
@@ -130,6 +126,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 	struct mrrc_hook_mr *mr;
 	uint64_t trace = 0;
 	struct fid_mr *core;
+	bool ends;
 	int ret;
 
 	ret = mrrc_record_get_one(&domain->reg, &trace, attr->mr_iov, kind,
@@ -146,6 +143,9 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		mrrc_record_end(&trace);
 		return -FI_ENOMEM;
 	}
+	ends = mrrc_access_remote(kind) && !hook_rendezvous(domain, attr);
+	if (ends)
+		mrrc_cache_mt_key_given(domain->reg.cache, region);
 	core = region->cookie;
 	*mr = (struct mrrc_hook_mr){
 		.mr.fid.fclass = FI_CLASS_MR,
@@ -155,6 +155,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		.mr.key = fi_mr_key(core),
 		.domain = domain,
 		.region = region,
+		.ends = ends,
 		.trace = trace,
 	};
 	/* of no use to peers, but the key that was asked for */
@@ -173,7 +174,7 @@ static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 				uint64_t access, uint64_t flags)
 {
 	if (domain->reg.below & MRRC_BELOW_CACHES && (access & HOOK_REMOTE) &&
-	    mrrc_params.lazy != MRRC_LAZY_ALWAYS)
+	    domain->reg.revoke != MRRC_REVOKE_NEVER)
 		flags |= MRRC_MR_NOCACHE;
 	return flags;
 }
