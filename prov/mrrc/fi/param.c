@@ -162,6 +162,8 @@ static int set_probe(const char *value)
 		mrrc_params.probe = MRRC_PROBE_ALWAYS;
 	else if (!strcmp(value, "hooked"))
 		mrrc_params.probe = MRRC_PROBE_HOOKED;
+	else if (!strcmp(value, "proven"))
+		mrrc_params.probe = MRRC_PROBE_PROVEN;
 	else
 		return -FI_EINVAL;
 	return 0;
@@ -371,12 +373,13 @@ static const struct mrrc_param {
 	  .set = set_hooks },
 	{ .name = "probe",
 	  .type = FI_PARAM_STRING,
-	  .accepts = "auto, always or hooked",
+	  .accepts = "auto, always, proven or hooked",
 	  .otherwise = "auto",
 	  .help = "Ask the kernel before a cached registration is used "
 		  "whether memory is being unmapped: where another thread "
 		  "could (auto), always, or not as long as hooks have "
-		  "announced every unmap (hooked)",
+		  "announced every unmap (hooked); proven: as auto, but all "
+		  "code is looked at first",
 	  .set = set_probe },
 	{ .name = "alloc_max_size",
 	  .type = FI_PARAM_STRING,

@@ -279,8 +279,8 @@ err_leave:
 }
 
 /*
- * After the device is measured: reading the code takes some 50 ms of a
- * processor, which would disturb the measurement.
+ * After the device is measured: reading the code takes some 30 ms of a
+ * processor, which would disturb the measurement where it begins at once.
  */
 static void reg_begin_trust(struct mrrc_reg *reg)
 {

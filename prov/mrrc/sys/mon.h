@@ -226,11 +226,17 @@ void mrrc_mon_unhook(struct mrrc_mon *mon);
  * When lookups ask the kernel whether memory is quiet. AUTO: whenever another
  * thread could have unmapped, unless every unmap is announced and no code
  * evades the hooks. ALWAYS. HOOKED: never as long as hooks announce every
- * unmap, for processes that unmap through libc alone. For all users of the
+ * unmap, for processes that unmap through libc alone. PROVEN: as AUTO, but code
+ * is looked at now, not when lookups have asked often. For all users of the
  * monitor; the last call decides. Before the first lookup, after
  * mrrc_mon_hook(). false: the hooks for it are missing.
  */
-enum mrrc_mon_probe { MRRC_PROBE_AUTO, MRRC_PROBE_ALWAYS, MRRC_PROBE_HOOKED };
+enum mrrc_mon_probe {
+	MRRC_PROBE_AUTO,
+	MRRC_PROBE_ALWAYS,
+	MRRC_PROBE_HOOKED,
+	MRRC_PROBE_PROVEN,
+};
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 
 /* Why lookups ask (unless lone: of a process with threads), or "". Any thread,
@@ -354,6 +360,10 @@ static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 	return mrrc_mon_told(mon) && !(mrrc_mon_seq(mon) & 1);
 }
 
+/* Lookups of a thread have asked so often more. No lock held. */
+#define MRRC_MON_RENT 1024
+void mrrc_mon_rented(struct mrrc_mon *mon);
+
 /* The probe was refused: ends the monitor. -ENODEV. */
 int mrrc_mon_refused(struct mrrc_mon *mon, int ret);
 
@@ -376,6 +386,7 @@ static inline __attribute__((always_inline)) int
 mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 {
 	const bool told = mrrc_mon_told(mon);
+	uint64_t count;
 	int ret;
 
 	*seq = mrrc_mon_seq(mon);
@@ -383,9 +394,10 @@ mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 		return mrrc_mon_works(mon) ? -EAGAIN : -ENODEV;
 	if (told)
 		return 0;
-	atomic_store_explicit(
-		probes, 1 + atomic_load_explicit(probes, memory_order_relaxed),
-		memory_order_relaxed);
+	count = 1 + atomic_load_explicit(probes, memory_order_relaxed);
+	atomic_store_explicit(probes, count, memory_order_relaxed);
+	if (!(count % MRRC_MON_RENT))
+		mrrc_mon_rented(mon);
 	ret = mrrc_mon_check(mon);
 	if (!ret && mrrc_mon_seq(mon) != *seq)
 		ret = -EAGAIN;

@@ -293,23 +293,41 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 
 /* ---- hooks ---- */
 
-/* Handles all queued events, of all monitors. The lock is not waited for: its
- * holder may be waiting for the calling thread. */
+/* Not waited for: its holder may be waiting for the calling thread. */
+static bool mon_prove_enter(void)
+{
+	return mrrc_lock_try(&mrrc_mon_registry.lock);
+}
+
+static void mon_prove_leave(void)
+{
+	mrrc_lock_release(&mrrc_mon_registry.lock);
+}
+
+/* Handles all queued events, of all monitors. */
 static bool mon_settle_all(void)
 {
 	struct mrrc_mon *mon;
 
-	if (!mrrc_lock_try(&mrrc_mon_registry.lock))
+	if (!mon_prove_enter())
 		return false;
 	TAILQ_FOREACH(mon, &mrrc_mon_registry.all, link)
 		mrrc_mon_drain(mon);
-	mrrc_lock_release(&mrrc_mon_registry.lock);
+	mon_prove_leave();
 	return true;
 }
 
 static const struct mrrc_prove_ops mrrc_mon_prove_ops = {
+	.enter = mon_prove_enter,
+	.leave = mon_prove_leave,
 	.settle = mon_settle_all,
 };
+
+void mrrc_mon_rented(struct mrrc_mon *mon)
+{
+	if (atomic_load(&mon->trusting))
+		mrrc_prove_rent(MRRC_MON_RENT);
+}
 
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 {
@@ -321,11 +339,10 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 	if (mon->ask == MRRC_ASK_OTHERS && probe == MRRC_PROBE_ALWAYS)
 		mon->ask = MRRC_ASK_ALWAYS;
 	mon->trusting = probe != MRRC_PROBE_ALWAYS && mon->hooked;
-	proves = mon->trusting && probe == MRRC_PROBE_AUTO;
-	if (proves) {
-		mrrc_prove_seal();
-		mrrc_prove_start(&mrrc_mon_prove_ops);
-	}
+	proves = mon->trusting && probe != MRRC_PROBE_HOOKED;
+	if (proves)
+		mrrc_prove_ready(&mrrc_mon_prove_ops,
+				 probe == MRRC_PROBE_PROVEN);
 	can = mrrc_libc_hooks_rely(!mon->trusting ? MRRC_TRUST_NOBODY :
 				   probe == MRRC_PROBE_HOOKED ?
 						    MRRC_TRUST_HOOKED :
@@ -334,6 +351,8 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 	 * that share memory */
 	mon->lone = !(MRRC_PROVE_CAN && proves && can);
 	registry_leave(cancel);
+	if (proves)
+		mrrc_prove_rent(0);
 	return (can && mon->trusting) || probe != MRRC_PROBE_HOOKED;
 }
 

@@ -45,7 +45,8 @@
 #define SYS_close_range 436
 #endif
 
-#define MRRC_UFFD_EVENTS      16 /* read at a time */
+#define MRRC_UFFD_EVENTS      16   /* read at a time */
+#define MRRC_UFFD_LOOK_MS     1000 /* between looks at hooks */
 #define MRRC_UFFD_CHILD_STACK ((size_t) 16 << 10)
 
 static void uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
@@ -325,8 +326,10 @@ static void *uffd_run(void *arg)
 	sem_post(&uffd->ready);
 	while (!ret && mrrc_mon_works(mon)) {
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-		n = poll(fds, 2, -1);
+		n = poll(fds, 2, MRRC_UFFD_LOOK_MS);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		if (mrrc_trusted())
+			mrrc_libc_hooks_check();
 		if (n < 0 && errno != EINTR)
 			ret = -errno;
 		else if (fds[1].revents &&

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
@@ -33,16 +32,15 @@
 #include "sys/threads.h"
 #include "sys/trust.h"
 
-/*
- * Calls that bring code come in bursts: the first pause before it is looked at.
- * A process that makes code all the time is looked at rarely.
- */
+/* Calls that bring code come in bursts: pauses before it is looked at again. */
 #define PROVE_PAUSE_MIN_NS 1000000
-#define PROVE_PAUSE_MAX_NS 500000000
+#define PROVE_PAUSE_MAX_NS 100000000
 /* calls that are in the kernel when hooks are placed take less */
-#define PROVE_FIRST_NS 10000000
-#define PROVE_BEGINS   32  /* bytes of a function that patchers overwrite */
-#define PROVE_AROUND   256 /* and where our patch may lie, each way */
+#define PROVE_FIRST_NS 50000000
+/* where looking was in vain, more probes before the next look */
+#define PROVE_PRICE_MAX (64 * MRRC_PROVE_PRICE)
+#define PROVE_BEGINS	32  /* bytes of a function that patchers overwrite */
+#define PROVE_AROUND	256 /* and where our patch may lie, each way */
 
 /* An executable mapping, and what was found. */
 struct prove_code {
@@ -58,9 +56,13 @@ struct prove_code {
 static struct {
 	pthread_mutex_t lock; /* start and stop */
 	pthread_t thread;
-	bool runs;
+	bool runs;	       /* or has ended, and is to be joined */
+	atomic_bool over;      /* it has */
 	_Atomic uint32_t stop; /* a futex */
 	atomic_bool afresh;    /* calls may have evaded the hooks */
+	atomic_bool now;       /* whatever lookups have cost */
+	_Atomic uint64_t rent; /* probes since it was started */
+	_Atomic uint64_t price;
 	const struct mrrc_prove_ops *ops;
 	pthread_mutex_t why_lock; /* why */
 	char why[MRRC_TRUST_WHY];
@@ -74,6 +76,7 @@ static struct {
 	void *left_behind; /* by the parent, in a child */
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.price = MRRC_PROVE_PRICE,
 	.why_lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
@@ -364,7 +367,11 @@ static bool prove_give(void)
 
 	if (!mrrc_trust_wanted(&word))
 		return true;
+	if (!prove.ops->enter())
+		return false;
 	mrrc_thread_outside();
+	mrrc_prove_seal();
+	prove.ops->leave();
 	if (atomic_exchange(&prove.afresh, false)) {
 		prove_pause(PROVE_FIRST_NS);
 		prove_touched(NULL, 0, UINTPTR_MAX);
@@ -384,54 +391,84 @@ static bool prove_give(void)
 static void *prove_main(void *arg)
 {
 	long pause = PROVE_PAUSE_MIN_NS;
-	uint32_t ticket;
+	uint64_t price = MRRC_PROVE_PRICE;
 
-	while (!atomic_load(&prove.stop)) {
-		ticket = mrrc_trust_ticket();
-		mrrc_libc_hooks_check();
-		if (prove_give() && !atomic_load(&prove.stop)) {
-			prove_told();
-			mrrc_trust_wait(ticket);
-		}
+	mrrc_libc_hooks_check();
+	while (!prove_give() && !atomic_load(&prove.stop) &&
+	       pause < PROVE_PAUSE_MAX_NS) {
 		prove_pause(pause);
-		if (!prove.dirty)
-			pause = PROVE_PAUSE_MIN_NS;
-		else if (pause < PROVE_PAUSE_MAX_NS)
-			pause *= 2;
+		pause *= 2;
 	}
+	if (!mrrc_trusted())
+		price = 2 * atomic_load(&prove.price);
+	atomic_store(&prove.price,
+		     price < PROVE_PRICE_MAX ? price : PROVE_PRICE_MAX);
+	if (!atomic_load(&prove.stop))
+		prove_told();
+	mrrc_thread_over();
+	atomic_store(&prove.over, true);
 	return NULL;
 }
 
-int mrrc_prove_start(const struct mrrc_prove_ops *ops)
+void mrrc_prove_ready(const struct mrrc_prove_ops *ops, bool now)
 {
-	int ret = 0;
-
 	pthread_mutex_lock(&prove.lock);
-	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN)
+	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN) {
 		atomic_store(&prove.afresh, true);
-	if (!prove.runs) {
-		prove.ops = ops;
-		prove.said_any = false;
-		atomic_store(&prove.stop, 0);
-		prove_say("code is being looked at");
-		ret = mrrc_thread_start(&prove.thread, 0, prove_main, NULL);
-		prove.runs = !ret;
-		if (ret)
-			prove_say("there is no thread to look at code");
+		prove_say("code is looked at when lookups have asked often");
 	}
+	atomic_store(&prove.now, now);
+	prove.ops = ops;
 	pthread_mutex_unlock(&prove.lock);
-	return ret;
+}
+
+/* prove.lock held. */
+static void prove_start(void)
+{
+	if (prove.runs && atomic_load(&prove.over)) {
+		pthread_join(prove.thread, NULL);
+		prove.runs = false;
+	}
+	if (prove.runs)
+		return;
+	atomic_store(&prove.rent, 0);
+	atomic_store(&prove.stop, 0);
+	atomic_store(&prove.over, false);
+	prove.runs = !mrrc_thread_start(&prove.thread, 0, prove_main, NULL);
+	if (!prove.runs)
+		prove_say("there is no thread to look at code");
+}
+
+void mrrc_prove_rent(unsigned probes)
+{
+	uint64_t word;
+	int cancel;
+
+	if (atomic_fetch_add(&prove.rent, probes) + probes <
+		    atomic_load(&prove.price) &&
+	    !atomic_load(&prove.now))
+		return;
+	/* a handler may have interrupted the holder */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (mrrc_trust_wanted(&word) && !pthread_mutex_trylock(&prove.lock)) {
+		prove_start();
+		pthread_mutex_unlock(&prove.lock);
+	}
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void mrrc_prove_stop(void)
 {
 	pthread_mutex_lock(&prove.lock);
-	if (prove.runs && mrrc_trust_mode() == MRRC_TRUST_NOBODY) {
-		atomic_store(&prove.stop, 1);
-		syscall(SYS_futex, &prove.stop, FUTEX_WAKE_PRIVATE, INT_MAX);
-		mrrc_trust_wake();
-		mrrc_thread_join(prove.thread);
+	if (mrrc_trust_mode() == MRRC_TRUST_NOBODY) {
+		if (prove.runs) {
+			atomic_store(&prove.stop, 1);
+			syscall(SYS_futex, &prove.stop, FUTEX_WAKE_PRIVATE,
+				INT_MAX);
+			pthread_join(prove.thread, NULL);
+		}
 		prove.runs = false;
+		prove.said_any = false;
 		mrrc_apart_free(prove.code);
 		prove.code = NULL;
 		prove.count = prove.room = 0;
@@ -448,101 +485,4 @@ void mrrc_prove_forked(void)
 	prove.left_behind = prove.code;
 	prove.code = NULL;
 	prove.count = prove.room = 0;
-}
-
-/* ---- libc and the loader ---- */
-
-struct prove_seal {
-	const struct mrrc_code_copy *copy;
-	const struct mrrc_code_place *place;
-};
-
-/* Used by our patches or others': the copy is without ours. */
-static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
-{
-	const struct prove_seal *seal = arg;
-	const uintptr_t live = mrrc_code_live(seal->copy, at);
-
-	return mrrc_libc_hooks_use(live, len) ||
-	       memcmp((const void *) live, (const void *) at, len);
-}
-
-/*
- * Bytes that lead from the system call to its stub: no other patch uses them. 0:
- * there are none.
- */
-static uintptr_t prove_seal_filler(struct prove_seal *seal,
-				   const struct mrrc_code_site *site)
-{
-	const struct mrrc_code_image *const image = &seal->copy->image;
-	const size_t near = MRRC_PATCH_NEAR, size = MRRC_PATCH_FILLER;
-	const uintptr_t at = site->at;
-	const uintptr_t word = mrrc_patch_word((const uint8_t *) at,
-					       at - image->start, site->number);
-	uintptr_t found = image->start, end = image->end;
-
-	if (!word || prove_seal_uses(seal, word, sizeof(uint64_t)))
-		return 0;
-	if (at - found > near)
-		found = at - near;
-	if (end - at > near)
-		end = at + near;
-	/* it lies across two words: see patch_x86_64.c */
-	if (at % sizeof(uint64_t) == sizeof(uint64_t) - 1) {
-		found = at + MRRC_PATCH_FIXED;
-		end = found + size <= end ? found + size : found;
-	}
-	while ((found = mrrc_code_filler(image, found, end, size))) {
-		if ((found + size <= word ||
-		     found >= word + sizeof(uint64_t)) &&
-		    !prove_seal_uses(seal, found, size))
-			break;
-		found++;
-	}
-	return found;
-}
-
-static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
-{
-	struct prove_seal *seal = arg;
-	const uintptr_t at = mrrc_code_live(seal->copy, site->at);
-	uintptr_t filler;
-
-	if (!mrrc_libc_hooks_knows(site->number) || mrrc_libc_hooks_has(at))
-		return true;
-	filler = prove_seal_filler(seal, site);
-	if (filler)
-		filler = mrrc_code_live(seal->copy, filler);
-	mrrc_libc_hooks_place((uint8_t *) at, site->number, seal->place->start,
-			      seal->place->end, (uint8_t *) filler);
-	return true;
-}
-
-static bool prove_seal_place(void *arg, const struct mrrc_code_place *place)
-{
-	const uintptr_t *addr = arg;
-	struct mrrc_code_counts counts;
-	struct mrrc_code_copy copy;
-	struct prove_seal seal = { .copy = &copy, .place = place };
-
-	if (*addr < place->lo || *addr >= place->hi)
-		return true;
-	if (!mrrc_code_copy(place, &copy)) {
-		mrrc_code_look(&copy.image, prove_seal_site, &seal, &counts);
-		mrrc_code_free(&copy);
-	}
-	return true;
-}
-
-void mrrc_prove_seal(void)
-{
-	static bool done;
-	uintptr_t addr[] = { (uintptr_t) pthread_self, getauxval(AT_BASE) };
-	size_t i;
-
-	if (done)
-		return;
-	done = true;
-	for (i = 0; i < sizeof(addr) / sizeof(addr[0]); i++)
-		mrrc_code_places(prove_seal_place, &addr[i]);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Proving that no unmap can go unannounced: a thread looks at all code of the
+ * Proving that no unmap can go unannounced: a thread, which is started when
+ * lookups have asked often and ends when it is done, looks at all code of the
  * process for system-call instructions (code.h) and gives trust (trust.h) when
  * each of them makes a call that takes no memory away and brings no code, or
  * one that is hooked. Only libc and the dynamic loader are hooked: of the threads
@@ -14,7 +15,7 @@
  * more than 512 MiB. While there is such code, lookups ask the kernel.
  *
  * It begins when the hooks are placed: a call of a thread that had entered the
- * kernel before is given 10 ms to be over.
+ * kernel before, or was about to, is given 50 ms to be over.
  *
  * Code that unmaps by itself, but maps nothing, is not let through: a hooked
  * mmap could ask whether an unmap of it is still unread before it gives that
@@ -48,15 +49,27 @@ void mrrc_prove_seal(void);
 
 /* false: not now. */
 struct mrrc_prove_ops {
+	/* the REGISTRY lock */
+	bool (*enter)(void);
+	void (*leave)(void);
 	/* handles all events that are queued */
 	bool (*settle)(void);
 };
 
 /*
- * Starts the thread, before trust is wanted: it looks at all code each time
- * that trust is wanted. -E* if there is no thread.
+ * REGISTRY lock, before trust is wanted. @now: mrrc_prove_rent() starts the
+ * thread at once, whenever trust is wanted and not given.
  */
-int mrrc_prove_start(const struct mrrc_prove_ops *ops);
+void mrrc_prove_ready(const struct mrrc_prove_ops *ops, bool now);
+
+/* Probes that take about as long as looking at the code of a process. */
+#define MRRC_PROVE_PRICE 65536
+
+/*
+ * Lookups have asked so often more since the last call. The thread is started
+ * when that has cost as much as looking at code does. No lock of ours held.
+ */
+void mrrc_prove_rent(unsigned probes);
 
 /* Stops it, unless trust is wanted. No lock of ours held. */
 void mrrc_prove_stop(void);

@@ -126,6 +126,11 @@ int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 	return -ret;
 }
 
+void mrrc_thread_over(void)
+{
+	atomic_fetch_sub(&mrrc_threads.ours, 1);
+}
+
 void mrrc_thread_join(pthread_t thread)
 {
 	pthread_join(thread, NULL);

@@ -60,6 +60,12 @@ int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);
 void mrrc_thread_join(pthread_t thread);
 
+/*
+ * At the end of such a thread, which is then joined late, by pthread_join(). For
+ * a moment it counts as one of the application's.
+ */
+void mrrc_thread_over(void);
+
 static inline void mrrc_thread_outside(void)
 {
 	atomic_fetch_add(&mrrc_threads.outside, 1);

@@ -5,20 +5,12 @@
 #include "config.h"
 #include "sys/trust.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-
-#include "sys/patch.h"
-
 #define TRUST_RANGES 64
 
 _Atomic uint64_t mrrc_trust_word;
 
 static struct {
 	_Atomic int mode;	   /* enum mrrc_trust_mode */
-	_Atomic uint32_t wake;	   /* a futex */
 	atomic_uint count;	   /* of ranges so far */
 	_Atomic(const char *) why; /* it is broken */
 	unsigned seen;		   /* of them, by the thread that looks */
@@ -26,35 +18,6 @@ static struct {
 		_Atomic uintptr_t start, end;
 	} range[TRUST_RANGES];
 } trust;
-
-/* Not by libc's syscall(), which is hooked; errno is kept. */
-static void trust_futex(long op, long value, const struct timespec *timeout)
-{
-	const struct mrrc_patch_call call = {
-		.number = SYS_futex,
-		.arg = { (long) &trust.wake, op, value, (long) timeout },
-	};
-
-	mrrc_patch_make(&call);
-}
-
-void mrrc_trust_wake(void)
-{
-	atomic_fetch_add(&trust.wake, 1);
-	trust_futex(FUTEX_WAKE_PRIVATE, INT_MAX, NULL);
-}
-
-uint32_t mrrc_trust_ticket(void)
-{
-	return atomic_load(&trust.wake);
-}
-
-void mrrc_trust_wait(uint32_t ticket)
-{
-	static const struct timespec second = { .tv_sec = 1 };
-
-	trust_futex(FUTEX_WAIT_PRIVATE, ticket, &second);
-}
 
 /* Clears bits, adds others; returns the former word. */
 static uint64_t trust_change(uint64_t away, uint64_t add)
@@ -81,7 +44,6 @@ bool mrrc_trust_set(enum mrrc_trust_mode mode, bool hooked)
 	trust_change(MRRC_TRUST_GIVEN, MRRC_TRUST_CHANGE);
 	if (mode == MRRC_TRUST_HOOKED)
 		can = mrrc_trust_give(atomic_load(&mrrc_trust_word));
-	mrrc_trust_wake();
 	return can;
 }
 
@@ -109,8 +71,6 @@ void mrrc_trust_end(uintptr_t start, uintptr_t end)
 	}
 	atomic_fetch_add(&mrrc_trust_word,
 			 MRRC_TRUST_CHANGE - MRRC_TRUST_INSIDE);
-	if (atomic_load(&trust.mode) == MRRC_TRUST_PROVEN)
-		mrrc_trust_wake();
 }
 
 void mrrc_trust_break(const char *why)

@@ -92,10 +92,4 @@ void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
 					uintptr_t end),
 			void *arg);
 
-/* A ticket, and sleeping until something has happened since it was taken, or for
- * a second. */
-uint32_t mrrc_trust_ticket(void);
-void mrrc_trust_wait(uint32_t ticket);
-void mrrc_trust_wake(void);
-
 #endif /* MRRC_TRUST_H */

@@ -383,9 +383,11 @@ static bool default_trusts(void)
 	char why[MRRC_TRUST_WHY];
 	int i;
 
-	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	for (i = 0; i < 20000 && !mrrc_trusted(); i++)
+	mrrc_mon_set_probe(mon, MRRC_PROBE_PROVEN);
+	for (i = 0; i < 20000 && !mrrc_trusted(); i++) {
+		mrrc_prove_rent(0);
 		usleep(1000);
+	}
 	mrrc_prove_why(why);
 	if (!mrrc_trusted())
 		fprintf(stderr, "bench_hit: lookups ask: %s\n", why);

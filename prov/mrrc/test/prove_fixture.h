@@ -18,10 +18,11 @@ extern struct mrrc_mon *mon;
 extern size_t page;
 extern char why[MRRC_TRUST_WHY];
 
+void open_hooked(enum mrrc_mon_probe probe);
 void setup(void);	/* trust has been given */
 void setup_alone(void); /* the same without another thread */
 
-/* Within what a busy machine may take. */
+/* As if lookups had asked often; within what a busy machine may take. */
 bool trusted(bool wanted);
 
 /* Not now, and not once it has been looked at: @text says why. */
@@ -51,5 +52,8 @@ TCase *prove_lost_tcase(void);
 
 /* What goes past all hooks (test_prove_way.c). */
 TCase *prove_way_tcase(void);
+
+/* When code is looked at (test_prove_rent.c). */
+TCase *prove_rent_tcase(void);
 
 #endif /* MRRC_PROVE_FIXTURE_H */

@@ -224,8 +224,10 @@ static bool trusted(void)
 	char why[MRRC_TRUST_WHY];
 	int i;
 
-	for (i = 0; !mrrc_trusted() && i < 20000; i++)
+	for (i = 0; !mrrc_trusted() && i < 20000; i++) {
+		mrrc_prove_rent(~0u);
 		usleep(1000);
+	}
 	mrrc_prove_why(why);
 	if (!mrrc_trusted())
 		printf("(asked: %s)\n", why);

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +35,17 @@ struct mrrc_mon *mon;
 size_t page;
 char why[MRRC_TRUST_WHY];
 
+/* As if lookups had asked often. */
+static bool is_trusted(void)
+{
+	mrrc_prove_rent(UINT_MAX);
+	return mrrc_trusted();
+}
+
 /* Within what a busy machine may take. */
 bool trusted(bool wanted)
 {
-	const bool is = comes(mrrc_trusted() == wanted) == wanted;
+	const bool is = comes(is_trusted() == wanted) == wanted;
 
 	mrrc_prove_why(why);
 	return is;
@@ -45,6 +53,7 @@ bool trusted(bool wanted)
 
 static bool said(const char *text)
 {
+	mrrc_prove_rent(UINT_MAX);
 	mrrc_prove_why(why);
 	return strstr(why, text);
 }
@@ -65,11 +74,16 @@ static void *idle_main(void *arg)
 	return arg;
 }
 
-void setup_alone(void)
+void open_hooked(enum mrrc_mon_probe probe)
 {
 	ck_assert_int_eq(mrrc_mon_open(NULL, NULL, &mon), 0);
 	ck_assert_int_eq(mrrc_mon_hook(mon, NULL), 0);
-	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	mrrc_mon_set_probe(mon, probe);
+}
+
+void setup_alone(void)
+{
+	open_hooked(MRRC_PROBE_AUTO);
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
@@ -572,6 +586,7 @@ static Suite *prove_suite(void)
 	suite_add_tcase(suite, prove_site_tcase());
 	suite_add_tcase(suite, prove_lost_tcase());
 	suite_add_tcase(suite, prove_way_tcase());
+	suite_add_tcase(suite, prove_rent_tcase());
 	return suite;
 }
 

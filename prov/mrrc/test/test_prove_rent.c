@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/prove: code is looked at when lookups have asked so often that it would
+ * have been cheaper to look.
+ */
+#include "config.h"
+#include "prove_fixture.h"
+#include "suites.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sys/prove.h"
+
+/* Code is looked at when lookups have asked often, by a thread that ends. */
+START_TEST(test_rent)
+{
+	_Atomic uint64_t probes = 0;
+	unsigned ours;
+	uint64_t seq;
+
+	open_hooked(MRRC_PROBE_AUTO);
+	ours = atomic_load(&mrrc_threads.ours);
+	while (probes < MRRC_PROVE_PRICE - 1)
+		ck_assert_int_eq(mrrc_mon_quiet(mon, &seq, &probes), 0);
+	mrrc_mon_asks(mon, why);
+	ck_assert_str_eq(why,
+			 "code is looked at when lookups have asked often");
+	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), ours);
+	ck_assert_int_eq(mrrc_mon_quiet(mon, &seq, &probes), 0);
+	ck_assert(comes(mrrc_trusted()));
+	ck_assert(comes(atomic_load(&mrrc_threads.ours) == ours));
+	mrrc_mon_close(mon);
+	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
+}
+END_TEST
+
+/* Where looking was in vain, lookups have to ask more often before the next. */
+START_TEST(test_rent_in_vain)
+{
+	unsigned ours;
+	char *ptr;
+
+	open_hooked(MRRC_PROBE_AUTO);
+	ours = atomic_load(&mrrc_threads.ours);
+	ptr = map(PROT_READ | PROT_EXEC);
+	mrrc_prove_rent(MRRC_PROVE_PRICE);
+	ck_assert(comes((mrrc_prove_why(why), strstr(why, "of no file"))));
+	ck_assert(comes(atomic_load(&mrrc_threads.ours) == ours));
+	munmap(ptr, page);
+	mrrc_prove_rent(MRRC_PROVE_PRICE);
+	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), ours);
+	mrrc_prove_rent(MRRC_PROVE_PRICE);
+	ck_assert(comes(mrrc_trusted()));
+}
+END_TEST
+
+/* At once, and again when code came. */
+START_TEST(test_now)
+{
+	open_hooked(MRRC_PROBE_PROVEN);
+	ck_assert(comes(mrrc_trusted()));
+	munmap(map(PROT_READ | PROT_EXEC), page);
+	ck_assert(!mrrc_trusted());
+	ck_assert(comes((mrrc_prove_rent(1), mrrc_trusted())));
+}
+END_TEST
+
+TCase *prove_rent_tcase(void)
+{
+	TCase *tcase = tcase_create("rent");
+
+	tcase_add_test(tcase, test_rent);
+	tcase_add_test(tcase, test_rent_in_vain);
+	tcase_add_test(tcase, test_now);
+	return tcase;
+}
