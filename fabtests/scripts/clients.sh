@@ -297,7 +297,7 @@ stack_env()
 	ENV=(env -u FI_PROVIDER_PATH FI_PROVIDER="$stack")
 	[[ $stack == *ofi_mrrc* ]] || return 0
 	ENV+=(FI_PROVIDER_PATH="$path" FI_LOG_LEVEL=info FI_LOG_SUBSYS=mr
-		FI_OFI_MRRC_PROBE=proven)
+		FI_OFI_MRRC_PROBE=proven FI_OFI_MRRC_CODE_FILE=0)
 	case $stack in
 	verbs*) ;;
 	*) ENV+=(FI_OFI_MRRC_REGISTER=always) ;;

@@ -253,6 +253,7 @@ set_environment()
 	*verbs*) unset FI_OFI_MRRC_REGISTER ;;
 	*) export FI_OFI_MRRC_REGISTER=always ;;
 	esac
+	export FI_OFI_MRRC_CODE_FILE=0
 	export FI_OFI_RXM_MSG_TX_SIZE="${FI_OFI_RXM_MSG_TX_SIZE:-64}"
 	export FI_OFI_RXM_MSG_RX_SIZE="${FI_OFI_RXM_MSG_RX_SIZE:-64}"
 }

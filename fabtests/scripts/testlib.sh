@@ -33,6 +33,7 @@ test_options()
 	trap 'rm -rf "$DIR"' EXIT
 	# tcp needs no registration by itself
 	[[ $PROVIDER == *verbs* ]] || export FI_OFI_MRRC_REGISTER=always
+	export FI_OFI_MRRC_CODE_FILE=0
 	unset "${!FI_OFI_MRRC_TRACE@}" FI_OFI_MRRC_STATS_FILE FI_OFI_MRRC_COST
 }
 

@@ -20,6 +20,7 @@
 #include "core/text.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
+#include "sys/code_kept.h"
 #include "sys/cost_file.h"
 
 #define PARAM_PREFIX   "FI_OFI_MRRC_"
@@ -248,6 +249,18 @@ static int set_path(const char *value, char *path)
 	return 0;
 }
 
+static int set_code_file(const char *value)
+{
+	if (!strcmp(value, "auto"))
+		value = NULL;
+	else if (!strcmp(value, "0"))
+		value = "";
+	else if (!*value || strlen(value) >= PATH_MAX)
+		return -FI_EINVAL;
+	mrrc_code_kept_at(value);
+	return 0;
+}
+
 static int set_stats_file(const char *value)
 {
 	return set_path(value, mrrc_params.stats_file);
@@ -381,6 +394,15 @@ static const struct mrrc_param {
 		  "announced every unmap (hooked); proven: as auto, but all "
 		  "code is looked at first",
 	  .set = set_probe },
+	{ .name = "code_file",
+	  .type = FI_PARAM_STRING,
+	  .accepts = "auto, 0 or a path",
+	  .otherwise = "auto",
+	  .help = "Where is kept what was found in the code of libraries, for "
+		  "the next processes: in the user's cache folder (auto), "
+		  "nowhere (0), or in this file",
+	  .set = set_code_file,
+	  .file = true },
 	{ .name = "alloc_max_size",
 	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T; 0: no limit",
@@ -539,6 +561,7 @@ void mrrc_params_init(void)
 	size_t i;
 	int ret;
 
+	mrrc_code_kept_at(NULL);
 	for (i = 0; i < count_of(param_table); i++) {
 		param = &param_table[i];
 		ret = fi_param_define(&mrrc_prov, param->name, param->type,

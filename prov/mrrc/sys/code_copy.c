@@ -102,17 +102,20 @@ bool mrrc_code_places(bool (*each)(void *arg,
 
 /* ---- copying ---- */
 
+bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st)
+{
+	return place->name[0] == '/' && !stat(place->name, st) &&
+	       st->st_ino == place->inode &&
+	       ((uint64_t) major(st->st_dev) << 32 | minor(st->st_dev)) ==
+		       place->device;
+}
+
 /* The file's own path, if that is still the file. */
 static const char *copy_path(const struct mrrc_code_place *place)
 {
-	struct stat stat_;
+	struct stat st;
 
-	return place->name[0] == '/' && !stat(place->name, &stat_) &&
-			       stat_.st_ino == place->inode &&
-			       ((uint64_t) major(stat_.st_dev) << 32 |
-				minor(stat_.st_dev)) == place->device ?
-		       place->name :
-		       NULL;
+	return mrrc_code_stat(place, &st) ? place->name : NULL;
 }
 
 /*

@@ -28,6 +28,10 @@ bool mrrc_code_places(bool (*each)(void *arg,
 				   const struct mrrc_code_place *place),
 		      void *arg);
 
+/* Of its file; false: there is none, or that of the name is another one. */
+struct stat;
+bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st);
+
 struct mrrc_code_copy {
 	struct mrrc_code_image image;
 	void *map;

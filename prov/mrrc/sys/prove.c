@@ -25,6 +25,7 @@
 
 #include "sys/apart.h"
 #include "sys/code_copy.h"
+#include "sys/code_kept.h"
 #include "sys/libc_hooks.h"
 #include "sys/mappings.h"
 #include "sys/patch.h"
@@ -121,7 +122,7 @@ static void prove_told(void)
 /* ---- one mapping ---- */
 
 struct prove_look {
-	const struct mrrc_prove_file *file;
+	struct mrrc_prove_file *file;
 	struct prove_code *code;
 };
 
@@ -185,11 +186,22 @@ static void prove_unknown(struct prove_code *code, const char *why)
 		 mrrc_prove_name(code->place.name), why);
 }
 
-static bool prove_site(void *arg, const struct mrrc_code_site *site)
+static bool prove_matters(void *arg, const struct mrrc_code_copy *copy,
+			  const struct mrrc_code_site *site)
+{
+	struct prove_look *look = arg;
+
+	return mrrc_prove_matters(look->file, copy, site);
+}
+
+static bool prove_site(void *arg, const struct mrrc_code_copy *copy,
+		       const struct mrrc_code_site *site)
 {
 	struct prove_look *look = arg;
 	struct prove_code *code = look->code;
 
+	look->file->image = &copy->image;
+	look->file->live = mrrc_code_live(copy, copy->image.base);
 	switch (mrrc_prove_site(look->file, site, code->why)) {
 	case MRRC_PROVE_HARMLESS:
 		return true;
@@ -212,14 +224,11 @@ static bool prove_site(void *arg, const struct mrrc_code_site *site)
 
 static void prove_look(struct prove_code *code)
 {
-	const uintptr_t libc = (uintptr_t) pthread_self;
 	struct mrrc_prove_file file = {
 		.path = code->place.name,
-		.libc = libc >= code->place.lo && libc < code->place.hi,
+		.libc = mrrc_prove_is_libc(&code->place),
 	};
 	struct prove_look look = { .file = &file, .code = code };
-	struct mrrc_code_counts counts;
-	struct mrrc_code_copy copy;
 	int ret;
 
 	code->why[0] = '\0';
@@ -238,20 +247,12 @@ static void prove_look(struct prove_code *code)
 		prove_unknown(code, "code of a memfd, which can be written");
 	if (*code->why)
 		return;
-	ret = mrrc_code_copy(&code->place, &copy);
-	if (ret) {
-		prove_unknown(code, ret == -EFBIG ? "its file is too large" :
-						    "it cannot be read");
-		return;
-	}
-	file.image = &copy.image;
-	file.live = mrrc_code_live(&copy, copy.image.base);
-	ret = mrrc_code_look(&copy.image, prove_site, &look, &counts);
-	mrrc_code_free(&copy);
+	ret = mrrc_code_sites(&code->place, prove_matters, prove_site, &look);
 	if (ret && !*code->why)
-		prove_unknown(code, ret == -EOPNOTSUPP ?
-					    "built without a decoder" :
-					    strerror(-ret));
+		prove_unknown(code, ret == -EFBIG ? "its file is too large" :
+				    ret == -EOPNOTSUPP ?
+						    "built without a decoder" :
+						    strerror(-ret));
 }
 
 /* ---- all of them ---- */
@@ -377,8 +378,11 @@ static bool prove_give(void)
 		prove_touched(NULL, 0, UINTPTR_MAX);
 	}
 	mrrc_trust_touched(prove_touched, NULL);
-	if (prove.dirty)
+	if (prove.dirty) {
+		mrrc_code_kept_open();
 		prove.dirty = !prove_all();
+		mrrc_code_kept_close();
+	}
 	mrrc_thread_inside();
 	if (prove.dirty)
 		return true;

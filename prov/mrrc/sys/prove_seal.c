@@ -10,11 +10,13 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "sys/code_copy.h"
+#include "sys/code_kept.h"
 #include "sys/libc_hooks.h"
 #include "sys/patch.h"
+#include "sys/prove_site.h"
 
 struct prove_seal {
+	struct mrrc_prove_file file;
 	const struct mrrc_code_copy *copy;
 	const struct mrrc_code_place *place;
 };
@@ -64,12 +66,22 @@ static uintptr_t prove_seal_filler(struct prove_seal *seal,
 	return found;
 }
 
-static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
+static bool prove_seal_matters(void *arg, const struct mrrc_code_copy *copy,
+			       const struct mrrc_code_site *site)
 {
 	struct prove_seal *seal = arg;
-	const uintptr_t at = mrrc_code_live(seal->copy, site->at);
+
+	return mrrc_prove_matters(&seal->file, copy, site);
+}
+
+static bool prove_seal_site(void *arg, const struct mrrc_code_copy *copy,
+			    const struct mrrc_code_site *site)
+{
+	struct prove_seal *seal = arg;
+	const uintptr_t at = mrrc_code_live(copy, site->at);
 	uintptr_t filler;
 
+	seal->copy = copy;
 	if (!mrrc_libc_hooks_knows(site->number) || mrrc_libc_hooks_has(at))
 		return true;
 	filler = prove_seal_filler(seal, site);
@@ -83,16 +95,15 @@ static bool prove_seal_site(void *arg, const struct mrrc_code_site *site)
 static bool prove_seal_place(void *arg, const struct mrrc_code_place *place)
 {
 	const uintptr_t *addr = arg;
-	struct mrrc_code_counts counts;
-	struct mrrc_code_copy copy;
-	struct prove_seal seal = { .copy = &copy, .place = place };
+	struct prove_seal seal = {
+		.file = { .path = place->name,
+			  .libc = mrrc_prove_is_libc(place) },
+		.place = place,
+	};
 
-	if (*addr < place->lo || *addr >= place->hi)
-		return true;
-	if (!mrrc_code_copy(place, &copy)) {
-		mrrc_code_look(&copy.image, prove_seal_site, &seal, &counts);
-		mrrc_code_free(&copy);
-	}
+	if (*addr >= place->lo && *addr < place->hi)
+		mrrc_code_sites(place, prove_seal_matters, prove_seal_site,
+				&seal);
 	return true;
 }
 
@@ -105,6 +116,8 @@ void mrrc_prove_seal(void)
 	if (done)
 		return;
 	done = true;
+	mrrc_code_kept_open();
 	for (i = 0; i < sizeof(addr) / sizeof(addr[0]); i++)
 		mrrc_code_places(prove_seal_place, &addr[i]);
+	mrrc_code_kept_close();
 }

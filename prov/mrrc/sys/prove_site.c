@@ -5,6 +5,7 @@
 #include "config.h"
 #include "sys/prove_site.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -95,6 +96,25 @@ static bool site_known(const struct mrrc_prove_file *file, uintptr_t at)
 	       (file->libc &&
 		mrrc_code_glibc((const uint8_t *) at, at - image->start,
 				image->end - at));
+}
+
+bool mrrc_prove_matters(struct mrrc_prove_file *file,
+			const struct mrrc_code_copy *copy,
+			const struct mrrc_code_site *site)
+{
+	file->image = &copy->image;
+	file->live = mrrc_code_live(copy, copy->image.base);
+	return site->number == MRRC_CODE_ANY ?
+		       !site_known(file, site->at) :
+		       mrrc_libc_hooks_matters(site->number) ||
+			       mrrc_libc_hooks_knows(site->number);
+}
+
+bool mrrc_prove_is_libc(const struct mrrc_code_place *place)
+{
+	const uintptr_t libc = (uintptr_t) pthread_self;
+
+	return libc >= place->lo && libc < place->hi;
 }
 
 enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,

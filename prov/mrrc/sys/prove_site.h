@@ -9,7 +9,7 @@
 #ifndef MRRC_PROVE_SITE_H
 #define MRRC_PROVE_SITE_H
 
-#include "sys/code.h"
+#include "sys/code_copy.h"
 #include "sys/trust.h"
 
 struct mrrc_prove_file {
@@ -31,6 +31,17 @@ enum mrrc_prove_verdict {
 enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 					const struct mrrc_code_site *site,
 					char why[MRRC_TRUST_WHY]);
+
+/*
+ * Of code of this process: may it have to be hooked, by its number? Sets what is
+ * of the copy in @file.
+ */
+bool mrrc_prove_matters(struct mrrc_prove_file *file,
+			const struct mrrc_code_copy *copy,
+			const struct mrrc_code_site *site);
+
+/* Is it of the C library that is hooked? */
+bool mrrc_prove_is_libc(const struct mrrc_code_place *place);
 
 /* The name of a library, without the folder of its path. */
 const char *mrrc_prove_name(const char *path);

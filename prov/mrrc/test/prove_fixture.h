@@ -53,6 +53,9 @@ TCase *prove_lost_tcase(void);
 /* What goes past all hooks (test_prove_way.c). */
 TCase *prove_way_tcase(void);
 
+/* What is kept of code (test_prove_kept.c). */
+TCase *prove_kept_tcase(void);
+
 /* When code is looked at (test_prove_rent.c). */
 TCase *prove_rent_tcase(void);
 

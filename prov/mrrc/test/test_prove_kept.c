@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/code_kept: what was found in code is found again without decoding, as long
+ * as file and memory are the same.
+ */
+#include "config.h"
+#include "prove_fixture.h"
+#include "suites.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/code_kept.h"
+#include "sys/libc_hooks.h"
+
+static char dir[] = "/tmp/mrrc_kept_XXXXXX";
+static char path[64];
+
+/* What a look at a library came to. */
+struct look {
+	uintptr_t in;
+	unsigned decoded; /* sites that were asked about */
+	unsigned sites;	  /* that were told */
+	long number;	  /* of the last one */
+};
+
+static bool matters(void *arg, const struct mrrc_code_copy *copy,
+		    const struct mrrc_code_site *site)
+{
+	struct look *look = arg;
+
+	look->decoded++;
+	return mrrc_libc_hooks_matters(site->number);
+}
+
+static bool each(void *arg, const struct mrrc_code_copy *copy,
+		 const struct mrrc_code_site *site)
+{
+	struct look *look = arg;
+
+	look->sites++;
+	look->number = site->number;
+	return true;
+}
+
+static bool found(void *arg, const struct mrrc_code_place *place)
+{
+	struct look *look = arg;
+
+	if (look->in < place->start || look->in >= place->end)
+		return true;
+	ck_assert_int_eq(mrrc_code_sites(place, matters, each, look), 0);
+	return false;
+}
+
+/* As the next process would, from what is in the file. */
+static struct look look_at(const void *in)
+{
+	struct look look = { .in = (uintptr_t) in };
+
+	mrrc_code_kept_open();
+	mrrc_code_places(found, &look);
+	mrrc_code_kept_close();
+	return look;
+}
+
+static off_t size(void)
+{
+	struct stat st = { 0 };
+
+	stat(path, &st);
+	return st.st_size;
+}
+
+static void kept_setup(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/code", dir);
+	mrrc_code_kept_at(path);
+}
+
+static void kept_teardown(void)
+{
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/lib.so", dir);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* What is known is not decoded; numbers are as they were found. */
+START_TEST(test_known)
+{
+	const void *in = dlsym(load("raw_site"), "raw_munmap");
+	struct look look;
+	struct stat st;
+
+	ck_assert_ptr_nonnull(in);
+	look = look_at(in);
+	ck_assert_uint_gt(look.decoded, 0);
+	ck_assert_uint_eq(look.sites, 1);
+	ck_assert_int_eq(size() % 16, 0);
+	ck_assert_int_gt(size(), 16);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0600);
+	look = look_at(in);
+	ck_assert_uint_eq(look.decoded, 0);
+	ck_assert_uint_eq(look.sites, 1);
+	ck_assert_int_eq(look.number, SYS_munmap);
+	/* another process may have cut it off */
+	ck_assert_int_eq(truncate(path, 17), 0);
+	look = look_at(in);
+	ck_assert_uint_gt(look.decoded, 0);
+	ck_assert_int_eq(size() % 16, 0);
+}
+END_TEST
+
+/* Code that was changed in memory is not that of its file. */
+START_TEST(test_changed)
+{
+	static const uint8_t unmap[] = {
+		0xb8, 0x0b, 0, 0, 0, 0x0f, 0x05, 0xc3
+	};
+	uint8_t *at, *code;
+	struct look look;
+
+	at = dlsym(dlopen("libresolv.so.2", RTLD_NOW), "ns_get16");
+	ck_assert_ptr_nonnull(at);
+	look = look_at(at);
+	ck_assert_uint_eq(look.sites, 0);
+	ck_assert_int_eq(size(), 16);
+	code = (uint8_t *) ((uintptr_t) at & ~(page - 1));
+	ck_assert_int_eq(mprotect(code, 2 * page,
+				  PROT_READ | PROT_WRITE | PROT_EXEC),
+			 0);
+	memcpy(at, unmap, sizeof(unmap));
+	ck_assert_int_eq(mprotect(code, 2 * page, PROT_READ | PROT_EXEC), 0);
+	look = look_at(at);
+	ck_assert_uint_gt(look.sites, 0);
+	/* and these bytes are known now, unlike others */
+	ck_assert_int_gt(size(), 16);
+	ck_assert_uint_eq(look_at(at).decoded, 0);
+	ck_assert_int_eq(mprotect(code, 2 * page,
+				  PROT_READ | PROT_WRITE | PROT_EXEC),
+			 0);
+	at[1]++;
+	ck_assert_int_eq(mprotect(code, 2 * page, PROT_READ | PROT_EXEC), 0);
+	ck_assert_uint_gt(look_at(at).decoded, 0);
+}
+END_TEST
+
+static void copy_file(const char *from, const char *to)
+{
+	static char bytes[4 << 20];
+	const int in = open(from, O_RDONLY);
+	const int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+	const ssize_t len = read(in, bytes, sizeof(bytes));
+
+	ck_assert_int_gt(len, 0);
+	ck_assert_int_eq(write(out, bytes, (size_t) len), len);
+	close(in);
+	close(out);
+}
+
+/* A file that was changed since is another one. */
+START_TEST(test_changed_file)
+{
+	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
+	char lib[64];
+	Dl_info info;
+	void *handle;
+	off_t before;
+	int i;
+
+	handle = dlopen("libresolv.so.2", RTLD_NOW);
+	ck_assert(dladdr(dlsym(handle, "ns_get16"), &info));
+	snprintf(lib, sizeof(lib), "%s/lib.so", dir);
+	copy_file(info.dli_fname, lib);
+	dlclose(handle);
+	for (i = 0; i < 3; i++) {
+		before = size();
+		handle = dlopen(lib, RTLD_NOW | RTLD_LOCAL);
+		ck_assert_msg(handle != NULL, "%s", dlerror());
+		look_at(dlsym(handle, "ns_get16"));
+		ck_assert_int_eq(size() > before, i != 1);
+		dlclose(handle);
+		if (i == 1)
+			ck_assert_int_eq(utimensat(AT_FDCWD, lib, times, 0), 0);
+	}
+}
+END_TEST
+
+/* All of this process: given again from what is kept. */
+START_TEST(test_process)
+{
+	off_t before;
+
+	open_hooked(MRRC_PROBE_PROVEN);
+	ck_assert(comes(mrrc_trusted()));
+	before = size();
+	ck_assert_int_gt(before, 16);
+	mrrc_mon_close(mon);
+	open_hooked(MRRC_PROBE_PROVEN);
+	ck_assert(comes(mrrc_trusted()));
+	ck_assert_int_eq(size(), before);
+}
+END_TEST
+
+TCase *prove_kept_tcase(void)
+{
+	TCase *tcase = tcase_create("kept");
+
+	tcase_add_checked_fixture(tcase, kept_setup, kept_teardown);
+	tcase_add_test(tcase, test_known);
+#ifdef __x86_64__
+	tcase_add_test(tcase, test_changed);
+#endif
+	tcase_add_test(tcase, test_changed_file);
+	tcase_add_test(tcase, test_process);
+	return tcase;
+}
