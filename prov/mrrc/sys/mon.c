@@ -165,11 +165,27 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	return 0;
 }
 
+/* A process that registers nothing has no threads for it. */
+static void mon_begin(struct mrrc_mon *mon)
+{
+	const int ret = mrrc_mon_works(mon) && mon->ops->begin ?
+				mon->ops->begin(mon) :
+				0;
+
+	if (ret)
+		mrrc_mon_fail(mon, "%s: no thread for its events: %s",
+			      mon->ops->name, strerror(-ret));
+	else
+		atomic_store(&mon->begun, true);
+}
+
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token)
 {
 	int ret = -ENODEV;
 
+	if (!atomic_load_explicit(&mon->begun, memory_order_acquire))
+		mon_begin(mon);
 	/* rarely, as hits take none of this */
 	if (mrrc_trusted())
 		mrrc_libc_hooks_check();

@@ -105,7 +105,7 @@ enum mrrc_mon_ask {
 
 #define MRRC_MON_SEEN 1
 
-/* All calls are set, except perhaps settle and post, and where there
+/* All calls are set, except perhaps begin, settle and post, and where there
  * are no huge pages widen and one_mapping. */
 struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
@@ -120,6 +120,8 @@ struct mrrc_mon_ops {
 	enum mrrc_mon_ask ask;
 	/* Sets mon->impl; on failure mon->reason may say why. */
 	int (*open)(struct mrrc_mon *mon);
+	/* NULL, or what is needed before anything is watched. No lock held. */
+	int (*begin)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
 	void (*close)(struct mrrc_mon *mon);
 	/* MONITOR lock held, except by an announcement that cannot have it
@@ -174,6 +176,7 @@ struct mrrc_mon {
 	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or more often */
 	atomic_bool trusting;	       /* goes without asking on trust */
 	atomic_bool lone;	       /* or if libc knows of no other thread */
+	atomic_bool begun;	       /* something was to be watched */
 	atomic_bool failed;	       /* for good; set after reason */
 	mrrc_ours *ours;	      /* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */

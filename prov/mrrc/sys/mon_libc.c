@@ -141,7 +141,8 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 	 * Linux before 6.4 leaves what is unwatched apart from what follows it,
 	 * if the watched mapping began before it: all of it is watched first.
 	 */
-	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon))
+	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon) &&
+	    atomic_load(&mon->begun))
 		watched = mon->ops->watch(mon, start, end - start) >= 0;
 	if (watched && !entered)
 		mon->ops->unwatch(mon, start, end - start);

@@ -126,21 +126,15 @@ static int uffd_open(struct mrrc_mon *mon)
 	ret = -pthread_mutex_init(&uffd->lock, NULL);
 	if (ret)
 		goto err_close_stop;
+	pthread_mutex_init(&uffd->start_lock, NULL);
 	sem_init(&uffd->ready, 0, 0);
 	sem_init(&uffd->work, 0, 0);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
 	if (uffd->tells && mrrc_vm_transparent() <= MRRC_LIBC_HOOKS_CHUNK)
 		mon->huge.size = mrrc_vm_transparent();
-	ret = mrrc_uffd_read_start(mon);
-	if (ret)
-		goto err_sync;
 	return 0;
 
-err_sync:
-	sem_destroy(&uffd->work);
-	sem_destroy(&uffd->ready);
-	pthread_mutex_destroy(&uffd->lock);
 err_close_stop:
 	close(uffd->stop_fd);
 err_close:
@@ -152,12 +146,30 @@ err_free:
 	return ret;
 }
 
+/* Once, whichever thread comes first. */
+static int uffd_begin(struct mrrc_mon *mon)
+{
+	struct mrrc_uffd *uffd = mon->impl;
+	int cancel, ret = 0;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&uffd->start_lock);
+	if (!uffd->runs)
+		ret = mrrc_uffd_read_start(mon);
+	uffd->runs = !ret;
+	pthread_mutex_unlock(&uffd->start_lock);
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
+
 static void uffd_close(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
 	if (!mrrc_mon_forked(mon)) {
-		mrrc_uffd_read_end(mon);
+		if (uffd->runs)
+			mrrc_uffd_read_end(mon);
+		pthread_mutex_destroy(&uffd->start_lock);
 		sem_destroy(&uffd->work);
 		sem_destroy(&uffd->ready);
 		pthread_mutex_destroy(&uffd->lock);
@@ -302,6 +314,7 @@ const struct mrrc_mon_ops mrrc_mon_uffd_ops = {
 	.ask = MRRC_ASK_OTHERS,
 	.lazy = true,
 	.open = uffd_open,
+	.begin = uffd_begin,
 	.close = uffd_close,
 	.watch = uffd_watch,
 	.widen = uffd_widen,

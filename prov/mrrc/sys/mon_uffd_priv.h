@@ -27,8 +27,10 @@ struct mrrc_uffd {
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
 	struct mrrc_fd_id spare_id;
-	size_t huge; /* huge page size, 0 if none */
-	bool tells;  /* mrrc_uffd_anonymous() */
+	size_t huge;		    /* huge page size, 0 if none */
+	bool tells;		    /* mrrc_uffd_anonymous() */
+	pthread_mutex_t start_lock; /* no other lock is held */
+	bool runs;		    /* both threads do; start_lock */
 	pthread_t reader;
 	pthread_t handler;
 	sem_t ready;	    /* the reader keeps its descriptors */
@@ -58,7 +60,8 @@ void mrrc_uffd_replace(struct mrrc_uffd *uffd);
 /* Writes why into mon's reason. Returns ret. */
 int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret);
 
-/* Both threads; the reader starts first: nothing is watched before both run. */
+/* Both threads; the reader starts first: nothing is watched before both run.
+ * -E*: neither runs. */
 int mrrc_uffd_read_start(struct mrrc_mon *mon);
 /* They have ended afterwards. Not for a forked child. */
 void mrrc_uffd_read_end(struct mrrc_mon *mon);

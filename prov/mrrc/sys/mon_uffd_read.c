@@ -400,7 +400,7 @@ int mrrc_uffd_read_start(struct mrrc_mon *mon)
 
 	ret = mrrc_thread_start(&uffd->reader, MRRC_UFFD_STACK, uffd_run, mon);
 	if (ret)
-		return mrrc_uffd_fail(mon, "reader thread", ret);
+		return ret;
 	pthread_setname_np(uffd->reader, "mrrc-monitor");
 	while (sem_wait(&uffd->ready))
 		;
@@ -410,7 +410,7 @@ int mrrc_uffd_read_start(struct mrrc_mon *mon)
 		atomic_store(&uffd->stop, true);
 		uffd_wake(uffd);
 		mrrc_thread_join(uffd->reader);
-		return mrrc_uffd_fail(mon, "handler thread", ret);
+		return ret;
 	}
 	pthread_setname_np(uffd->handler, "mrrc-handler");
 	return 0;

@@ -55,6 +55,20 @@ START_TEST(test_rent_in_vain)
 }
 END_TEST
 
+/* There is no thread of ours before the first is watched. */
+START_TEST(test_no_thread)
+{
+	open_hooked(MRRC_PROBE_AUTO);
+	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
+	/* as a hook does, of memory that no cache knows */
+	mrrc_libc_hooks_mark((uintptr_t) map(PROT_READ), page);
+	ck_assert_int_eq(munmap(map(PROT_READ), page), 0);
+	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
+	keep();
+	ck_assert_uint_gt(atomic_load(&mrrc_threads.ours), 0);
+}
+END_TEST
+
 /* At once, and again when code came. */
 START_TEST(test_now)
 {
@@ -72,6 +86,7 @@ TCase *prove_rent_tcase(void)
 
 	tcase_add_test(tcase, test_rent);
 	tcase_add_test(tcase, test_rent_in_vain);
+	tcase_add_test(tcase, test_no_thread);
 	tcase_add_test(tcase, test_now);
 	return tcase;
 }
