@@ -135,7 +135,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	int ret;
 
 	at[0] = now_ns();
-	watched = !mrrc_mon_watch(reg->mon, start, len, &token);
+	watched = !mrrc_mon_try_watch(reg->mon, start, len, &token);
 	ret = mrrc_reg_own(reg, map, len, MRRC_REG_BOUNCE, &mr);
 	if (watched)
 		mrrc_mon_sees(reg->mon, start, len, token);

@@ -182,10 +182,16 @@ static void mon_begin(struct mrrc_mon *mon)
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token)
 {
-	int ret = -ENODEV;
-
 	if (!atomic_load_explicit(&mon->begun, memory_order_acquire))
 		mon_begin(mon);
+	return mrrc_mon_try_watch(mon, start, len, token);
+}
+
+int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
+		       uint64_t *token)
+{
+	int ret = -ENODEV;
+
 	/* rarely, as hits take none of this */
 	if (mrrc_trusted())
 		mrrc_libc_hooks_check();

@@ -294,6 +294,14 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
 
+/*
+ * The same, to see what it costs, of memory that nobody changes before
+ * mrrc_mon_unwatch() and mrrc_mon_unwatch_idle(): there may be no thread yet that
+ * an unmap would wait for.
+ */
+int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
+		       uint64_t *token);
+
 /* No room: subscribers with many more ranges than @sub give some up. false:
  * there are none. No lock held. */
 bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
