@@ -81,7 +81,7 @@ static bool import_no_count(void)
 {
 	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
 
-	return count && *count && !strtoull(count, NULL, 0);
+	return count && *count && !count[strspn(count, "0xX")];
 }
 
 bool mrrc_core_keeps_keys(void)
