@@ -22,6 +22,7 @@ static bool checked;	 /* receives with descriptors have records, too */
 static struct fi_ops_cq core;
 static int claims; /* in how many receives; 0: no more */
 static size_t stride;
+static enum fi_cq_format format;
 static _Thread_local int depth; /* a call of the table makes another */
 
 static ssize_t claim(char *buf, ssize_t n)
@@ -161,7 +162,7 @@ static void *next(enum by by, size_t *len)
 		ft_poll(&pair.c);
 		FT_CHECK(ft_limit_us() < end, "no completion");
 	}
-	*len = entry->len;
+	*len = format == FI_CQ_FORMAT_CONTEXT ? LEN : entry->len;
 	if (ret == 1)
 		return entry->op_context;
 	FT_CHECK(ret == -FI_EAVAIL, "reading: %zd", ret);
@@ -323,18 +324,18 @@ static void check_count(void)
 	refused = 0;
 }
 
-static void with_format(enum fi_cq_format format)
+static void with_format(enum fi_cq_format asked)
 {
 	struct ft_attr attr = FT_ATTR;
 	enum how how;
 
-	attr.format = format;
+	attr.format = format = asked;
 	attr.wait_obj = FI_WAIT_UNSPEC;
 	if (ft_rdm())
 		attr.caps |= FI_TAGGED;
 	ft_pair_open(&pair, &attr);
 	/* the core's is wider where there are buffers for several messages */
-	if (format == FI_CQ_FORMAT_MSG &&
+	if (format < FI_CQ_FORMAT_DATA &&
 	    !(pair.dom[0].info->caps & FI_MULTI_RECV))
 		stride = sizeof(struct fi_cq_msg_entry);
 	else if (format == FI_CQ_FORMAT_TAGGED)
@@ -367,6 +368,64 @@ static void with_multi(void)
 	FT_CALL(fi_setopt(&pair.s.ep->fid, FI_OPT_ENDPOINT,
 			  FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)));
 	in_common();
+	check_count();
+	ft_pair_close(&pair);
+}
+
+/* ---- buffered messages --------------------------------------------------- */
+
+/* The next offer, of an honest length. */
+static struct fi_recv_context *offered(void)
+{
+	struct ft_comp comp;
+
+	ft_wait(&pair.s, FT_RX, &comp);
+	FT_CHECK(comp.len == LEN && !(comp.flags & FI_CLAIM),
+		 "an offer of %zu bytes", comp.len);
+	return comp.ctx;
+}
+
+static void ask(struct fi_recv_context *offer, uint64_t flags)
+{
+	struct iovec iov = { in, POSTED };
+	struct fi_msg msg = { .msg_iov = &iov,
+			      .iov_count = 1,
+			      .addr = FT_ANY,
+			      .context = offer };
+
+	offer->context = in;
+	FT_POST(&pair.s, fi_recvmsg(offer->ep, &msg, flags));
+}
+
+/*
+ * A message that claims to be longer than the core's buffer is not offered, and
+ * the next one is; what is claimed into a buffer is not longer than that.
+ */
+static void with_buffered(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_recv_context *offer;
+	unsigned tagged;
+	size_t len;
+
+	ft_stage("buffered");
+	attr.caps |= FI_TAGGED;
+	attr.format = format = FI_CQ_FORMAT_TAGGED;
+	attr.mode = FI_BUFFERED_RECV;
+	stride = sizeof(struct fi_cq_tagged_entry);
+	ft_pair_open(&pair, &attr);
+	for (tagged = 0; tagged < 2; tagged++) {
+		claims = 1;
+		send_one(tagged ? TAGGED : NULL_DESC);
+		send_one(NULL_DESC);
+		ask(offered(), FI_DISCARD);
+	}
+	send_one(NULL_DESC);
+	offer = offered();
+	claims = 1;
+	ask(offer, FI_CLAIM);
+	FT_CHECK(next(READ, &len) == in && !len, "%zu bytes claimed", len);
+	refused += tagged;
 	check_count();
 	ft_pair_close(&pair);
 }
@@ -408,14 +467,18 @@ static void run(const void *reg)
 	in = ft_map(NULL, FT_PAGE);
 	ft_fill(out, LEN, 1);
 	checked = ft_rdm();
+	with_format(FI_CQ_FORMAT_CONTEXT);
 	with_format(FI_CQ_FORMAT_MSG);
 	with_format(FI_CQ_FORMAT_DATA);
 	if (ft_rdm())
 		with_format(FI_CQ_FORMAT_TAGGED);
-	if (ft_rdm())
+	if (ft_rdm()) {
 		with_multi();
-	else
+		if (FI_BUFFERED_RECV != 0)
+			with_buffered();
+	} else {
 		with_control();
+	}
 	ft_unmap(out, FT_PAGE);
 	ft_unmap(in, FT_PAGE);
 }

@@ -314,7 +314,8 @@ struct mrrc_ep {
 	bool plain;	   /* messages are data and nothing else */
 	bool desc_always;  /* the core uses descriptors of empty buffers */
 	size_t inject_size;
-	size_t copied; /* longest message that the core copies; 0: none */
+	size_t buffered_max; /* bytes of one of the core's buffers */
+	size_t copied;	     /* longest message that the core copies; 0: none */
 	struct mrrc_least {
 		size_t known; /* least length for mrrc_resolve_known() */
 		size_t quick; /* the same without function calls */

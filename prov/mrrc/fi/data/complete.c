@@ -160,6 +160,17 @@ static bool claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry, int err,
 	return !silent;
 }
 
+void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
+		     const char *fate)
+{
+	if (!(atomic_fetch_add(&cq->domain->claimed_lengths, 1)))
+		MRRC_WARN(CQ,
+			  "a message claims %zu bytes, of a receive of %zu: it "
+			  "%s. The peer or the core provider is at fault (said "
+			  "once for each domain)\n",
+			  len, room, fate);
+}
+
 /* A message of @room bytes that says that it is longer: an error. */
 static bool __attribute__((noinline))
 claim_too_long(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
@@ -168,15 +179,10 @@ claim_too_long(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
 	struct fi_cq_err_entry error = { 0 };
 
 	memcpy(&error, entry, cq->core_entry_size);
+	mrrc_cq_claimed(cq, error.len, room, "ends with FI_ETRUNC");
 	error.olen = error.len - room;
 	error.len = room;
 	error.err = FI_ETRUNC;
-	if (!(atomic_fetch_add(&cq->domain->claimed_lengths, 1)))
-		MRRC_WARN(CQ,
-			  "a message claims %zu bytes, of a receive of %zu: it "
-			  "ends with FI_ETRUNC. The peer or the core provider "
-			  "is at fault (said once for each domain)\n",
-			  error.len + error.olen, room);
 	if (claim(cq, op, &error, FI_ETRUNC, &error.op_context, done))
 		mrrc_pending_error(cq, &error);
 	return false;

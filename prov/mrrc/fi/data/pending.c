@@ -167,6 +167,36 @@ void mrrc_pending_clear(struct mrrc_cq *cq)
 }
 
 /*
+ * An offer names the core's endpoint, which was opened with our fid as context.
+ * Without FI_MORE the application may read all of the message in the core's
+ * buffer: one that claims to be longer than the buffer is thrown away.
+ */
+bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry)
+{
+	struct fi_recv_context *offer = entry->op_context;
+	struct fi_msg_tagged tagged = { .context = offer };
+	struct fi_msg msg = { .context = offer };
+	struct mrrc_ep *ep;
+	struct fid *fid;
+
+	if (!(entry->flags & FI_RECV) || (entry->flags & FI_CLAIM) || !offer)
+		return true;
+	fid = offer->ep->fid.context;
+	ep = container_of(fid, struct mrrc_ep, ep.fid);
+	if (!(entry->flags & FI_MORE) && entry->len > ep->buffered_max) {
+		mrrc_cq_claimed(cq, entry->len, ep->buffered_max,
+				"is thrown away");
+		if (entry->flags & FI_TAGGED)
+			fi_trecvmsg(offer->ep, &tagged, FI_DISCARD);
+		else
+			fi_recvmsg(offer->ep, &msg, FI_DISCARD);
+		return false;
+	}
+	offer->ep = &ep->ep;
+	return true;
+}
+
+/*
  * Read one completion of the core into comp. 1: the application sees it,
  * 0: it does not, or a core's error code. Lock held.
  */
@@ -201,8 +231,8 @@ static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 	if (op)
 		return mrrc_op_claim(cq, op, &comp->entry, comp->entry.err,
 				     &comp->entry.op_context, done);
-	if (!comp->error)
-		mrrc_cq_fix_buffered(cq, &comp->entry);
+	if (!comp->error && !mrrc_cq_offer(cq, &comp->entry))
+		return 0;
 	return !cq->internal;
 }
 

@@ -79,6 +79,10 @@ void mrrc_pending_error(struct mrrc_cq *cq,
 bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
 			 fi_addr_t src);
 
+/* A message claims @len bytes, where there is room for @room. */
+void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
+		     const char *fate);
+
 /*
  * Serve the application from the pending completions; there are some. Lock
  * held.
@@ -120,21 +124,14 @@ bool mrrc_cq_ready(struct mrrc_cq *cq);
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
 
 /*
- * A completion without a record: one that offers a buffered message names the
- * core's endpoint, which was opened with our fid as context.
+ * A completion without a record may offer a buffered message. false: the
+ * application does not see it. Lock held.
  */
-static inline void mrrc_cq_fix_buffered(const struct mrrc_cq *cq,
-					const void *entry)
-{
-	const struct fi_cq_msg_entry *msg = entry;
-	struct fi_recv_context *recv_context = msg->op_context;
-	struct fid *fid;
+bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry);
 
-	if (!cq->buffered || !(msg->flags & FI_RECV) ||
-	    (msg->flags & FI_CLAIM) || !recv_context)
-		return;
-	fid = recv_context->ep->fid.context;
-	recv_context->ep = container_of(fid, struct fid_ep, fid);
+static inline bool mrrc_cq_offer(struct mrrc_cq *cq, const void *entry)
+{
+	return mrrc_likely(!cq->buffered) || mrrc_cq_offered(cq, entry);
 }
 
 void mrrc_pending_clear(struct mrrc_cq *cq);

@@ -42,8 +42,8 @@ mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
 	for (i = 0; i < n; i++, from += in) {
 		context = ((const struct fi_cq_entry *) from)->op_context;
 		op = mrrc_op_of(cq->domain, context);
-		if (!op)
-			mrrc_cq_fix_buffered(cq, from);
+		if (!op && !mrrc_cq_offer(cq, from))
+			continue;
 		if (op && !mrrc_op_claim(cq, op, from, 0, &context, done)) {
 			if (behind ||
 			    !atomic_load_explicit(&cq->pending_cnt,
@@ -471,6 +471,22 @@ static size_t format_size(enum fi_cq_format format)
 	}
 }
 
+/*
+ * complete.c needs flags, length and place of multi-receives, and the length of
+ * every receive over a core that passes on what peers claim.
+ */
+static enum fi_cq_format core_format(const struct mrrc_domain *domain,
+				     enum fi_cq_format format)
+{
+	enum fi_cq_format least = FI_CQ_FORMAT_UNSPEC;
+
+	if (domain->ops && domain->multi_recv)
+		least = FI_CQ_FORMAT_DATA;
+	else if (domain->ops && domain->reg.below & MRRC_BELOW_LEN_CLAIMED)
+		least = FI_CQ_FORMAT_MSG;
+	return (unsigned) format < (unsigned) least ? least : format;
+}
+
 static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		   bool internal, void *context, struct mrrc_cq **cq_out)
 {
@@ -502,10 +518,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		cq->wait_set =
 			container_of(attr->wait_set, struct mrrc_wait, wait);
 	}
-	/* complete.c needs flags, length and place of multi-receives */
-	if (domain->ops && domain->multi_recv &&
-	    (unsigned) attr->format < FI_CQ_FORMAT_DATA)
-		core_attr.format = FI_CQ_FORMAT_DATA;
+	core_attr.format = core_format(domain, attr->format);
 
 	ret = fi_cq_open(domain->core, &core_attr, &cq->core, &cq->cq.fid);
 	if (ret) {

@@ -283,7 +283,7 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
 	    !(ep->domain->reg.below & MRRC_BELOW_RX_ALWAYS))
 		ep->rx.cq->rx_selective = true;
-	if (ep->buffered && ep->rx.cq && ep->domain->implicit)
+	if (ep->buffered && ep->rx.cq && ep->domain->ops)
 		mrrc_cq_set_buffered(ep->rx.cq);
 	return 0;
 }
@@ -547,6 +547,16 @@ static int ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
 	return 0;
 }
 
+/* The application may set another limit, but the buffers stay as long. */
+static void ep_set_buffered_max(struct mrrc_ep *ep)
+{
+	size_t size = sizeof(ep->buffered_max);
+
+	if (fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT, FI_OPT_BUFFERED_LIMIT,
+		      &ep->buffered_max, &size))
+		ep->buffered_max = SIZE_MAX;
+}
+
 int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 		  struct fid_ep **ep_fid, uint64_t flags, void *context)
 {
@@ -567,7 +577,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	ep_init_attr(ep, info);
 	ep->eq = domain->eq;
 	ep->buffered = info->mode & FI_BUFFERED_RECV;
-	if (!domain->implicit && domain->ops && !ep->buffered)
+	if (!domain->implicit && domain->ops)
 		ep_check_receives(ep);
 	ret = mrrc_info_to_core(domain, domain->fabric, info, &core_info);
 	if (ret)
@@ -585,6 +595,8 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 	}
 	core_info->handle = NULL; /* is used up */
 	ep->info = core_info;
+	if (ep->buffered)
+		ep_set_buffered_max(ep);
 
 	ep_trim(ep);
 	mrrc_fid_track(domain->fabric, &ep->track, &ep->core->fid, &ep->ep.fid);
