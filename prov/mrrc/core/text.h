@@ -15,13 +15,19 @@
  */
 int mrrc_text_count(const char *text, size_t *count);
 
-/* As above, with one of K, M, G, T (powers of 1024, either case) after it. */
+/*
+ * As above, with one of K, M, G, T after it, and B or iB after that, in either
+ * case: all of them powers of 1024.
+ */
 int mrrc_text_size(const char *text, size_t *bytes);
 
 /* Insertions, deletions and changes from a to b; case does not count. */
 size_t mrrc_text_distance(const char *a, const char *b);
 
-/* The index of the name nearest to text; the first of equals. cnt > 0. */
+/*
+ * The index of the name nearest to text, as a whole or word by word ("_"); the
+ * first of equals. cnt > 0.
+ */
 size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);
 

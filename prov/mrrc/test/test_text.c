@@ -49,8 +49,15 @@ static const struct {
 	{ "", -EINVAL, 0 },
 	{ "M", -EINVAL, 0 },
 	{ "-4M", -EINVAL, 0 },
-	{ "4MB", -EINVAL, 0 },
-	{ "4MiB", -EINVAL, 0 },
+	{ "4MB", 0, 4194304 },
+	{ "4MiB", 0, 4194304 },
+	{ "1GB", 0, 1073741824 },
+	{ "1gib", 0, 1073741824 },
+	{ "4Mi", -EINVAL, 0 },
+	{ "4MBs", -EINVAL, 0 },
+	{ "4MBB", -EINVAL, 0 },
+	{ "4MiiB", -EINVAL, 0 },
+	{ "4B", -EINVAL, 0 },
 	{ "4 M", -EINVAL, 0 },
 	{ "1.5G", -EINVAL, 0 },
 	{ "4P", -EINVAL, 0 },
@@ -114,6 +121,12 @@ TEST(test_nearest)
 		"register", "cache_max_size", "cache_max_count",
 		"policy",   "monitor",
 	};
+	static const char *const more[] = {
+		"trace",
+		"trace_size",
+		"cache_max_size",
+		"alloc_idle",
+	};
 
 	ck_assert_uint_eq(mrrc_text_nearest("REGISTER", names, 5), 0);
 	ck_assert_uint_eq(mrrc_text_nearest("regster", names, 5), 0);
@@ -122,6 +135,11 @@ TEST(test_nearest)
 	ck_assert_uint_eq(mrrc_text_nearest("cache_max_cnt", names, 5), 2);
 	ck_assert_uint_eq(mrrc_text_nearest("polices", names, 5), 3);
 	ck_assert_uint_eq(mrrc_text_nearest("mr_monitor", names, 5), 4);
+	/* word by word */
+	ck_assert_uint_eq(mrrc_text_nearest("MAX_SIZE", more, 4), 2);
+	ck_assert_uint_eq(mrrc_text_nearest("SIZ", more, 4), 1);
+	ck_assert_uint_eq(mrrc_text_nearest("idle", more, 4), 3);
+	ck_assert_uint_eq(mrrc_text_nearest("__", more, 4), 0);
 	/* the first of equals */
 	ck_assert_uint_eq(mrrc_text_nearest("x", names + 3, 1), 0);
 }
