@@ -18,17 +18,14 @@
 
 #include "core/policy.h"
 #include "core/text.h"
+#include "fi/misspelt.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
+#include "fi/say.h"
 #include "sys/code_kept.h"
 #include "sys/cost_file.h"
 
-#define PARAM_PREFIX   "FI_OFI_MRRC_"
-#define PARAM_NAME_MAX 64 /* with the prefix */
-
 #define BOUNCE_SIZE ((size_t) 64 * 1024) /* largest to be copied */
-
-extern char **environ;
 
 struct mrrc_params mrrc_params = {
 	.reg = MRRC_REGISTER_AUTO,
@@ -475,54 +472,6 @@ int mrrc_param_path(const char *pattern, char *path, size_t size)
 	return 0;
 }
 
-/* The variable as libfabric looks it up: upper case throughout */
-static void param_variable(const struct mrrc_param *param, char *variable)
-{
-	const char *from = param->name;
-	char *to = variable + strlen(PARAM_PREFIX);
-
-	memcpy(variable, PARAM_PREFIX, strlen(PARAM_PREFIX));
-	for (; *from && to < variable + PARAM_NAME_MAX - 1; from++, to++)
-		*to = *from >= 'a' && *from <= 'z' ? *from - 'a' + 'A' : *from;
-	*to = '\0';
-}
-
-/* Warn about one variable, unless it is one of names. */
-static void param_check_name(const char *variable, const char *const *names,
-			     size_t cnt)
-{
-	int len = strcspn(variable, "=");
-	char name[PARAM_NAME_MAX];
-	size_t nearest;
-
-	/* with a missing separator, or named as the manual page is */
-	if (strncasecmp(variable, PARAM_PREFIX, strlen(PARAM_PREFIX) - 1) &&
-	    strncasecmp(variable, "FI_MRRC_", 8))
-		return;
-	snprintf(name, sizeof(name), "%.*s", len, variable);
-	nearest = mrrc_text_nearest(name, names, cnt);
-	if (strcmp(name, names[nearest]))
-		MRRC_WARN(CORE,
-			  "%s is not a parameter and has no effect; "
-			  "the nearest is %s\n",
-			  name, names[nearest]);
-}
-
-static void param_check_environ(void)
-{
-	char variables[count_of(param_table)][PARAM_NAME_MAX];
-	const char *names[count_of(param_table)];
-	char **variable;
-	size_t i;
-
-	for (i = 0; i < count_of(param_table); i++) {
-		param_variable(&param_table[i], variables[i]);
-		names[i] = variables[i];
-	}
-	for (variable = environ; variable && *variable; variable++)
-		param_check_name(*variable, names, count_of(param_table));
-}
-
 /* What was wrong with a value. */
 static const char *param_why(int ret)
 {
@@ -542,11 +491,11 @@ static const char *param_why(int ret)
  */
 static bool param_allowed(const struct mrrc_param *param)
 {
-	char variable[PARAM_NAME_MAX];
+	char variable[MRRC_PARAM_NAME_MAX];
 
 	if (!param->file || !getauxval(AT_SECURE))
 		return true;
-	param_variable(param, variable);
+	mrrc_param_variable(param->name, variable);
 	MRRC_WARN(CORE,
 		  "%s is ignored: this program has rights that its "
 		  "caller lacks\n",
@@ -557,13 +506,15 @@ static bool param_allowed(const struct mrrc_param *param)
 void mrrc_params_init(void)
 {
 	const struct mrrc_param *param;
-	char *value, variable[PARAM_NAME_MAX];
+	char *value, variable[MRRC_PARAM_NAME_MAX];
+	const char *names[count_of(param_table)];
 	size_t i;
 	int ret;
 
 	mrrc_code_kept_at(NULL);
 	for (i = 0; i < count_of(param_table); i++) {
 		param = &param_table[i];
+		names[i] = param->name;
 		ret = fi_param_define(&mrrc_prov, param->name, param->type,
 				      "%s. Values: %s (default: %s)",
 				      param->help, param->accepts,
@@ -576,21 +527,21 @@ void mrrc_params_init(void)
 		ret = param->set(value);
 		if (!ret)
 			continue;
-		param_variable(param, variable);
-		MRRC_WARN(CORE,
-			  "%s: \"%s\" is %s%s; it takes %s; the "
-			  "default is used: %s\n",
-			  variable, value,
-			  ret == -ERANGE || ret == -EINVAL ? "" : "of no use: ",
-			  param_why(ret), param->accepts, param->otherwise);
+		mrrc_param_variable(param->name, variable);
+		mrrc_say(NULL, FI_LOG_CORE,
+			 "%s: \"%s\" is %s%s; it takes %s; the default is "
+			 "used: %s",
+			 variable, value,
+			 ret == -ERANGE || ret == -EINVAL ? "" : "of no use: ",
+			 param_why(ret), param->accepts, param->otherwise);
 	}
-	param_check_environ();
+	mrrc_misspelt_say(names, count_of(names));
 	if (mrrc_params.stats_file[0] &&
 	    !strcmp(mrrc_params.stats_file, mrrc_params.trace)) {
-		MRRC_WARN(CORE, PARAM_PREFIX
-			  "STATS_FILE and " PARAM_PREFIX
-			  "TRACE are the same file: no statistics are "
-			  "written\n");
+		mrrc_say(NULL, FI_LOG_CORE,
+			 MRRC_PARAM_PREFIX "STATS_FILE and " MRRC_PARAM_PREFIX
+					   "TRACE are the same file: no "
+					   "statistics are written");
 		mrrc_params.stats_file[0] = '\0';
 	}
 }

@@ -262,6 +262,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	ret = reg_open_cache(reg, &attr);
 	if (ret)
 		goto err_mon;
+	mrrc_report_limit(reg);
 	reg->predicts = mrrc_cache_mt_predicts(reg->cache);
 	if (attr.predict && !reg->predicts)
 		MRRC_WARN(MR, "FI_OFI_MRRC_HELPER=predict has no effect: %s\n",

@@ -70,7 +70,8 @@ struct mrrc_reg {
 	struct mrrc_stats last;		    /* before the last flush */
 	char unkept[MRRC_MON_REASON];	    /* why memory is not watched */
 	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* what of libc is not, and why */
-	bool listed;			    /* with link: stats_file.c's lock */
+	size_t locked_max; /* few bytes, for lack of locked memory; or 0 */
+	bool listed;	   /* with link: stats_file.c's lock */
 	TAILQ_ENTRY(mrrc_reg) link;
 };
 

@@ -5,19 +5,16 @@
  */
 #include "config.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
 #include "fi/reg.h"
+#include "fi/say.h"
 #include "sys/budget.h"
 #include "sys/node_shm.h"
 #include "sys/vm.h"
 
-/*
- * The one line about the node's segment. libfabric prints no warning unless
- * FI_LOG_LEVEL is set, and of a limit that does not hold the user has to know.
- */
+/* The one line about the node's segment */
 static void reg_say_alone(int alone)
 {
 	static const char hint[] = "let XDG_RUNTIME_DIR name a directory of "
@@ -33,15 +30,15 @@ static void reg_say_alone(int alone)
 	const char *why = mrrc_node_shm_why(alone);
 	char path[64];
 
-	if (!alone || atomic_exchange(&said, true))
+	if (!alone)
 		return;
 	mrrc_node_shm_path("/dev/shm", path, sizeof(path));
 	if (!why)
 		why = fi_strerror(-alone);
-	if (limited && !getenv("FI_LOG_LEVEL"))
-		fprintf(stderr, "ofi_mrrc: %s: %s: %s; %s\n", what, path, why,
-			hint);
-	else
+	if (limited)
+		mrrc_say(&said, FI_LOG_MR, "%s: %s: %s; %s", what, path, why,
+			 hint);
+	else if (!atomic_exchange(&said, true))
 		MRRC_WARN(MR, "%s: %s: %s; %s\n", what, path, why, hint);
 }
 

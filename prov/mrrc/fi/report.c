@@ -9,11 +9,14 @@
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
 #include "fi/report.h"
+#include "fi/say.h"
 #include "sys/cache_mt.h"
 #include "sys/libc_hooks.h"
 #include "sys/mon.h"
+#include "sys/vm.h"
 
-#define PATCHER_CURE " (Open MPI's: --mca memory ^patcher)"
+#define LOCKED_ENOUGH ((size_t) 1 << 20) /* bytes that most buffers fit in */
+#define PATCHER_CURE  " (Open MPI's: --mca memory ^patcher)"
 
 /* ---- the log ---- */
 
@@ -31,27 +34,21 @@ void mrrc_report_hooks(void)
 			  state.lost);
 }
 
-/*
- * libfabric prints no warning unless FI_LOG_LEVEL is set. A cache that keeps
- * nothing is what its user has to know of.
- */
+/* Its user has to know of a cache that keeps nothing, unless that was asked for. */
 static void report_useless(const char *name, const char *why)
 {
 	static atomic_bool said;
 
-	if (atomic_exchange(&said, true))
-		return;
-	if (getenv("FI_LOG_LEVEL") ||
-	    strcmp(mrrc_params.monitor, MRRC_MON_AUTO))
+	if (!strcmp(mrrc_params.monitor, MRRC_MON_AUTO))
+		mrrc_say(&said, FI_LOG_MR,
+			 "memory monitor %s: registrations are used once and "
+			 "never kept: %s",
+			 name, why);
+	else if (!atomic_exchange(&said, true))
 		MRRC_WARN(MR,
 			  "memory monitor %s: registrations are used once and "
 			  "never kept: %s\n",
 			  name, why);
-	else
-		fprintf(stderr,
-			"ofi_mrrc: registrations are used once and never kept: "
-			"%s\n",
-			why);
 }
 
 /* The one log line about the monitor. */
@@ -76,6 +73,25 @@ void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 		MRRC_WARN(MR, "memory monitor %s%s%s\n", title, but, hooks);
 	else
 		MRRC_INFO(MR, "memory monitor %s%s%s\n", title, but, hooks);
+}
+
+void mrrc_report_limit(struct mrrc_reg *reg)
+{
+	static atomic_bool said;
+	const size_t locked = mrrc_vm_memlock();
+	size_t bytes, regions;
+
+	mrrc_cache_mt_limits(reg->cache, &bytes, &regions);
+	if (mrrc_params.cache_max_size != SIZE_MAX || bytes < locked / 4 * 3 ||
+	    bytes >= LOCKED_ENOUGH)
+		return;
+	reg->locked_max = bytes;
+	if (mrrc_mon_works(reg->mon))
+		mrrc_say(&said, FI_LOG_MR,
+			 "buffers above %zu KiB are never kept registered: the "
+			 "limit of locked memory is %zu KiB; raise it (ulimit "
+			 "-l)",
+			 bytes >> 10, locked >> 10);
 }
 
 void mrrc_report_trust(const char *why)
@@ -135,6 +151,11 @@ static void reg_lacks(void *arg, char text[MRRC_STATS_SHM_LACKS])
 			 "a memory monitor, so that nothing is kept: %s",
 			 *reg->unkept ? reg->unkept :
 					mrrc_mon_reason(reg->mon));
+	else if (reg->locked_max)
+		snprintf(text, MRRC_STATS_SHM_LACKS,
+			 "locked memory, so that buffers above %zu KiB are "
+			 "never kept: ulimit -l",
+			 reg->locked_max >> 10);
 	else
 		lacks_hooks(reg, text, MRRC_STATS_SHM_LACKS);
 }

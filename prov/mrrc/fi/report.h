@@ -16,6 +16,9 @@
 void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 			 const char *hooks);
 
+/* The cache is open: says if the limit of locked memory leaves it of no use. */
+void mrrc_report_limit(struct mrrc_reg *reg);
+
 /* Another library has patched over our hooks: warns once. */
 void mrrc_report_hooks(void);
 

@@ -12,6 +12,7 @@
  * first, held by its count (ending), and used under the second.
  */
 #include "config.h"
+#include <inttypes.h>
 #include <limits.h>
 #include <sys/random.h>
 
@@ -20,6 +21,7 @@
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
+#include "fi/say.h"
 #include "fi/secret.h"
 #include "sys/pause.h"
 
@@ -184,6 +186,18 @@ struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 	return cw;
 }
 
+/* Names are passed on by applications, which may leave part of them out. */
+static void cw_say_nameless(fi_addr_t addr)
+{
+	static atomic_bool said;
+
+	mrrc_say(&said, FI_LOG_EP_CTRL,
+		 "conditional writes cannot reach address %" PRIu64
+		 ": insert into the address vector, unchanged, all that the "
+		 "peer's fi_getname() returns after its fi_cw_enable()",
+		 addr);
+}
+
 int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		    struct mrrc_cw_ep **cw_out)
 {
@@ -224,7 +238,9 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		mrrc_cw_link_free(fresh, FI_ECANCELED);
 	if (ret)
 		return ret;
-	if (!cw) /* removed meanwhile, or not marked */
+	if (!known) /* removed meanwhile, or not marked */
+		cw_say_nameless(addr);
+	if (!cw)
 		return -FI_EOPNOTSUPP;
 	*cw_out = cw;
 	return 0;

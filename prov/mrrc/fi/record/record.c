@@ -12,6 +12,7 @@
 
 #include "fi/param.h"
 #include "fi/record/record.h"
+#include "fi/say.h"
 #include "sys/cache_mt.h"
 #include "sys/own_file.h"
 #include "sys/trace_file.h"
@@ -109,16 +110,16 @@ static void record_open_file(void)
 	}
 	ret = mrrc_param_path(mrrc_params.trace, path, sizeof(path));
 	if (ret) {
-		MRRC_WARN(DOMAIN,
-			  "requests are not recorded: %s is too "
-			  "long\n",
-			  mrrc_params.trace);
+		mrrc_say(NULL, FI_LOG_DOMAIN,
+			 "requests are not recorded: %s is too long",
+			 mrrc_params.trace);
 		return;
 	}
 	ret = mrrc_trace_file_open(path, mrrc_params.trace_size, &file);
 	if (ret) {
-		MRRC_WARN(DOMAIN, "requests are not recorded in %s: %s\n", path,
-			  record_why(ret));
+		mrrc_say(NULL, FI_LOG_DOMAIN,
+			 "requests are not recorded in %s: %s", path,
+			 record_why(ret));
 		return;
 	}
 	MRRC_INFO(DOMAIN, "requests are recorded in %s\n", path);
@@ -170,11 +171,9 @@ record_warn(const struct mrrc_trace_file *file)
 {
 	const int error = atomic_load(&file->error);
 
-	if (!atomic_exchange(&recorder.warned, true))
-		MRRC_WARN(DOMAIN,
-			  "no more requests are recorded, only "
-			  "counted: %s\n",
-			  record_why(error));
+	mrrc_say(&recorder.warned, FI_LOG_DOMAIN,
+		 "no more requests are recorded, only counted: %s",
+		 record_why(error));
 }
 
 static void record_put(struct mrrc_trace_file *file, const struct mrrc_reg *reg,

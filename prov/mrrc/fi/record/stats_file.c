@@ -11,6 +11,7 @@
 #include "fi/param.h"
 #include "fi/reg.h"
 #include "fi/record/stats_file.h"
+#include "fi/say.h"
 #include "sys/cache_mt.h"
 #include "sys/own_file.h"
 
@@ -141,10 +142,11 @@ static void write_reg(struct mrrc_reg *reg, const struct mrrc_stats *stats)
 	ret = mrrc_param_path(mrrc_params.stats_file, path, sizeof(path));
 	if (!ret)
 		ret = file_append(path, &line);
-	if (ret && !atomic_exchange(&stats_file.warned, true))
-		MRRC_WARN(DOMAIN, "counters are not written to %s: %s\n",
-			  ret == -FI_EINVAL ? mrrc_params.stats_file : path,
-			  mrrc_own_file_why(ret) ?: fi_strerror(-ret));
+	if (ret)
+		mrrc_say(&stats_file.warned, FI_LOG_DOMAIN,
+			 "counters are not written to %s: %s",
+			 ret == -FI_EINVAL ? mrrc_params.stats_file : path,
+			 mrrc_own_file_why(ret) ?: fi_strerror(-ret));
 }
 
 /* ---- domains ---- */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See misspelt.h. Variables of other providers and of the project's own scripts
+ * (OFI_MRRC_BUILD) look alike, and are none of these.
+ */
+#include "config.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/text.h"
+#include "fi/misspelt.h"
+#include "fi/say.h"
+
+#define OUR_WORD "MRRC" /* of the prefix */
+
+extern char **environ;
+
+void mrrc_param_variable(const char *name, char *variable)
+{
+	char *to = variable + strlen(MRRC_PARAM_PREFIX);
+
+	memcpy(variable, MRRC_PARAM_PREFIX, strlen(MRRC_PARAM_PREFIX));
+	for (; *name && to < variable + MRRC_PARAM_NAME_MAX - 1; name++, to++)
+		*to = *name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name;
+	*to = '\0';
+}
+
+/* Does @text begin with our word, or one that is almost it, and "_"? */
+static bool almost_our_word(const char *text)
+{
+	char word[sizeof(OUR_WORD) + 1];
+	size_t len = strcspn(text, "_=");
+
+	if (text[len] != '_' || len >= sizeof(word))
+		return false;
+	snprintf(word, sizeof(word), "%.*s", (int) len, text);
+	return mrrc_text_distance(word, OUR_WORD) <= 1;
+}
+
+/*
+ * Where the parameter's name begins in what may be meant as one: after a prefix
+ * with another word, without its end or its begin; or NULL. @exact: what has
+ * this prefix is only meant if the rest is a parameter's name.
+ */
+static const char *meant(const char *variable, bool *exact)
+{
+	static const char *const begins[] = { "FI_OFI_", "FI_", "OFI_" };
+	const size_t joined = strlen(MRRC_PARAM_PREFIX) - 1;
+	size_t i, len;
+
+	*exact = false;
+	if (!strncasecmp(variable, MRRC_PARAM_PREFIX, joined))
+		return variable + joined + (variable[joined] == '_');
+	for (i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+		len = strlen(begins[i]);
+		*exact = begins[i][0] == 'O';
+		if (!strncasecmp(variable, begins[i], len) &&
+		    almost_our_word(variable + len))
+			return strchr(variable + len, '_') + 1;
+	}
+	return NULL;
+}
+
+static void check(const char *variable, const char *const *names, size_t cnt)
+{
+	char own[MRRC_PARAM_NAME_MAX], name[MRRC_PARAM_NAME_MAX];
+	char text[MRRC_PARAM_NAME_MAX];
+	const char *rest;
+	size_t nearest;
+	bool exact;
+
+	rest = meant(variable, &exact);
+	if (!rest)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int) strcspn(variable, "="),
+		 variable);
+	snprintf(name, sizeof(name), "%.*s", (int) strcspn(rest, "="), rest);
+	nearest = mrrc_text_nearest(name, names, cnt);
+	if (exact && strcasecmp(name, names[nearest]))
+		return;
+	mrrc_param_variable(names[nearest], own);
+	if (strcmp(text, own))
+		mrrc_say(NULL, FI_LOG_CORE,
+			 "%s is not a parameter and has no effect; the nearest "
+			 "is %s",
+			 text, own);
+}
+
+void mrrc_misspelt_say(const char *const *names, size_t cnt)
+{
+	char **variable;
+
+	for (variable = environ; variable && *variable; variable++)
+		check(*variable, names, cnt);
+}

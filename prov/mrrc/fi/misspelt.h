@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Variables of the environment that are meant as parameters, and are none. */
+#ifndef MRRC_MISSPELT_H
+#define MRRC_MISSPELT_H
+
+#include <stddef.h>
+
+#define MRRC_PARAM_PREFIX   "FI_OFI_MRRC_"
+#define MRRC_PARAM_NAME_MAX 64 /* with the prefix */
+
+/* The parameter's variable, as libfabric looks it up: all upper case */
+void mrrc_param_variable(const char *name, char *variable);
+
+/* Says each of them, with the nearest of @names. */
+void mrrc_misspelt_say(const char *const *names, size_t cnt);
+
+#endif /* MRRC_MISSPELT_H */
