@@ -152,20 +152,20 @@ static void mrrc_cache_part(struct mrrc_cache *cache,
 	}
 }
 
-/*
- * Do two regions that overlap both stay indexed? Those for peers do, if they
- * share at most half of the smaller one: a request for remote access needs one
- * region that covers all of the request. As they share at most half, none of two
- * indexed regions contains the other.
- */
-static bool cache_both(const struct mrrc_region *a, const struct mrrc_region *b)
+bool mrrc_cache_both(const struct mrrc_cache *cache,
+		     const struct mrrc_region *region, uintptr_t start,
+		     size_t len)
 {
-	const struct mrrc_region *low = a->start < b->start ? a : b;
-	const struct mrrc_region *high = low == a ? b : a;
-	const size_t least = low->len < high->len ? low->len : high->len;
+	const uintptr_t end = start + len, last = mrrc_region_end(region);
+	const size_t shared = (last < end ? last : end) -
+			      (region->start > start ? region->start : start);
 
-	return mrrc_access_remote(a->access) &&
-	       mrrc_region_end(low) - high->start <= least / 2;
+	if (shared == len || shared == region->len)
+		return false;
+	if (mrrc_access_remote(region->access))
+		return shared <= (len < region->len ? len : region->len) / 2;
+	return cache->policy->merge &&
+	       shared <= (len > region->len ? len : region->len) / 2;
 }
 
 /*
@@ -184,7 +184,7 @@ static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 	region = mrrc_index_first_overlap(&cache->index[access], start, len);
 	while (region) {
 		next = mrrc_index_next_overlap(region, start, len);
-		if (!instead || !cache_both(region, instead)) {
+		if (!instead || !mrrc_cache_both(cache, region, start, len)) {
 			mrrc_cache_leave(cache, region, gone);
 			count++;
 		}

@@ -102,7 +102,7 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * them if that is cheaper than one more registration. If there are too many
  * pieces, the cheapest neighbours are merged; pages of them outside the request
  * are included if they were used before or the request is repeated, up to a
- * quarter of the byte limit. More than MRRC_PIECES_MAX pieces become one. For
+ * quarter of the byte limit, unless both registrations can stay. More than MRRC_PIECES_MAX pieces become one. For
  * remote access it is one piece, with exactly the pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
@@ -122,9 +122,20 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);
 
 /*
+ * Do an indexed region and a new one that overlaps it both stay indexed? Never
+ * if one contains the other. Buffers next to each other share a page. For remote
+ * access, where a request needs one region that has all of it, both stay if they
+ * share at most half of the smaller one; for local access, with policies that
+ * merge, half of the larger one: so a merge registers less than twice what was
+ * requested, and a row of buffers is not registered again and again as it grows.
+ */
+bool mrrc_cache_both(const struct mrrc_cache *cache,
+		     const struct mrrc_region *region, uintptr_t start,
+		     size_t len);
+
+/*
  * Index a NEW region. Regions of the same access that it overlaps leave the
- * index, except, for remote access, those that share at most half of the
- * smaller one's bytes with it: buffers beside each other share a page. Then
+ * index, unless both stay (mrrc_cache_both). Then
  * victims of the policy leave; those not held are appended to @victims: one
  * batch, of at most the policy's `batch` regions and 1/32 of the byte limit
  * more than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held

@@ -10,11 +10,22 @@
 /* A merge beyond the request may take this part of the byte limit. */
 #define MRRC_MERGE_PART 4
 
-/* The lowest region at or after @pos that begins before @end. */
+/*
+ * The region at @pos that reaches furthest; else the next one that begins before
+ * @end.
+ */
 static struct mrrc_region *plan_next(const struct mrrc_index *index,
 				     uintptr_t pos, uintptr_t end)
 {
-	return mrrc_index_first_overlap(index, pos, end - pos);
+	struct mrrc_region *region =
+		mrrc_index_first_overlap(index, pos, end - pos);
+	struct mrrc_region *next = region;
+
+	while (next && next->start <= pos) {
+		region = next;
+		next = mrrc_index_next(region);
+	}
+	return region;
 }
 
 /* Append a piece; false if there is no room. */
@@ -150,12 +161,20 @@ static void plan_shorten(struct mrrc_plan *plan)
 }
 
 /*
- * The regions at the ends may have been merged. Their pages outside of the
- * request are included if they were of use before, or if the request had to be
- * merged before (@again): otherwise neighbours that share a page would displace
- * each other for ever. Neither is so for a stream of new buffers that overlap
- * by a page, which must not register the whole stream again and again.
+ * @region was merged into a piece at an end of the plan. Are its pages outside
+ * the request registered with it? They are if they were of use before, or if the
+ * request had to be merged before (@again): otherwise two requests would
+ * displace each other permanently. Not if both registrations can stay: a row of
+ * neighbours that share a page would be registered again and again as it grows.
  */
+static bool plan_includes(const struct mrrc_cache *cache,
+			  const struct mrrc_region *region, bool again,
+			  const struct mrrc_piece *piece)
+{
+	return region && !piece->region && (again || region->reused) &&
+	       !mrrc_cache_both(cache, region, piece->start, piece->len);
+}
+
 static void plan_extend(const struct mrrc_cache *cache,
 			const struct mrrc_region *first,
 			const struct mrrc_region *last, bool again,
@@ -165,7 +184,7 @@ static void plan_extend(const struct mrrc_cache *cache,
 	struct mrrc_piece *piece = &plan->piece[0];
 	size_t len;
 
-	if (first && !piece->region && (again || first->reused)) {
+	if (plan_includes(cache, first, again, piece)) {
 		len = piece->start + piece->len - first->start;
 		if (len <= most) {
 			piece->start = first->start;
@@ -173,7 +192,7 @@ static void plan_extend(const struct mrrc_cache *cache,
 		}
 	}
 	piece = &plan->piece[plan->count - 1];
-	if (last && !piece->region && (again || last->reused)) {
+	if (plan_includes(cache, last, again, piece)) {
 		len = mrrc_region_end(last) - piece->start;
 		if (len <= most)
 			piece->len = len;

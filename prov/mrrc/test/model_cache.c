@@ -76,16 +76,20 @@ static int by_start(const void *a, const void *b)
 	return ((*x)->start > (*y)->start) - ((*x)->start < (*y)->start);
 }
 
-/* Remote access: neighbours that share at most half of the smaller one. */
+/* Neighbours that share at most half of the smaller one, or the larger one. */
 static bool both(const struct entry *e, unsigned first, unsigned pages)
 {
 	const unsigned end = e->first + e->pages, last = first + pages;
 	const unsigned lo = e->first > first ? e->first : first;
 	const unsigned hi = end < last ? end : last;
 	const unsigned least = e->pages < pages ? e->pages : pages;
+	const unsigned most = e->pages < pages ? pages : e->pages;
 
-	return mrrc_access_remote(e->access) && hi - lo < least &&
-	       2 * (hi - lo) <= least;
+	if (hi - lo == least)
+		return false;
+	return mrrc_access_remote(e->access) ?
+		       2 * (hi - lo) <= least :
+		       cache.policy->merge && 2 * (hi - lo) <= most;
 }
 
 static int model_insert(struct mrrc_region *region)

@@ -18,18 +18,21 @@ static const struct entry *entry_of(const struct model *model,
 	return NULL;
 }
 
-/* The indexed region of that access at a page. */
+/* The indexed region of that access at a page that reaches furthest. */
 static struct mrrc_region *at(const struct model *model, unsigned page,
 			      enum mrrc_access access)
 {
+	struct mrrc_region *best = NULL, *region;
 	unsigned i;
 
 	for (i = 0; i < model->count; i++) {
+		region = model->entry[i].region;
 		if (model->entry[i].access == access &&
-		    entry_overlaps(&model->entry[i], page, 1))
-			return model->entry[i].region;
+		    entry_overlaps(&model->entry[i], page, 1) &&
+		    (!best || mrrc_region_end(region) > mrrc_region_end(best)))
+			best = region;
 	}
-	return NULL;
+	return best;
 }
 
 static bool covers(const struct mrrc_region *region, unsigned page)

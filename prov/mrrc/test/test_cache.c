@@ -316,10 +316,31 @@ LOOP_TEST(test_remote_overlap, 0, sizeof(remotes) / sizeof(remotes[0]))
 			 0);
 	ck_assert_int_eq(count_victims(), !remotes[_i].stays);
 	ck_assert(mrrc_cache_valid(&cache));
-	/* without peers nothing is registered twice */
+	/* local, with a policy that does not merge: nothing is registered twice */
 	put(2, 110, 8, MRRC_RW);
 	put(3, 100 + remotes[_i].start, remotes[_i].len, MRRC_RW);
 	ck_assert_int_eq(region[2].state, MRRC_REGION_DEAD);
+}
+
+static const struct {
+	unsigned start, len;
+	bool stays; /* the region of pages 10 to 18 */
+} locals[] = {
+	{ 14, 8, true },  { 13, 8, false }, { 6, 8, true },    { 7, 8, false },
+	{ 16, 3, true }, /* two pages of three, a quarter of the larger one */
+	{ 17, 20, true }, { 12, 12, true }, { 14, 2, false },  { 10, 4, false },
+	{ 14, 4, false }, { 8, 40, false }, { 10, 20, false },
+};
+
+/* Local neighbours may share half of the larger one, where a policy merges. */
+LOOP_TEST(test_contained, 0, sizeof(locals) / sizeof(locals[0]))
+{
+	mrrc_cache_fini(&cache);
+	open_cache(MAX_BYTES, MAX_REGIONS, "lru:merge=1");
+	put(0, 10, 8, MRRC_RW);
+	ck_assert_int_eq(put(1, locals[_i].start, locals[_i].len, MRRC_RW), 0);
+	ck_assert_int_eq(count_victims(), !locals[_i].stays);
+	ck_assert(mrrc_cache_valid(&cache));
 }
 
 TEST(test_budget_regions)

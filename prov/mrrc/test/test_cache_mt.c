@@ -90,29 +90,45 @@ TEST(test_merge)
 
 	/* Of use a second time, so its other pages are kept as well. */
 	touch(0, 1);
-	touch(2, 4);
+	touch(1, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 0);
 	ck_assert_int_eq(held->state, MRRC_REGION_DEAD);
 	ck_assert_uint_eq(fake.live, 2);
-	touch(0, 6);
+	touch(0, 5);
 	ck_assert_uint_eq(fake.regs, 2);
 	put(held);
 	ck_assert_uint_eq(fake.live, 1);
 	/* Its pages stay watched: the wider region covers them. */
-	ck_assert(fake_mon_all(mt_mon, 0, 6));
+	ck_assert(fake_mon_all(mt_mon, 0, 5));
 }
 
 TEST(test_merge_once_used)
 {
 	touch(0, 4);
-	touch(2, 4);
+	touch(1, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_BYTES), 4 * page);
 	ck_assert_uint_eq(fake.live, 1);
-	ck_assert(fake_mon_none(mt_mon, 0, 2));
-	ck_assert(fake_mon_all(mt_mon, 2, 6));
+	ck_assert(fake_mon_none(mt_mon, 0, 1));
+	ck_assert(fake_mon_all(mt_mon, 1, 5));
+}
+
+/* Neighbours that share a page both stay, and so does the watch of that page. */
+TEST(test_neighbours)
+{
+	touch(0, 4);
+	touch(3, 4);
+	touch(0, 4);
+	touch(3, 4);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 2);
+	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_REMOVE);
+	mrrc_mon_drain(mt_mon);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
+	ck_assert(fake_mon_none(mt_mon, 0, 3));
+	ck_assert(fake_mon_all(mt_mon, 3, 7));
 }
 
 TEST(test_merge_fails)
@@ -120,13 +136,13 @@ TEST(test_merge_fails)
 	touch(0, 4);
 	touch(0, 4);
 	fake.bad_start = base; /* can no longer be registered */
-	fake.bad_end = base + 2 * page;
-	touch(3, 4);
+	fake.bad_end = base + page;
+	touch(1, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
-	ck_assert(fake_mon_none(mt_mon, 0, 3));
-	ck_assert(fake_mon_all(mt_mon, 3, 7));
+	ck_assert(fake_mon_none(mt_mon, 0, 1));
+	ck_assert(fake_mon_all(mt_mon, 1, 5));
 }
 
 TEST(test_read_only)

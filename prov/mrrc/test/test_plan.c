@@ -304,26 +304,26 @@ TEST(test_pieces_whole)
 
 /* ---- beyond the request ---- */
 
-/* What was of use is kept, up to 32 pages: a quarter. */
+/* A region that was of use is kept, up to 32 pages: a quarter. */
 TEST(test_reused)
 {
 	reopen("lru:pieces=1:merge=1");
 	put(0, 10, 4, RW);
-	expect(13, 3, RW, "!13+3");
-	expect(8, 3, RW, "!8+3");
+	expect(11, 4, RW, "!11+4");
+	expect(9, 4, RW, "!9+4");
 	expect(8, 10, RW, "!8+10");
 	reuse(0);
-	expect(13, 3, RW, "!10+6");
-	expect(8, 3, RW, "!8+6");
+	expect(11, 4, RW, "!10+5");
+	expect(9, 4, RW, "!9+5");
 	expect(8, 10, RW, "!8+10");
-	put(1, 16, 4, RW);
-	expect(12, 6, RW, "!10+8");
+	/* Both stay if they share at most half of the larger one. */
+	expect(12, 4, RW, "!12+4");
+	expect(11, 6, RW, "!11+6");
+	put(1, 40, 22, RW);
 	reuse(1);
-	expect(12, 6, RW, "!10+10");
-	expect(8, 14, RW, "!8+14");
-	/* 10 to 42 are a quarter; one page more is not */
-	expect(13, 29, RW, "!10+32");
-	expect(13, 30, RW, "!13+30");
+	/* 40 to 72 are a quarter; one page more is not. */
+	expect(42, 30, RW, "!40+32");
+	expect(42, 31, RW, "!42+31");
 }
 
 /* Not where costs are not asked for. */
@@ -332,8 +332,8 @@ TEST(test_reused_no_merge)
 	reopen("lru");
 	put(0, 10, 4, RW);
 	reuse(0);
-	expect(13, 3, RW, "!13+3");
-	expect(8, 3, RW, "!8+3");
+	expect(11, 4, RW, "!11+4");
+	expect(9, 4, RW, "!9+4");
 }
 
 /* A region that both ends lie in covers all: nothing is merged. */
@@ -341,15 +341,15 @@ TEST(test_reused_some)
 {
 	reopen("lru:pieces=2:merge=1");
 	put(0, 10, 4, RW);
-	put(1, 20, 5, RW);
+	put(1, 16, 5, RW);
 	reuse(0);
 	reuse(1);
 	/* The cheaper end is merged and kept whole, the other one serves. */
-	expect(13, 9, RW, "!10+10 20+2:1");
+	expect(11, 7, RW, "!10+6 16+2:1");
 	/* Neither is alone in between. */
 	put(2, 30, 1, RW);
 	reuse(2);
-	expect(19, 13, RW, "!19+13");
+	expect(14, 18, RW, "!14+18");
 }
 
 /*
@@ -359,17 +359,17 @@ TEST(test_reused_some)
 TEST(test_reused_chain)
 {
 	reopen("lru:pieces=1:merge=1");
-	put(0, 5, 5, RW);
+	put(0, 5, 20, RW);
 	reuse(0);
-	put(1, 12, 30, RW);
-	/* 5 and 12 are merged first, and would be 5 to 42 in the end. */
-	expect(8, 34, RW, "!8+34");
-	put(2, 12, 20, RW);
-	expect(8, 24, RW, "!5+27");
+	put(1, 26, 14, RW);
+	/* 5 and 26 are merged first, and would be 5 to 40 in the end. */
+	expect(8, 32, RW, "!8+32");
+	put(2, 26, 8, RW);
+	expect(8, 26, RW, "!5+29");
 	mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims);
-	put(0, 0, 12, RW);
+	put(0, 0, 80, RW);
 	reuse(0);
-	put(1, 13, 48, RW);
+	put(1, 81, 20, RW);
 	expect(11, 128, RW, "!11+128");
 }
 
@@ -377,33 +377,92 @@ TEST(test_reused_chain)
 TEST(test_reused_chain_end)
 {
 	reopen("lru:pieces=1:merge=1");
-	put(0, 10, 30, RW);
-	put(1, 42, 5, RW);
+	put(0, 10, 8, RW);
+	put(1, 20, 20, RW);
 	reuse(1);
-	expect(10, 34, RW, "!10+34");
-	put(2, 20, 20, RW);
-	expect(20, 24, RW, "!20+27");
-	/* 15 to 47 are the quarter. */
-	expect(15, 29, RW, "!15+32");
-	expect(14, 30, RW, "!14+30");
+	expect(10, 28, RW, "!10+30");
+	/* 8 to 40 are the quarter. */
+	expect(8, 30, RW, "!8+32");
+	expect(7, 31, RW, "!7+31");
 }
 
 /* ---- too many ---- */
 
-/* Neighbours that share a page, in turn: together from the second time on. */
+/* Neighbours that share most pages, in turn: together from the second time on. */
 TEST(test_again)
 {
 	struct mrrc_plan plan;
 
 	reopen("gdsf:pieces=1");
-	put(0, 10, 2, RW);
-	mrrc_cache_lookup(&cache, 11 * PAGE, 2 * PAGE, RW, 0, &plan);
-	ck_assert_str_eq(plan_text(&plan), "!11+2");
-	put(1, 11, 2, RW);
-	mrrc_cache_lookup(&cache, 10 * PAGE, 2 * PAGE, RW, 0, &plan);
-	ck_assert_str_eq(plan_text(&plan), "!10+2");
-	put(2, 10, 2, RW);
-	expect(11, 2, RW, "!10+3");
+	put(0, 10, 4, RW);
+	mrrc_cache_lookup(&cache, 11 * PAGE, 4 * PAGE, RW, 0, &plan);
+	ck_assert_str_eq(plan_text(&plan), "!11+4");
+	put(1, 11, 4, RW);
+	mrrc_cache_lookup(&cache, 10 * PAGE, 4 * PAGE, RW, 0, &plan);
+	ck_assert_str_eq(plan_text(&plan), "!10+4");
+	put(2, 10, 4, RW);
+	expect(11, 4, RW, "!10+5");
+}
+
+/* Looks up a row of buffers of 4 pages; returns how many pages it registers. */
+static unsigned row_pass(unsigned step, enum mrrc_access access)
+{
+	struct mrrc_plan plan;
+	unsigned pages = 0, i, n;
+
+	for (i = 0; i < 20; i++) {
+		mrrc_cache_lookup(&cache, (10 + i * step) * PAGE, 4 * PAGE,
+				  access, 1, &plan);
+		if (!plan.missing)
+			continue;
+		for (n = 0; region[n].state == MRRC_REGION_INDEXED; n++)
+			;
+		put(n, plan.piece[0].start / PAGE, plan.piece[0].len / PAGE,
+		    access);
+		pages += plan.piece[0].len / PAGE;
+	}
+	return pages;
+}
+
+static const struct {
+	const char *policy;
+	unsigned step;
+	enum mrrc_access access;
+} rows[] = {
+	{ "gdl:pieces=1", 3, RW },  { "gdl:pieces=1", 2, RW },
+	{ "gdsf:pieces=1", 3, RO }, { "gdl", 3, RW | MRRC_REMOTE_READ },
+	{ "gdl:pieces=1", 1, RW },  { "gdsf:pieces=1", 1, RO },
+};
+
+/*
+ * Buffers in a row that share pages are registered once. Those that share more
+ * than half of their pages are merged in the second pass, and a merge has less
+ * than twice their pages.
+ */
+LOOP_TEST(test_row, 0, sizeof(rows) / sizeof(rows[0]))
+{
+	unsigned pages;
+
+	reopen(rows[_i].policy);
+	ck_assert_uint_eq(row_pass(rows[_i].step, rows[_i].access), 20 * 4);
+	pages = row_pass(rows[_i].step, rows[_i].access);
+	if (rows[_i].step > 1)
+		ck_assert_uint_eq(pages, 0);
+	ck_assert_uint_lt(pages, 2 * 20 * 4);
+	ck_assert_uint_eq(row_pass(rows[_i].step, rows[_i].access), 0);
+}
+
+/* Of overlapping regions the one that reaches furthest serves. */
+TEST(test_furthest)
+{
+	reopen("gdl");
+	put(0, 10, 10, RW);
+	put(1, 15, 10, RW);
+	put(2, 24, 10, RW);
+	expect(12, 26, RW, "12+8:0 20+5:1 25+9:2 34+4");
+	expect(16, 10, RW, "16+9:1 25+1:2");
+	expect(16, 9, RW, "16+9:1");
+	expect(5, 12, RW, "5+5 10+7:0");
 }
 
 LOOP_TEST(test_too_many, 0, 2)
