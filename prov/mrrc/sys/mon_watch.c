@@ -83,6 +83,8 @@ void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 				mrrc_huge_floor(huge, gap.start) + huge->size;
 		if (watch_stays(mon, gap.end - 1, gap))
 			left.end = mrrc_huge_floor(huge, gap.end - 1);
+		/* an announcement does not look for it there (mon_libc.c) */
+		mrrc_idle_forget(&mon->idle, gap.start, gap.end);
 		if (left.start >= left.end)
 			continue;
 		mrrc_huge_remove(huge, left.start, left.end);

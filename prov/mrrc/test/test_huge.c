@@ -189,6 +189,62 @@ TEST(test_neighbour)
 	ck_assert_uint_eq(mon_events(), 1);
 }
 
+static void replace(char *at, size_t len)
+{
+	ck_assert_ptr_eq(mmap(at, len, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			      -1, 0),
+			 at);
+	memset(at, 2, len);
+}
+
+static void unmap_hooked(char *at)
+{
+	munmap(at, mon_page);
+	replace(at, mon_page);
+}
+
+static void unmap_unseen(char *at)
+{
+	unmap_raw(at, mon_page);
+	replace(at, mon_page);
+}
+
+static void discard_raw(char *at)
+{
+	duel_raw(SYS_madvise, (long) at, (long) mon_page, MADV_DONTNEED, 0, 0,
+		 0);
+	mrrc_mon_drain(mon);
+	memset(at, 2, mon_page);
+}
+
+static void (*const changes[])(char *at) = { unmap_hooked, unmap_unseen,
+					     discard_raw };
+
+/*
+ * After a change a part is watched again that a cache had, and whose page stayed
+ * watched for another part.
+ */
+LOOP_TEST(test_changed_later, 0, sizeof(changes) / sizeof(changes[0]))
+{
+	unsigned events;
+
+	need_hooks();
+	need_huge();
+	mon_probe.keep = (struct mrrc_range){ (uintptr_t) map + 9 * mon_page,
+					      (uintptr_t) map + 10 * mon_page };
+	cover(8 * mon_page, mon_page);
+	uncover(8 * mon_page, mon_page);
+	ck_assert_uint_eq(wholes(), 1);
+	changes[_i](map + 8 * mon_page);
+	cover(8 * mon_page, mon_page);
+	events = mon_events();
+	unmap_raw(map + 8 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), events + 1);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+	mon_probe.keep = (struct mrrc_range){ 0 };
+}
+
 /* What several mappings share is no huge page, and only the range is watched. */
 TEST(test_several)
 {
