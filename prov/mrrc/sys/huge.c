@@ -5,6 +5,8 @@
 #include "config.h"
 #include "sys/huge.h"
 
+#include <string.h>
+
 #include "core/hash.h"
 
 #define HUGE_AGAIN 64 /* watches in a page that is none, until the next try */
@@ -46,14 +48,60 @@ bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
 	return false;
 }
 
-void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr)
+static uint64_t *huge_token(const struct mrrc_huge *huge, const uintptr_t *page)
+{
+	return (uint64_t *) huge->token[0] + (page - huge->whole[0]);
+}
+
+void mrrc_huge_changed(struct mrrc_huge *huge, uintptr_t start, uintptr_t end)
+{
+	uintptr_t *page;
+
+	if (!huge->count)
+		return;
+	if ((end - start) / huge->size > MRRC_HUGE_SETS) {
+		memset(huge->token, 0, sizeof(huge->token));
+		return;
+	}
+	for (start = mrrc_huge_floor(huge, start); start < end;
+	     start += huge->size) {
+		page = huge_find(huge, start);
+		if (page)
+			*huge_token(huge, page) = 0;
+	}
+}
+
+uint64_t mrrc_huge_seen(const struct mrrc_huge *huge, uintptr_t start,
+			uintptr_t end)
+{
+	uint64_t token, newest = 0;
+	const uintptr_t *page;
+
+	if (!huge->count)
+		return 0;
+	for (start = mrrc_huge_floor(huge, start); start < end;
+	     start += huge->size) {
+		page = huge_find((struct mrrc_huge *) huge, start);
+		token = page ? *huge_token(huge, page) : 0;
+		if (!token)
+			return 0;
+		if (token > newest)
+			newest = token;
+	}
+	return newest;
+}
+
+void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr, uint64_t token)
 {
 	const uintptr_t page = mrrc_huge_floor(huge, addr);
 	uintptr_t *set = huge_set(huge, page);
+	uintptr_t *known = huge_find(huge, page);
 	int i = 0;
 
-	if (huge_find(huge, page))
+	if (known) {
+		*huge_token(huge, known) = token;
 		return;
+	}
 	while (i < MRRC_HUGE_WAYS && set[i])
 		i++;
 	if (i == MRRC_HUGE_WAYS)
@@ -61,6 +109,7 @@ void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr)
 	else
 		huge->count++;
 	set[i] = page;
+	*huge_token(huge, &set[i]) = token;
 }
 
 static void huge_take(struct mrrc_huge *huge, uintptr_t *page)

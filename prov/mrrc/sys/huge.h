@@ -23,6 +23,8 @@ struct mrrc_huge {
 	size_t size;  /* of a huge page; 0: there are none */
 	size_t count; /* watched whole */
 	uintptr_t whole[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
+	/* since when, if nothing of it changed or is unwatched; else 0 */
+	uint64_t token[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
 	unsigned way; /* that makes room next */
 	/* no huge page, as several mappings share it; when it was last tried */
 	struct {
@@ -50,8 +52,18 @@ bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
 			uintptr_t end);
 
 /* The page of @addr is watched whole; none that begins in the range is. */
-void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr);
+void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr, uint64_t token);
 void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
+
+/* A part of the range changed, or is no longer watched. */
+void mrrc_huge_changed(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
+
+/*
+ * The token of a range in huge pages that are watched whole and did not change
+ * since: the newest one of these pages. 0: not so, or not known.
+ */
+uint64_t mrrc_huge_seen(const struct mrrc_huge *huge, uintptr_t start,
+			uintptr_t end);
 
 /* May the page of @addr be one? Not for a while after it was none. */
 bool mrrc_huge_may(struct mrrc_huge *huge, uintptr_t addr);

@@ -86,7 +86,7 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 	struct mrrc_idle_known *known = idle_make(idle, start);
 
 	known->watched = end;
-	known->token = ++idle->tokens;
+	known->token = mrrc_idle_token(idle);
 	return known->token;
 }
 

@@ -52,7 +52,13 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 			uintptr_t end);
 
-/* It is watched from now on: a token, never 0. */
+/* A new one, never 0. */
+static inline uint64_t mrrc_idle_token(struct mrrc_idle *idle)
+{
+	return ++idle->tokens;
+}
+
+/* It is watched from now on: a token. */
 uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end);
 

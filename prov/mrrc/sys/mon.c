@@ -142,20 +142,29 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 
 /* ---- watching, the calls ---- */
 
-/* MONITOR lock held. Ranges known as private stay watched. */
+/*
+ * MONITOR lock held: the token of a range that is watched already, and known to
+ * be private, since it or the huge pages around it were watched; or 0.
+ */
+static uint64_t mon_seen(struct mrrc_mon *mon, uintptr_t start, size_t len)
+{
+	const uint64_t token = mrrc_huge_seen(&mon->huge, start, start + len);
+
+	return token ? token : mrrc_idle_seen(&mon->idle, start, start + len);
+}
+
+/* MONITOR lock held. */
 static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 			    uint64_t *token)
 {
-	const uint64_t same = mrrc_idle_seen(&mon->idle, start, start + len);
 	int ret;
 
-	if (same) {
-		*token = same;
+	mrrc_libc_hooks_mark(start, len);
+	*token = mon_seen(mon, start, len);
+	if (*token)
 		return 0;
-	}
 	if (mrrc_mon_full(mon))
 		return -ENOMEM;
-	mrrc_libc_hooks_mark(start, len);
 	ret = mrrc_mon_watch_range(mon, start, len);
 	if (ret < 0)
 		return ret;
@@ -218,7 +227,7 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	if (!mon->ops->lazy)
 		return mon->ops->sees(mon, start, len);
 	mrrc_lock_acquire(&mon->lock);
-	sees = mrrc_idle_seen(&mon->idle, start, start + len);
+	sees = mon_seen(mon, start, len);
 	mrrc_lock_release(&mon->lock);
 	if (sees)
 		return mrrc_mon_works(mon);
@@ -237,7 +246,7 @@ uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 	mrrc_lock_acquire(&mon->lock);
 	token = mrrc_mon_works(mon) && mon->ops->lazy ?
-			mrrc_idle_seen(&mon->idle, start, start + len) :
+			mon_seen(mon, start, len) :
 			0;
 	mrrc_lock_release(&mon->lock);
 	return token;
@@ -306,7 +315,7 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	bool known = false;
 
 	mrrc_lock_assert_held(&mon->lock);
-	mrrc_idle_forget(&mon->idle, start, end);
+	mrrc_mon_changed(mon, start, end);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
 		range = mrrc_mon_sub_notify(mon, sub, start, end);
 		if (range.start == range.end)

@@ -44,6 +44,9 @@ void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start,
 void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end);
 
+/* MONITOR lock held: the range has changed, or is no longer watched. */
+void mrrc_mon_changed(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
+
 /* MONITOR lock held: unwatch the idle ranges. Were there any? */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);
 

@@ -39,9 +39,15 @@ static bool watch_gap(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	return false;
 }
 
+void mrrc_mon_changed(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
+{
+	mrrc_idle_forget(&mon->idle, start, end);
+	mrrc_huge_changed(&mon->huge, start, end);
+}
+
 static void watch_end(struct mrrc_mon *mon, struct mrrc_range range)
 {
-	mrrc_idle_forget(&mon->idle, range.start, range.end);
+	mrrc_mon_changed(mon, range.start, range.end);
 	mon->ops->unwatch(mon, range.start, range.end - range.start);
 }
 
@@ -101,9 +107,11 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	for (; start < end && mrrc_huge_overlaps(huge, start, end);
 	     start = next) {
 		next = mrrc_huge_floor(huge, start) + huge->size;
-		if (mrrc_huge_whole(huge, start))
-			mon->ops->unwatch(mon, start,
-					  (next < end ? next : end) - start);
+		if (!mrrc_huge_whole(huge, start))
+			continue;
+		mrrc_huge_changed(&mon->huge, start, start + 1);
+		mon->ops->unwatch(mon, start,
+				  (next < end ? next : end) - start);
 	}
 }
 
@@ -122,7 +130,7 @@ static bool watch_page(struct mrrc_mon *mon, uintptr_t page)
 {
 	if (!mon->ops->one_mapping(mon, page, mon->huge.size))
 		return false;
-	mrrc_huge_add(&mon->huge, page);
+	mrrc_huge_add(&mon->huge, page, mrrc_idle_token(&mon->idle));
 	return true;
 }
 

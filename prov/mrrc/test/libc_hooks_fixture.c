@@ -59,6 +59,13 @@ static int count_watch(struct mrrc_mon *self, uintptr_t start, size_t len)
 	return mrrc_mon_uffd_ops.watch(self, start, len);
 }
 
+static int count_widen(struct mrrc_mon *of, uintptr_t start, uintptr_t lo,
+		       uintptr_t hi)
+{
+	atomic_fetch_add(&hooks_watched, 1);
+	return mrrc_mon_uffd_ops.widen(of, start, lo, hi);
+}
+
 void hooks_setup(void)
 {
 	static bool ever;
@@ -77,6 +84,7 @@ void hooks_setup(void)
 	ops = *mon->ops;
 	ops.post = count_post;
 	ops.watch = count_watch;
+	ops.widen = count_widen;
 	mon->ops = &ops;
 	mrrc_mon_subscribe(mon, &watcher.sub);
 	hooked = !mrrc_mon_hook(mon, why);

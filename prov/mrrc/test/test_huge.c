@@ -189,6 +189,21 @@ TEST(test_neighbour)
 	ck_assert_uint_eq(mon_events(), 1);
 }
 
+/* In a huge page that is watched whole nothing is left to be watched. */
+TEST(test_later)
+{
+	need_huge();
+	cover(mon_page, mon_page);
+	ck_assert_uint_eq(atomic_load(&hooks_watched), 1);
+	cover(size - mon_page, mon_page);
+	cover(0, size);
+	ck_assert_uint_eq(atomic_load(&hooks_watched), 0);
+	cover(size - mon_page, 2 * mon_page);
+	ck_assert_uint_eq(atomic_load(&hooks_watched), 2);
+	cover(size / 2, size);
+	ck_assert_uint_eq(atomic_load(&hooks_watched), 0);
+}
+
 static void replace(char *at, size_t len)
 {
 	ck_assert_ptr_eq(mmap(at, len, PROT_READ | PROT_WRITE,
@@ -221,10 +236,24 @@ static void discard_raw(char *at)
 static void (*const changes[])(char *at) = { unmap_hooked, unmap_unseen,
 					     discard_raw };
 
-/*
- * After a change a part is watched again that a cache had, and whose page stayed
- * watched for another part.
- */
+/* After a change of a part that no cache has, that part is watched again. */
+LOOP_TEST(test_changed, 0, sizeof(changes) / sizeof(changes[0]))
+{
+	unsigned events;
+
+	need_hooks();
+	need_huge();
+	cover(mon_page, mon_page);
+	changes[_i](map + 8 * mon_page);
+	cover(8 * mon_page, mon_page);
+	ck_assert_uint_gt(atomic_load(&hooks_watched), 0);
+	events = mon_events();
+	unmap_raw(map + 8 * mon_page, mon_page);
+	ck_assert_uint_eq(mon_events(), events + 1);
+	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
+}
+
+/* So is a part that a cache had, whose page stayed watched for another part. */
 LOOP_TEST(test_changed_later, 0, sizeof(changes) / sizeof(changes[0]))
 {
 	unsigned events;
@@ -306,8 +335,8 @@ TEST(test_table)
 	huge->size = 1 << 21;
 	ck_assert(!mrrc_huge_overlaps(huge, 0, UINTPTR_MAX));
 	for (i = 1; i <= 2 * room; i++) {
-		mrrc_huge_add(huge, i * huge->size + 5);
-		mrrc_huge_add(huge, i * huge->size);
+		mrrc_huge_add(huge, i * huge->size + 5, 1);
+		mrrc_huge_add(huge, i * huge->size, 2);
 		ck_assert(mrrc_huge_whole(huge, (i + 1) * huge->size - 1));
 	}
 	for (i = 1; i <= 2 * room; i++)
@@ -317,5 +346,31 @@ TEST(test_table)
 	ck_assert(mrrc_huge_overlaps(huge, 0, UINTPTR_MAX));
 	mrrc_huge_remove(huge, 0, UINTPTR_MAX);
 	ck_assert_uint_eq(huge->count, 0);
+	free(huge);
+}
+
+/* A range has the newest token of its pages, if all have one. */
+TEST(test_token)
+{
+	struct mrrc_huge *huge = calloc(1, sizeof(*huge));
+	const size_t two = 1 << 21;
+
+	ck_assert_ptr_nonnull(huge);
+	huge->size = two;
+	ck_assert_uint_eq(mrrc_huge_seen(huge, two, two + 1), 0);
+	mrrc_huge_add(huge, two, 5);
+	mrrc_huge_add(huge, 2 * two, 9);
+	mrrc_huge_add(huge, 3 * two, 7);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, two, 2 * two), 5);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, two, 2 * two + 1), 9);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, 3 * two - 1, 4 * two), 9);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, 3 * two, 4 * two + 1), 0);
+	mrrc_huge_changed(huge, 2 * two - 1, 2 * two);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, two, two + 1), 0);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, 2 * two, 4 * two), 9);
+	mrrc_huge_add(huge, two, 11);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, two, 4 * two), 11);
+	mrrc_huge_changed(huge, 0, UINTPTR_MAX);
+	ck_assert_uint_eq(mrrc_huge_seen(huge, 3 * two, 3 * two + 1), 0);
 	free(huge);
 }
