@@ -89,8 +89,9 @@ void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 				mrrc_huge_floor(huge, gap.start) + huge->size;
 		if (watch_stays(mon, gap.end - 1, gap))
 			left.end = mrrc_huge_floor(huge, gap.end - 1);
-		/* an announcement does not look for it there (mon_libc.c) */
-		mrrc_idle_forget(&mon->idle, gap.start, gap.end);
+		/* announcements do not look for it in a page that stays */
+		if (left.start != gap.start || left.end != gap.end)
+			mrrc_idle_forget(&mon->idle, gap.start, gap.end);
 		if (left.start >= left.end)
 			continue;
 		mrrc_huge_remove(huge, left.start, left.end);
