@@ -53,7 +53,7 @@ fields()
 policies()
 {
 	sed -nE 's/^\t\.name = "([a-z0-9-]+)",$/\1/p' \
-		"$top"/prov/mrrc/core/policy_*.c
+		"$top"/prov/mrrc/core/policy/policy_*.c
 }
 
 [ -n "$(policies)" ] || fail "no policy found"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sides of connections that a test drives itself, and messages of the control
- * protocol, written anew after the comment of core/cw_wire.h: for peers that
+ * protocol, written anew after the comment of core/cw/cw_wire.h: for peers that
  * violate it.
  */
 #ifndef CW_RAW_H

@@ -46,7 +46,7 @@ usage()
 	A list has entries as this, separated by empty lines:
 
 	  NAME: what the mutation takes away
-	  file prov/mrrc/sys/mon.h
+	  file prov/mrrc/sys/monitor/mon.h
 	  at TEXT                  (where LINE is there more than once: the
 	                           first one after TEXT)
 	  - LINE                   of the source, blanks at its ends apart

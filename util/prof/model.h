@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "core/cost_fit.h"
+#include "core/cost/cost_fit.h"
 #include "prof/cells.h"
 
 #define PROF_SETTINGS 4 /* at most */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 #define SIZES_DEFAULT  "4K-16M"
 #define SIZES_MAX      64

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sys/pages.h"
+#include "sys/base/pages.h"
 
 #define PROF_PAGE ((size_t) 4096) /* of the model */
 

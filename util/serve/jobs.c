@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "serve/jobs.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -16,7 +16,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "sys/sockets.h"
+#include "sys/base/sockets.h"
 
 #define SILENT_MS  5000
 #define SILENT_MAX 64	/* at a time */

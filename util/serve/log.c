@@ -5,7 +5,7 @@
  */
 #include "config.h"
 #include "serve/log.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 #include <errno.h>
 #include <pthread.h>

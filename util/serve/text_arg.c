@@ -5,7 +5,7 @@
 #include "config.h"
 #include "serve/text_arg.h"
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 unsigned arg_count(struct argp_state *state, const char *what, const char *text,
 		   unsigned least, unsigned most)

@@ -613,7 +613,7 @@ stage_fuzz()
 		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
-		"$TOP"/prov/mrrc/core/{cost,trace}.c \
+		"$TOP"/prov/mrrc/core/{cost/cost,text/trace}.c \
 		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
 	check "traces, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
 		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-30}" \
@@ -623,7 +623,7 @@ stage_fuzz()
 		clang -std=gnu11 -D_GNU_SOURCE -DMRRC_LIBFUZZER -O1 -g \
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$TOP/prov/mrrc" \
-		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw{,_map,_state,_valid,_wire}.c \
+		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw/cw{,_map,_state,_valid,_wire}.c \
 		"$TOP/prov/mrrc/test/fuzz_cw.c"
 	mkdir -p "$dir/corpus_cw"
 	check "peers, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One cell of a simulation: a trace, a policy, limits and a cost model. It
- * drives the provider's own core (core/cache.h) as the provider does, with
+ * drives the provider's own core (core/cache/cache.h) as the provider does, with
  * operations that complete at once.
  *
  * Each process of a trace has a cache of its own, with these limits.
@@ -11,8 +11,8 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
-#include "core/admit.h"
-#include "core/cache.h"
+#include "core/cache/admit.h"
+#include "core/cache/cache.h"
 #include "sim/offline.h"
 #include "sim/trace.h"
 

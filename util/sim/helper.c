@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/schedule.h"
+#include "core/helper/schedule.h"
 
 #define QUEUE_NS   500	/* a helper thread, for a region in a queue */
 #define NS_MAX	   1e18 /* that anything takes: 31 years */

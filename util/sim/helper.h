@@ -21,7 +21,7 @@
 enum sim_helper_kind {
 	SIM_HELPER_LEAVE,   /* none: buffers stay registered */
 	SIM_HELPER_TIMEOUT, /* deregisters after an idle time */
-	SIM_HELPER_PREDICT, /* core/schedule.h */
+	SIM_HELPER_PREDICT, /* core/helper/schedule.h */
 	SIM_HELPER_OFFLINE, /* a schedule that knows the next use */
 };
 
@@ -37,7 +37,7 @@ struct sim_helper_result {
 	uint64_t first; /* of memory that had not been registered ever */
 	uint64_t late;	/* of the others */
 	uint64_t registrations;			 /* by the helper, too */
-	uint64_t predicted, within_5, within_05; /* core/schedule.h */
+	uint64_t predicted, within_5, within_05; /* core/helper/schedule.h */
 	double mean_bytes;			 /* over time */
 	uint64_t peak_bytes;
 	uint64_t bytes[SIM_SERIES_TIME]; /* at equal times */

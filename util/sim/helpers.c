@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 #define IDLE	 "timeout:us="
 #define IDLE_MAX (UINT64_C(1) << 50) /* us */

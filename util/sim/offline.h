@@ -12,7 +12,7 @@
 #ifndef SIM_OFFLINE_H
 #define SIM_OFFLINE_H
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "sim/trace.h"
 
 #define SIM_NEVER      UINT32_MAX
@@ -52,7 +52,7 @@ int sim_future_make(const struct sim_trace *trace, size_t page,
 		    struct sim_future *future);
 void sim_future_free(struct sim_future *future);
 
-/* The heuristic, a policy for core/cache.h; one for each run. */
+/* The heuristic, a policy for core/cache/cache.h; one for each run. */
 struct sim_offline;
 extern const struct mrrc_policy_ops sim_offline_ops; /* arg: below */
 

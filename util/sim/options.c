@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "sim/gen.h"
-#include "sys/cost_file.h"
+#include "sys/observe/cost_file.h"
 
 #define DEFAULT_POLICIES "lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
 #define DEFAULT_LIMITS	 "5%,10%,20%"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reads requests, one after the other, from what the provider's recorder writes
- * (core/trace.h), or from CSV (trace.h), plain or compressed by xz, as the
+ * (core/text/trace.h), or from CSV (trace.h), plain or compressed by xz, as the
  * first bytes tell. Part of the tools: one thread.
  */
 #ifndef SIM_READ_H
@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "core/trace.h"
+#include "core/text/trace.h"
 #include "sim/lines.h"
 
 /*

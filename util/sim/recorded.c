@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads what the provider's recorder wrote (core/trace.h): chunks of threads,
+ * Reads what the provider's recorder wrote (core/text/trace.h): chunks of threads,
  * merged by time. The process may still be writing, or have been killed.
  */
 #include "config.h"

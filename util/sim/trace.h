@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/cost.h"
+#include "core/cost/cost.h"
 
 /* So that the end of a range can be rounded up to any page. */
 #define SIM_ADDR_MAX  (UINT64_C(1) << 63)
@@ -29,7 +29,7 @@
 #define SIM_LINE_MAX  4096	 /* bytes of a line without its LF */
 #define SIM_ERR_MAX   512	 /* enough for every message */
 
-/* Of enum mrrc_access (core/region.h); the others are peers' as well. */
+/* Of enum mrrc_access (core/index/region.h); the others are peers' as well. */
 enum sim_access {
 	SIM_RO = 0,
 	SIM_RW = 1,
@@ -84,7 +84,7 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
 		    const char *name, struct sim_trace *merged);
 
 /*
- * Reads what the provider recorded (core/trace.h), each domain as a process,
+ * Reads what the provider recorded (core/text/trace.h), each domain as a process,
  * or lines of comma-separated fields; plain or compressed by xz, as the first
  * bytes tell. The first line names the columns (time_us, addr and len, perhaps
  * proc, access, result, end_ns, thread and site, others are ignored) or, where

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Examines code (stat/code.h) as the provider does with its own process
- * (sys/prove.c), but in files.
+ * (sys/proof/prove.c), but in files.
  */
 #include "config.h"
 #include "stat/code.h"
@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "stat/proc.h"
-#include "sys/code.h"
-#include "sys/libc_hooks.h"
-#include "sys/prove.h"
-#include "sys/prove_site.h"
+#include "sys/proof/code.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/proof/prove.h"
+#include "sys/proof/prove_site.h"
 
 #define SITES 4 /* sites that are printed for a file, at most */
 

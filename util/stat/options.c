@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/stats.h"
-#include "core/text.h"
+#include "core/text/stats.h"
+#include "core/text/text.h"
 
 #define INTERVAL_MIN 0.01
 #define INTERVAL_MAX 86400

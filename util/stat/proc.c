@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "stat/update.h"
-#include "sys/stats_shm.h"
+#include "sys/observe/stats_shm.h"
 
 #define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
 #define DOMAINS_MAX 1024 /* of a process: it may open many */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sys/stats_shm.h"
+#include "sys/observe/stats_shm.h"
 
 /* The size of the first version's head. */
 #define HEAD_MIN offsetof(struct mrrc_stats_shm_head, asks_at)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The content of a segment (sys/stats_shm.h), checked: it comes from another
+ * The content of a segment (sys/observe/stats_shm.h), checked: it comes from another
  * process, perhaps with an older or newer provider. Strings are printable
  * ASCII.
  */

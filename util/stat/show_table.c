@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/stats.h"
+#include "core/text/stats.h"
 
 #define LABEL "%-14s"
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sys/stats_shm.h"
+#include "sys/observe/stats_shm.h"
 
 #define TRIES  50
 #define TRY_NS 2000000

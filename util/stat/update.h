@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Has a process bring a segment up to date (sys/stats_shm.h) before it is read.
+ * Has a process bring a segment up to date (sys/observe/stats_shm.h) before it is read.
  */
 #ifndef STAT_UPDATE_H
 #define STAT_UPDATE_H

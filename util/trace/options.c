@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 enum {
 	KEY_OP = 256,

@@ -5,7 +5,7 @@
  *	range: | slab | slab | ... | not used yet |
  *	slab:  | head, data | head, data | ...      one size, one registration
  *
- * Free blocks of a size form a stack, as in sys/pool.c: linked by place, the
+ * Free blocks of a size form a stack, as in sys/base/pool.c: linked by place, the
  * top carries a tag that each change increments. Slabs stay until flush.
  */
 #include "config.h"
@@ -13,10 +13,10 @@
 
 #include "fi/blocks.h"
 #include "fi/mrrc_fi.h"
-#include "sys/budget.h"
-#include "sys/cache_mt.h"
-#include "sys/stack.h"
-#include "sys/vm.h"
+#include "sys/node/budget.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/base/stack.h"
+#include "sys/base/vm.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -42,7 +42,7 @@ struct mrrc_blocks {
 	unsigned failures;
 	unsigned slabs;
 	struct fid_mr *slab[SLABS_MAX];
-	_Alignas(64) _Atomic uint64_t head[CLASSES]; /* sys/stack.h */
+	_Alignas(64) _Atomic uint64_t head[CLASSES]; /* sys/base/stack.h */
 };
 
 int mrrc_blocks_touch(const void *addr, size_t len, bool write)

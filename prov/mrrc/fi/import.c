@@ -23,8 +23,8 @@
 #include "fi/import.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
-#include "sys/mon.h"
-#include "sys/notifier.h"
+#include "sys/monitor/mon.h"
+#include "sys/monitor/notifier.h"
 
 static _Thread_local bool opening __attribute__((tls_model("initial-exec")));
 

@@ -15,13 +15,13 @@
 #include <time.h>
 
 #include "fi/blocks.h"
-#include "core/cost_fit.h"
+#include "core/cost/cost_fit.h"
 #include "fi/measure.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
-#include "sys/cache_mt.h"
-#include "sys/mon.h"
-#include "sys/vm.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/monitor/mon.h"
+#include "sys/base/vm.h"
 
 #define BUDGET_NS 4e6 /* then the samples so far must do */
 #define ROUNDS	  8

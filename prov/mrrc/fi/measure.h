@@ -6,7 +6,7 @@
 #ifndef MRRC_MEASURE_H
 #define MRRC_MEASURE_H
 
-#include "core/cost.h"
+#include "core/cost/cost.h"
 #include "fi/reg.h"
 
 /*

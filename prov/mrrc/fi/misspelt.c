@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "fi/misspelt.h"
 #include "fi/say.h"
 

@@ -42,9 +42,9 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "fi/compat.h"
-#include "core/admit.h"
+#include "core/cache/admit.h"
 #include "fi/reg.h"
-#include "sys/lock.h"
+#include "sys/base/lock.h"
 
 #define MRRC_PROV_NAME "ofi_mrrc"
 

@@ -16,14 +16,14 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "core/policy.h"
-#include "core/text.h"
+#include "core/policy/policy.h"
+#include "core/text/text.h"
 #include "fi/misspelt.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
 #include "fi/say.h"
-#include "sys/code_kept.h"
-#include "sys/cost_file.h"
+#include "sys/proof/code_kept.h"
+#include "sys/observe/cost_file.h"
 
 #define BOUNCE_SIZE ((size_t) 64 * 1024) /* largest to be copied */
 

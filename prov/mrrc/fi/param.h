@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/cost.h"
-#include "core/node.h"
-#include "sys/mon.h"
-#include "sys/pages.h"
+#include "core/cost/cost.h"
+#include "core/cache/node.h"
+#include "sys/monitor/mon.h"
+#include "sys/base/pages.h"
 
 enum mrrc_register {
 	MRRC_REGISTER_AUTO,   /* where the core requires FI_MR_LOCAL */

@@ -15,10 +15,10 @@
 #include "fi/reg.h"
 #include "fi/report.h"
 #include "fi/secret.h"
-#include "sys/budget.h"
-#include "sys/cache_mt.h"
-#include "sys/libc_hooks.h"
-#include "sys/prove.h"
+#include "sys/node/budget.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/proof/prove.h"
 
 #define MRRC_KEY_TRIES 64
 

@@ -18,13 +18,13 @@
 #include <rdma/fi_domain.h>
 
 #include "fi/below.h"
-#include "core/cost.h"
-#include "core/hash.h"
-#include "core/region.h"
-#include "core/stats.h"
-#include "sys/libc_hooks.h"
-#include "sys/mon.h"
-#include "sys/stats_shm.h"
+#include "core/cost/cost.h"
+#include "core/text/hash.h"
+#include "core/index/region.h"
+#include "core/text/stats.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/monitor/mon.h"
+#include "sys/observe/stats_shm.h"
 
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
@@ -83,7 +83,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe);
 
 /*
- * reg_budget.c: the node's budget (sys/budget.h), until mrrc_budget_leave().
+ * reg_budget.c: the node's budget (sys/node/budget.h), until mrrc_budget_leave().
  * Where the parameters set none, NULL; or, for a helper that predicts, one
  * without a limit.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which budget of the node (sys/budget.h) this process takes part in: one of
+ * Which budget of the node (sys/node/budget.h) this process takes part in: one of
  * registered bytes, or, for helper threads that predict, one without a limit.
  */
 #include "config.h"
@@ -10,9 +10,9 @@
 #include "fi/param.h"
 #include "fi/reg.h"
 #include "fi/say.h"
-#include "sys/budget.h"
-#include "sys/node_shm.h"
-#include "sys/vm.h"
+#include "sys/node/budget.h"
+#include "sys/node/node_shm.h"
+#include "sys/base/vm.h"
 
 /* The one line about the node's segment */
 static void reg_say_alone(int alone)

@@ -10,10 +10,10 @@
 #include "fi/param.h"
 #include "fi/report.h"
 #include "fi/say.h"
-#include "sys/cache_mt.h"
-#include "sys/libc_hooks.h"
-#include "sys/mon.h"
-#include "sys/vm.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/monitor/mon.h"
+#include "sys/base/vm.h"
 
 #define LOCKED_ENOUGH ((size_t) 1 << 20) /* bytes that most buffers fit in */
 #define PATCHER_CURE  " (Open MPI's: --mca memory ^patcher)"

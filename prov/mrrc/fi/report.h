@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What is said about a domain's cache: in the log, and to readers of its
- * statistics segment (sys/stats_shm.h).
+ * statistics segment (sys/observe/stats_shm.h).
  */
 #ifndef MRRC_REPORT_H
 #define MRRC_REPORT_H

@@ -6,7 +6,7 @@
 #ifndef MRRC_SECRET_H
 #define MRRC_SECRET_H
 
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 /* Each call returns another one. */
 void mrrc_secret_make(struct mrrc_secret *secret);

@@ -8,8 +8,8 @@
 #define MRRC_TEST_AHEAD_FIXTURE_H
 
 /* before another `cache` */
-#include "sys/ahead_priv.h"
-#include "sys/cache_use.h"
+#include "sys/predict/ahead_priv.h"
+#include "sys/cache/cache_use.h"
 #include "mt_fixture.h"
 #include "case.h"
 

@@ -33,9 +33,9 @@
 
 #include <bsd/sys/queue.h>
 
-#include "sys/cache_mt.h"
-#include "sys/prove.h"
-#include "sys/threads.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/proof/prove.h"
+#include "sys/base/threads.h"
 
 #define ROUNDS	    15u	  /* at most */
 #define LOOKUPS	    20000 /* of a thread in a round */

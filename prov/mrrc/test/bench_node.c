@@ -2,7 +2,7 @@
 /*
  * bench_node [PHASES]: registrations of processes that need more and less
  * memory in turns, with a fixed part of the budget for each, and with one
- * budget for all (sys/budget.h).
+ * budget for all (sys/node/budget.h).
  *
  * In each phase every other process requests buffers of one and a half times
  * its part, at random, and the others of a quarter. Registrations are fake and
@@ -13,7 +13,7 @@
  * PROCESSES MS" and the percentage of the budget that each process has.
  */
 #include "config.h"
-#include "sys/cache_mt.h"
+#include "sys/cache/cache_mt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/hash.h"
-#include "sys/node_shm.h"
-#include "sys/vm.h"
+#include "core/text/hash.h"
+#include "sys/node/node_shm.h"
+#include "sys/base/vm.h"
 
 #define MOST	 8    /* processes */
 #define PART	 64   /* buffers, of each process */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tests of sys/budget share. */
+/* What the tests of sys/node/budget share. */
 #include "config.h"
 #include "budget_fixture.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/budget share: two budgets in one process, which are as
+ * What the tests of sys/node/budget share: two budgets in one process, which are as
  * two processes to each other. Their clock stands until a test moves it.
  */
 #ifndef MRRC_TEST_BUDGET_FIXTURE_H
 #define MRRC_TEST_BUDGET_FIXTURE_H
 
 #include "suites.h"
-#include "sys/budget_priv.h"
+#include "sys/node/budget_priv.h"
 
 #define KIB   ((size_t) 1024)
 #define GRAIN (64 * KIB)

@@ -4,7 +4,7 @@
  * file, and one for each place that is not known.
  */
 #include "config.h"
-#include "sys/code.h"
+#include "sys/proof/code.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <elf.h>
 
-#include "sys/code.h"
+#include "sys/proof/code.h"
 
 #define ELF_FRAMES   0x400  /* .eh_frame_hdr */
 #define ELF_TEXT     0x1000 /* the mapping that holds code */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Explores conditional writes (core/cw.c): two sides and a network between
+ * Explores conditional writes (core/cw/cw.c): two sides and a network between
  * them that keeps order, in every interleaving for small cases, at random for
  * large ones. After each step every invariant holds; from each state reached,
  * when the network does its work, whatever can end has ended, in order, once,
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/hash.h"
+#include "core/text/hash.h"
 #include "explore_world.h"
 
 /* ---- every interleaving -------------------------------------------------- */

@@ -17,10 +17,10 @@ int mrrc_cw_fault;
 #define MRRC_CW_FAULTS
 #define calloc x_calloc
 #define free   x_free
-#include "core/cw.c"
+#include "core/cw/cw.c"
 #undef calloc
 #undef free
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 struct world world;
 jmp_buf violated;

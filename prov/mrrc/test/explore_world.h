@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two sides of conditional writes (core/cw.c) and a network between them that
+ * Two sides of conditional writes (core/cw/cw.c) and a network between them that
  * keeps order: what can happen, step by step, and what must hold then. One
  * world, which is started again and again, in one thread.
  */
@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-#include "core/cw.h"
+#include "core/cw/cw.h"
 
 /* cw.c is compiled with faults: the one that is switched on, or 0. */
 #define FAULTS 8

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "sys/heap.h"
+#include "sys/heap/heap.h"
 
 #define FAKE_HEAP_EVENTS (MRRC_HEAP_LEAKS + 1)
 

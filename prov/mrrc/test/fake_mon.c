@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 static int fake_mon_open(struct mrrc_mon *mon)
 {

@@ -6,7 +6,7 @@
 #ifndef MRRC_TEST_FAKE_MON_H
 #define MRRC_TEST_FAKE_MON_H
 
-#include "sys/mon.h"
+#include "sys/monitor/mon.h"
 
 #define FAKE_MON_EVENTS 64
 

@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "sys/cache_mt.h"
+#include "sys/cache/cache_mt.h"
 
 struct fake_pin {
 	atomic_size_t live;

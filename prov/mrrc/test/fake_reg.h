@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "sys/cache_mt.h"
+#include "sys/cache/cache_mt.h"
 
 struct fake_reg {
 	atomic_size_t live;

@@ -10,7 +10,7 @@
  * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DMRRC_LIBFUZZER.
  * Without: a program that reads the files named as arguments, or the corpus.
  */
-#include "core/cw.h"
+#include "core/cw/cw.h"
 
 #include <errno.h>
 #include <stdio.h>

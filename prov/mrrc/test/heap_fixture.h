@@ -7,7 +7,7 @@
 #define MRRC_TEST_HEAP_FIXTURE_H
 
 #include "fake_heap.h"
-#include "sys/heap_fast.h"
+#include "sys/heap/heap_fast.h"
 
 #define MIB	((size_t) 1 << 20)
 #define HEAP_MS UINT64_C(100000) /* the time, which stands */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Holds that only their thread writes (sys/cache_hit.h), for spin(1):
+ * Holds that only their thread writes (sys/cache/cache_hit.h), for spin(1):
  *
  *	spin -a holds.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan
  *

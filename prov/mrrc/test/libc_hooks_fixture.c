@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sys/libc_hooks.h"
+#include "sys/hooks/libc_hooks.h"
 
 #define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL of Linux 6.13 */
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/cache.h"
-#include "core/ghost.h"
-#include "core/shadow.h"
-#include "core/reuse.h"
+#include "core/cache/cache.h"
+#include "core/policy/ghost.h"
+#include "core/policy/shadow.h"
+#include "core/policy/reuse.h"
 
 #define PAGE  4096u
 #define SPACE 300u /* pages that exist */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache with every policy against a naive model: random operations, each
+ * core/cache/cache with every policy against a naive model: random operations, each
  * answered by both, with mrrc_cache_valid() after every one.
  *
  * The model keeps regions in an array and knows no tree, no lists, no classes

@@ -9,7 +9,7 @@
 #include <check.h>
 
 #include "fake_heap.h"
-#include "sys/heap_fast.h"
+#include "sys/heap/heap_fast.h"
 
 #define HEAPS 3
 

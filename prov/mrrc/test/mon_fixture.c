@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 size_t mon_page;
 struct mrrc_mon *mon;

@@ -6,7 +6,7 @@
 #ifndef MRRC_TEST_MON_FIXTURE_H
 #define MRRC_TEST_MON_FIXTURE_H
 
-#include "sys/mon.h"
+#include "sys/monitor/mon.h"
 
 #define MON_SEEN 80
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/cache_mt share (mt_fixture.h).
+ * What the tests of sys/cache/cache_mt share (mt_fixture.h).
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "suites.h"
 
 #include <errno.h>
 
-#include "sys/region_hints.h"
-#include "sys/vm.h"
+#include "sys/cache/region_hints.h"
+#include "sys/base/vm.h"
 
 size_t page;
 uintptr_t base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/cache_mt with a fake monitor share. Ranges are given
+ * What the tests of sys/cache/cache_mt with a fake monitor share. Ranges are given
  * in pages of a window of addresses; no memory is touched, so any will do.
  */
 #ifndef MRRC_TEST_MT_FIXTURE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cases of the tests of sys/patch.
+ * The cases of the tests of sys/hooks/patch.
  */
 #ifndef MRRC_PATCH_FIXTURE_H
 #define MRRC_PATCH_FIXTURE_H

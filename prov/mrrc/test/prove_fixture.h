@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/prove share: a hooked monitor, and libraries to be
+ * What the tests of sys/proof/prove share: a hooked monitor, and libraries to be
  * loaded. In test_prove.c.
  */
 #ifndef MRRC_PROVE_FIXTURE_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 /* before "mon", which its parameters would hide */
-#include "sys/mon.h"
-#include "sys/trust.h"
+#include "sys/monitor/mon.h"
+#include "sys/hooks/trust.h"
 
 extern struct mrrc_mon *mon;
 extern size_t page;

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "duel_way.h"
-#include "sys/cache_use.h"
-#include "sys/vm.h"
+#include "sys/cache/cache_use.h"
+#include "sys/base/vm.h"
 
 #define BURST 240u
 #define US    2000 /* between two bursts */

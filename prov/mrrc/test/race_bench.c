@@ -30,10 +30,10 @@
 #include <unistd.h>
 
 #include "duel_way.h"
-#include "sys/cache_mt.h"
-#include "sys/libc_hooks.h"
-#include "sys/prove.h"
-#include "sys/vm.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/proof/prove.h"
+#include "sys/base/vm.h"
 
 #define RW	      (PROT_READ | PROT_WRITE)
 #define ANON	      (MAP_PRIVATE | MAP_ANONYMOUS)

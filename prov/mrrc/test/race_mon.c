@@ -20,7 +20,7 @@
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/ahead.h"
+#include "sys/predict/ahead.h"
 #include "suites.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@
 
 #include "duel.h"
 #include "fake_pin.h"
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 #define RW	(PROT_READ | PROT_WRITE)
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)

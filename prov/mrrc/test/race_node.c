@@ -12,7 +12,7 @@
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "case.h"
 
 #include <pthread.h>
@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "seed.h"
-#include "sys/node_shm.h"
-#include "sys/vm.h"
+#include "sys/node/node_shm.h"
+#include "sys/base/vm.h"
 
 #define PROCESSES 6
 #define THREADS	  2

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/hash.h"
+#include "core/text/hash.h"
 
 struct seed {
 	uint64_t state;

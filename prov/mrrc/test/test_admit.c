@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/admit: rent or buy, by hand.
+ * core/cache/admit: rent or buy, by hand.
  */
 #include "config.h"
 #include "case.h"
 
 #include <errno.h>
 
-#include "core/admit.h"
+#include "core/cache/admit.h"
 #include "fault.h"
 
 #define PAGE 4096u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/ahead: what a helper deregisters between uses, and registers ahead of
+ * sys/predict/ahead: what a helper deregisters between uses, and registers ahead of
  * them.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/ahead: flushes, rings of threads, sleep, fork, opening.
+ * sys/predict/ahead: flushes, rings of threads, sleep, fork, opening.
  */
 #include "config.h"
 #include "case.h"

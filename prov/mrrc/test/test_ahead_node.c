@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/ahead: a helper that may act or not, as the node's processors allow.
+ * sys/predict/ahead: a helper that may act or not, as the node's processors allow.
  */
 #include "config.h"
 #include "case.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sys/budget_priv.h"
+#include "sys/node/budget_priv.h"
 
 TEST_CASE(ahead_node, ahead_setup, ahead_teardown);
 

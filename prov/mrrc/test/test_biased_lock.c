@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/biased_lock: nothing behind a biased lock changes while it is shut, and
+ * sys/base/biased_lock: nothing behind a biased lock changes while it is shut, and
  * no owner is inside once it was waited for.
  *
  * Without a barrier an owner could look whether the biased lock is shut before
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/biased_lock.h"
+#include "sys/base/biased_lock.h"
 
 #define SKIPPED 77
 #define ROUNDS	100000

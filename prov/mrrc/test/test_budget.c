@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sys/budget: taking and putting. */
+/* sys/node/budget: taking and putting. */
 #include "config.h"
 #include "case.h"
 #include "budget_fixture.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sys/budget: what a process gives others, and allocators give it. */
+/* sys/node/budget: what a process gives others, and allocators give it. */
 #include "config.h"
 #include "case.h"
 #include "budget_fixture.h"
 
 #include "fault.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 /* An allocator with bytes that it keeps free. */
 struct keeper {

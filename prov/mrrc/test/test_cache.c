@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache: lookups by access, budget, batches, states, victims. What a
+ * core/cache/cache: lookups by access, budget, batches, states, victims. What a
  * lookup plans: test_plan.c.
  */
 #include "config.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/cache.h"
+#include "core/cache/cache.h"
 #include "fault.h"
 
 #define PAGE	    4096u

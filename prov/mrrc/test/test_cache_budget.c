@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_budget: what a cache registers comes out of the node's budget.
+ * sys/cache/cache_budget: what a cache registers comes out of the node's budget.
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "case.h"
 #include "budget_fixture.h"
 #include "mt_fixture.h"

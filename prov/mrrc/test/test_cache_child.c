@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt in forked children: what is the parent's stays as it is, and no
+ * sys/cache/cache_mt in forked children: what is the parent's stays as it is, and no
  * lock is waited for that a thread of the parent's may hold.
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "case.h"
 

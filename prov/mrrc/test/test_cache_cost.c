@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_cost: copies instead of registrations, and room made when a limit
+ * sys/cache/cache_cost: copies instead of registrations, and room made when a limit
  * of the system is reached.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt: events at every moment, and monitors that refuse or fail.
+ * sys/cache/cache_mt: events at every moment, and monitors that refuse or fail.
  */
 #include "config.h"
 #include "case.h"

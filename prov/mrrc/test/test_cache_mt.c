@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt: hits, misses, limits, failures. Requests in pieces:
+ * sys/cache/cache_mt: hits, misses, limits, failures. Requests in pieces:
  * test_cache_pieces.c; events: test_cache_event.c; the kernel's own:
  * test_cache_uffd.c; threads: race_mon.c.
  */
@@ -11,7 +11,7 @@
 
 #include "mt_fixture.h"
 #include "fault.h"
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 TEST_CASE(cache_mt, mt_setup, mt_teardown);
 

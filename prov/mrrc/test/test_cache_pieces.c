@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt: requests in pieces, and what may fail. Which pieces:
+ * sys/cache/cache_mt: requests in pieces, and what may fail. Which pieces:
  * test_plan.c; what may come in between: test_pieces_event.c.
  */
 #include "config.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_revoke: the helper ends the keys of closed registrations, also
+ * sys/cache/cache_revoke: the helper ends the keys of closed registrations, also
  * beside threads that get them again. Registrations are fake, and check that
  * none is deregistered in use or twice. When each key ends: test_revoke.c.
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "case.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt with the kernel's events: kinds of memory, many regions, calls
+ * sys/cache/cache_mt with the kernel's events: kinds of memory, many regions, calls
  * out that unmap, forks. Skipped, and said so, where userfaultfd is not to
  * be had.
  */
@@ -20,8 +20,8 @@
 
 #include "fake_reg.h"
 #include "mon_fixture.h"
-#include "sys/mappings.h"
-#include "sys/vm.h"
+#include "sys/base/mappings.h"
+#include "sys/base/vm.h"
 
 #define RW   (PROT_READ | PROT_WRITE)
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Unit tests of sys/code.
+ * Unit tests of sys/proof/code.
  */
 #include "config.h"
 #include "suites.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: the numbers of system calls of 64-bit ARM, in recorded words.
+ * sys/proof/code: the numbers of system calls of 64-bit ARM, in recorded words.
  */
 #include "config.h"
 #include "suites.h"

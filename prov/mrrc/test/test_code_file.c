@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: files with errors are read within their bounds, and what they do
+ * sys/proof/code: files with errors are read within their bounds, and what they do
  * not say is not known.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: bytes that are never executed. Bytes that a branch may lead to are
+ * sys/proof/code: bytes that are never executed. Bytes that a branch may lead to are
  * not filler.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: what lies between functions. A pair that something may lead to is
+ * sys/proof/code: what lies between functions. A pair that something may lead to is
  * never said to be data.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: the numbers of system calls, in hand-assembled functions. What
+ * sys/proof/code: the numbers of system calls, in hand-assembled functions. What
  * passes no known number is never said to pass one.
  */
 #include "config.h"

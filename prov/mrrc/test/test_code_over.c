@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: functions that a patcher has overwritten. A system call that
+ * sys/proof/code: functions that a patcher has overwritten. A system call that
  * something may lead to is never said to be dead.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code: byte pairs that look like a system-call instruction. What may be
+ * sys/proof/code: byte pairs that look like a system-call instruction. What may be
  * jumped into or cannot be decoded is never said to be none.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cost: the models by name, what is refused, pages and batches.
+ * core/cost/cost: the models by name, what is refused, pages and batches.
  */
 #include "config.h"
 #include "case.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/cost.h"
+#include "core/cost/cost.h"
 
 /* Every sum here is exact. */
 static const struct mrrc_cost simple = {

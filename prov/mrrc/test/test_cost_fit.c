@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cost_fit: lines through points that are on one, near one, and nowhere.
+ * core/cost/cost_fit: lines through points that are on one, near one, and nowhere.
  */
 #include "config.h"
 #include "case.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "core/cost_fit.h"
+#include "core/cost/cost_fit.h"
 
 #define PAGE 4096u
 

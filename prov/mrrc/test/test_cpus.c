@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sys/cpus: quotas of control groups, idle time, affinity. */
+/* sys/node/cpus: quotas of control groups, idle time, affinity. */
 #include "config.h"
 #include "case.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/cpus.h"
+#include "sys/node/cpus.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cw.h"
+#include "core/cw/cw.h"
 
 #define N    3000
 #define KEYS 97

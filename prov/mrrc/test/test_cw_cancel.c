@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/cw.h"
+#include "core/cw/cw.h"
 
 #define FEW    300
 #define MANY   10000

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/cw_wire.h"
+#include "core/cw/cw_wire.h"
 
 static void there_and_back(const struct mrrc_cw_msg *msg)
 {

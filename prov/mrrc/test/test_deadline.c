@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core/deadline: the order of deadlines, and the room between them. */
+/* core/helper/deadline: the order of deadlines, and the room between them. */
 #include "config.h"
 #include "case.h"
 
 #include <string.h>
 
-#include "core/deadline.h"
+#include "core/helper/deadline.h"
 #include "seed.h"
 
 #define MANY 200u

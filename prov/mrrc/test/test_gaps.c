@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/gaps: against all gaps sorted; outliers, what is new, and extremes.
+ * core/helper/gaps: against all gaps sorted; outliers, what is new, and extremes.
  */
 #include "config.h"
 #include "case.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/gaps.h"
+#include "core/helper/gaps.h"
 #include "seed.h"
 
 #define PART MRRC_GAPS_PART

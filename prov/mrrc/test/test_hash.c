@@ -6,7 +6,7 @@
 #include "config.h"
 #include "case.h"
 
-#include "core/cw_map.h"
+#include "core/cw/cw_map.h"
 
 #define KEYS 4096
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/heap_arena.h"
+#include "core/heap/heap_arena.h"
 
 #define MIB  ((size_t) 1 << 20)
 #define BASE ((uintptr_t) 1 << 40)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What makes a thread's next allocation fast (sys/heap_fast.h): the hot slot, an
+ * What makes a thread's next allocation fast (sys/heap/heap_fast.h): the hot slot, an
  * object that it frees there and allocates first; and the heap that it allocated
  * from last.
  */

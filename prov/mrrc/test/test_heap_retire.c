@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/heap_retire: what becomes of the addresses of blocks that have ended.
+ * sys/heap/heap_retire: what becomes of the addresses of blocks that have ended.
  */
 #include "config.h"
 #include "case.h"
@@ -14,8 +14,8 @@
 
 #include "fault.h"
 #include "heap_fixture.h"
-#include "sys/heap_priv.h"
-#include "sys/vm.h"
+#include "sys/heap/heap_priv.h"
+#include "sys/base/vm.h"
 
 #define PAGE   ((size_t) 4096)
 #define REMOTE (MRRC_RW | MRRC_REMOTE_WRITE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/heap_shard: threads get small objects from different shards of a heap,
+ * sys/heap/heap_shard: threads get small objects from different shards of a heap,
  * and what another thread frees goes back to the shard it is of.
  */
 #include "config.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A predicting helper as a thread of its own (sys/ahead, sys/reaper): asleep
+ * A predicting helper as a thread of its own (sys/predict/ahead, sys/cache/reaper): asleep
  * where nothing is used, woken by the next use, beside threads that use, change
  * and flush, and closed at any moment. Registrations are fake, and check that
  * none is deregistered in use or twice.
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_use.h"
+#include "sys/cache/cache_use.h"
 #include "mt_fixture.h"
 #include "case.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/budget_priv.h"
+#include "sys/node/budget_priv.h"
 
 #define PAGES  5 /* more than 16 KiB */
 #define CROWD  3

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/history: never less than the truth, seldom more, forgets by halves.
+ * core/policy/history: never less than the truth, seldom more, forgets by halves.
  */
 #include "config.h"
 #include "case.h"
@@ -9,7 +9,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "core/history.h"
+#include "core/policy/history.h"
 #include "fault.h"
 
 #define RANGES 500u

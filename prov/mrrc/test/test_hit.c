@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hits without a lock (sys/region_hints.h, cache_get.c): a thread's hint must
+ * Hits without a lock (sys/cache/region_hints.h, cache_get.c): a thread's hint must
  * be true when it is used, although other threads evict and unmap meanwhile.
  * test_hit_threads.c has threads that close, end or fork.
  */
@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include "fault.h"
-#include "sys/region_hints.h"
+#include "sys/cache/region_hints.h"
 
 TEST_CASE(hit, mt_setup, mt_teardown);
 

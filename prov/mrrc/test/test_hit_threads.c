@@ -2,7 +2,7 @@
 /*
  * Hits without a lock, and other threads and processes: they end, close the
  * cache, miss the same range, fork; and without other threads the kernel need
- * not be asked whether memory is quiet (sys/threads.h).
+ * not be asked whether memory is quiet (sys/base/threads.h).
  */
 #include "config.h"
 #include "mt_fixture.h"
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "fake_pin.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 /* ---- threads ---- */
 

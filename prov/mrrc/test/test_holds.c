@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Holds that only their thread writes (sys/cache_hit.h): put elsewhere, and
+ * Holds that only their thread writes (sys/cache/cache_hit.h): put elsewhere, and
  * while the region leaves; and many at once, with an account of their own
  * (fake_reg_use). holds.pml has the protocol.
  *
@@ -8,7 +8,7 @@
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "suites.h"
 
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/biased_lock.h"
+#include "sys/base/biased_lock.h"
 
 static struct mrrc_region *region;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/huge and sys/mon_watch: transparent huge pages stay whole while parts of
+ * sys/monitor/huge and sys/monitor/mon_watch: transparent huge pages stay whole while parts of
  * them are watched, and after that. Skipped, and said so, where there are none.
  */
 #include "config.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "libc_hooks_fixture.h"
-#include "sys/huge.h"
-#include "sys/mappings.h"
-#include "sys/vm.h"
+#include "sys/monitor/huge.h"
+#include "sys/base/mappings.h"
+#include "sys/base/vm.h"
 
 #define PAGES 6 /* huge ones */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/index: containment, overlap, edges, order.
+ * core/index/index: containment, overlap, edges, order.
  */
 #include "config.h"
 #include "case.h"
 
-#include "core/index.h"
+#include "core/index/index.h"
 
 static struct mrrc_index index_;
 static struct mrrc_region region[8];

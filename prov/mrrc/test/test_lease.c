@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/lease: files that change while parts of them are held. A pipe that has
+ * sys/file/lease: files that change while parts of them are held. A pipe that has
  * references to the pages (vmsplice(2)) stands for a device that has pinned
  * them.
  */
@@ -18,8 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sys/lease.h"
-#include "sys/lease_file.h"
+#include "sys/file/lease.h"
+#include "sys/file/lease_file.h"
 
 #define LEN	20000
 #define PAGE	4096

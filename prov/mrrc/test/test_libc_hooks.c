@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/libc_hooks under the userfaultfd monitor: nothing is lost where it is not
+ * sys/hooks/libc_hooks under the userfaultfd monitor: nothing is lost where it is not
  * announced: raw system calls, children that share or copy the memory, other
  * patchers.
  */
@@ -18,9 +18,9 @@
 
 #include "fault.h"
 #include "libc_hooks_fixture.h"
-#include "sys/libc_hooks.h"
-#include "sys/patch.h"
-#include "sys/vm.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/hooks/patch.h"
+#include "sys/base/vm.h"
 
 /* Past all hooks. */
 static long raw(long number, long a, long b, long c)

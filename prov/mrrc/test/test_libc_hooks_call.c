@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/libc_hooks_call under the userfaultfd monitor: which calls are announced, and
+ * sys/hooks/libc_hooks_call under the userfaultfd monitor: which calls are announced, and
  * that what the kernel moves is in one piece.
  */
 #include "config.h"
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "libc_hooks_fixture.h"
-#include "sys/libc_hooks.h"
-#include "sys/vm.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/base/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4

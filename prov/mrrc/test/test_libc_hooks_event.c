@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/libc_hooks: what happens while hooks tell, and when those that are relied on
+ * sys/hooks/libc_hooks: what happens while hooks tell, and when those that are relied on
  * (MRRC_PROBE_HOOKED) are not relied on any more. The latter is for good, so
  * it happens in children.
  */
@@ -20,7 +20,7 @@
 
 #include "fault.h"
 #include "libc_hooks_fixture.h"
-#include "sys/libc_hooks.h"
+#include "sys/hooks/libc_hooks.h"
 
 /* ---- telling ---- */
 

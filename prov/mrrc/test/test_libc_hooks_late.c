@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/libc_hooks: calls that are announced once more after they were made, as
+ * sys/hooks/libc_hooks: calls that are announced once more after they were made, as
  * other threads could find and register the old pages until then.
  */
 #include "config.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "libc_hooks_fixture.h"
-#include "sys/libc_hooks.h"
+#include "sys/hooks/libc_hooks.h"
 
 static char *late;
 

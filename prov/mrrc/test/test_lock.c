@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/lock: exclusion, and that debug builds catch what is out of order.
+ * sys/base/lock: exclusion, and that debug builds catch what is out of order.
  */
 #include "config.h"
 #include "suites.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/lock.h"
+#include "sys/base/lock.h"
 
 #define ROUNDS 20000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/mon: registry, failure, coverage, life. test_mon_child.c has forked
+ * sys/monitor/mon: registry, failure, coverage, life. test_mon_child.c has forked
  * children, test_mon_close.c programs that close its descriptors.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/mon in other processes: forked children, those that userfaultfd is
+ * sys/monitor/mon in other processes: forked children, those that userfaultfd is
  * denied to, and those without privileges.
  */
 #include "config.h"
@@ -22,7 +22,7 @@
 #include <linux/seccomp.h>
 
 #include "mon_fixture.h"
-#include "sys/uffd.h"
+#include "sys/monitor/uffd.h"
 
 /* USERFAULTFD_IOC_NEW of /dev/userfaultfd, which older headers lack */
 #define UFFD_IOC_NEW _IO(0xAA, 0x00)

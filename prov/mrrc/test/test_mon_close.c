@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/mon in programs that close every descriptor, the monitor's included, and
+ * sys/monitor/mon in programs that close every descriptor, the monitor's included, and
  * use the numbers for files of their own; and whose threads unmap as they end.
  * Each in a child, which has a monitor of its own.
  */

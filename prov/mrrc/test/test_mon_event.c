@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/mon: events between two steps of a call. The other thread's part is a
+ * sys/monitor/mon: events between two steps of a call. The other thread's part is a
  * function that the fake monitor, or a wrapped call (fault.h), calls there.
  */
 #include "config.h"
@@ -18,7 +18,7 @@
 #include "fake_mon.h"
 #include "fault.h"
 #include "mon_fixture.h"
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 static struct mrrc_mon_ops ops;
 static struct mrrc_mon *fake;

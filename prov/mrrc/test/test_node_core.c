@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/node: the shares of a node's processes, case by case, and rules that
+ * core/cache/node: the shares of a node's processes, case by case, and rules that
  * hold for random ones.
  */
 #include "config.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/node.h"
+#include "core/cache/node.h"
 #include "seed.h"
 
 #define MOST 12

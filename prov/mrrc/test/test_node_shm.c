@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/node_shm: which files are taken for the node's segment, and which
+ * sys/node/node_shm: which files are taken for the node's segment, and which
  * processes for live ones.
  */
 #include "config.h"
@@ -19,8 +19,8 @@
 
 #include "fault.h"
 #include "seed.h"
-#include "sys/node_dir.h"
-#include "sys/node_shm.h"
+#include "sys/node/node_dir.h"
+#include "sys/node/node_shm.h"
 
 #define NOBODY 65534
 #define SIZE   ((off_t) sizeof(struct mrrc_node_head))

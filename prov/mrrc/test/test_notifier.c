@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/notifier with the kernel's events: a listener that blocks, holds a lock
+ * sys/monitor/notifier with the kernel's events: a listener that blocks, holds a lock
  * under which it unmaps, or comes late. Skipped, and said so, where
  * userfaultfd is not to be had.
  */
@@ -17,7 +17,7 @@
 
 #include "fault.h"
 #include "mon_fixture.h"
-#include "sys/notifier.h"
+#include "sys/monitor/notifier.h"
 
 #define RW     (PROT_READ | PROT_WRITE)
 #define ANON   (MAP_PRIVATE | MAP_ANONYMOUS)

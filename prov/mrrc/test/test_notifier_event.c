@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/notifier: events between two steps of a call, with a fake monitor.
+ * sys/monitor/notifier: events between two steps of a call, with a fake monitor.
  */
 #include "config.h"
 #include "suites.h"
@@ -10,8 +10,8 @@
 
 #include "fake_mon.h"
 #include "fault.h"
-#include "sys/notifier.h"
-#include "sys/vm.h"
+#include "sys/monitor/notifier.h"
+#include "sys/base/vm.h"
 
 static size_t page;
 static uintptr_t base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/own_file: what is made, what is opened as it is, and what is refused
+ * sys/base/own_file: what is made, what is opened as it is, and what is refused
  * and left alone.
  */
 #include "config.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sys/own_file.h"
+#include "sys/base/own_file.h"
 
 #define NOBODY 65534
 

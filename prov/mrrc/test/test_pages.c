@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/pages: what a mapping that fails leaves.
+ * sys/base/pages: what a mapping that fails leaves.
  */
 #include "config.h"
 #include "suites.h"
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "fault.h"
-#include "sys/pages.h"
+#include "sys/base/pages.h"
 
 #define MIB ((size_t) 1 << 20)
 

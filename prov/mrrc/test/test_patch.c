@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/patch: libc's calls pass by here, with their arguments, results and
+ * sys/hooks/patch: libc's calls pass by here, with their arguments, results and
  * errno as they were; patching while others call; what is not as known is
  * left alone.
  */
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "patch_fixture.h"
-#include "sys/mappings.h"
-#include "sys/patch.h"
-#include "sys/vm.h"
+#include "sys/base/mappings.h"
+#include "sys/hooks/patch.h"
+#include "sys/base/vm.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/patch: which code is patched and how, where the code is the test's own.
+ * sys/hooks/patch: which code is patched and how, where the code is the test's own.
  */
 #include "config.h"
 #include "patch_fixture.h"
@@ -18,8 +18,8 @@
 
 #include "case.h"
 #include "fault.h"
-#include "sys/patch.h"
-#include "sys/vm.h"
+#include "sys/hooks/patch.h"
+#include "sys/base/vm.h"
 
 #define RW   (PROT_READ | PROT_WRITE)
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/patch beside uprobes, as perf(1) and bpftrace place them: the kernel writes
+ * sys/hooks/patch beside uprobes, as perf(1) and bpftrace place them: the kernel writes
  * a byte over the instruction, and when the probe goes the byte of the file. Only
  * for this process, and skipped where that is not allowed.
  */
@@ -18,8 +18,8 @@
 #include <linux/perf_event.h>
 
 #include "patch_fixture.h"
-#include "sys/patch.h"
-#include "sys/vm.h"
+#include "sys/hooks/patch.h"
+#include "sys/base/vm.h"
 
 /* Not the one by which tests make it fail (fault.h). */
 static const uint8_t *libc_munmap(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/patch: from each instruction of a hook, unwinders find the caller of the
+ * sys/hooks/patch: from each instruction of a hook, unwinders find the caller of the
  * hooked function, as backtrace(3), exceptions and pthread_cancel(3) need.
  */
 #include "config.h"
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "patch_fixture.h"
-#include "sys/patch.h"
-#include "sys/vm.h"
+#include "sys/hooks/patch.h"
+#include "sys/base/vm.h"
 
 #define FRAMES 64
 #define TRAP   0x100 /* a flag of x86: a trap after each instruction */

@@ -2,7 +2,7 @@
 /*
  * A thread that waits for another lets it run. Yielding the processor lets no
  * thread of lower real-time priority run there, so each place of sys where a
- * wait is not ended by waking the thread sleeps after some yields (sys/pause.h).
+ * wait is not ended by waking the thread sleeps after some yields (sys/base/pause.h).
  * The tests end each wait from inside its first sleep.
  */
 #include "config.h"
@@ -15,11 +15,11 @@
 #include "fault.h"
 #include "heap_fixture.h"
 #include "mt_fixture.h"
-#include "sys/biased_lock.h"
-#include "sys/cache_mt.h"
-#include "sys/libc_hooks.h"
-#include "sys/notifier.h"
-#include "sys/vm.h"
+#include "sys/base/biased_lock.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/monitor/notifier.h"
+#include "sys/base/vm.h"
 
 #define YIELDS 10000 /* more than a wait makes before it sleeps */
 

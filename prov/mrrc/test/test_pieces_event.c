@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache_mt: what may happen while the gaps of a request are registered:
+ * sys/cache/cache_mt: what may happen while the gaps of a request are registered:
  * events, other requests, other threads.
  */
 #include "config.h"

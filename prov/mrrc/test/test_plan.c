@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/plan: which regions serve a request and what has to be registered.
+ * core/cache/plan: which regions serve a request and what has to be registered.
  *
  * A plan is compared as a text: its pieces in pages, "first+pages", those
  * with a region followed by ":number"; "!" in front of one that registers
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cache.h"
+#include "core/cache/cache.h"
 
 #define PAGE	  4096u
 #define MAX_PAGES 128u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy: the registry, parameters, what every policy must do, and the
+ * core/policy/policy: the registry, parameters, what every policy must do, and the
  * order of LRU. The others' order: test_policy_mre.c, test_policy_gdsf.c, and
  * model_policy.c, which has gdl's too.
  */
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 #include "fault.h"
 
 #define PAGE  4096u

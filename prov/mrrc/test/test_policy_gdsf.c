@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy_gdsf: cost, size, frequency, history and age, by examples
+ * core/policy/policy_gdsf: cost, size, frequency, history and age, by examples
  * worked by hand.
  *
  * Here a page costs 100 + 1000/pages; by quarters of octaves one of 1 page is
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 #define PAGE 4096u
 

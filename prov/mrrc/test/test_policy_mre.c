@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy_mre: factors, sections and batches, by examples worked by hand.
+ * core/policy/policy_mre: factors, sections and batches, by examples worked by hand.
  *
  * A factor is r + 1/pages, r that of the bottom when the cache is full; what
  * has the smallest goes first.
@@ -8,7 +8,7 @@
 #include "config.h"
 #include "case.h"
 
-#include "core/policy.h"
+#include "core/policy/policy.h"
 
 #define PAGE 4096u
 #define MANY 200

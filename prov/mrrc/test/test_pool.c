@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/pool: ownership, capacity, reuse, iteration, threads, failures.
+ * sys/base/pool: ownership, capacity, reuse, iteration, threads, failures.
  */
 #include "config.h"
 #include "case.h"
@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 
 #include "fault.h"
-#include "sys/pool.h"
-#include "sys/vm.h"
+#include "sys/base/pool.h"
+#include "sys/base/vm.h"
 
 TEST_CASE(pool, NULL, NULL);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/predict: against a model that keeps every gap, and a case for each step
+ * core/helper/predict: against a model that keeps every gap, and a case for each step
  * of the fallback.
  */
 #include "config.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/predict.h"
+#include "core/helper/predict.h"
 #include "fault.h"
 #include "seed.h"
 

@@ -19,10 +19,10 @@
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
-#include "sys/mappings.h"
-#include "sys/mon.h"
-#include "sys/uffd.h"
-#include "sys/vm.h"
+#include "sys/base/mappings.h"
+#include "sys/monitor/mon.h"
+#include "sys/monitor/uffd.h"
+#include "sys/base/vm.h"
 
 #define RW   (PROT_READ | PROT_WRITE)
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove: trust is given when all code is proven, and has ended
+ * sys/proof/prove: trust is given when all code is proven, and has ended
  * when a call that brings code returns. Each test in a process of its own.
  */
 #include "config.h"
@@ -21,13 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sys/code_copy.h"
-#include "sys/libc_hooks.h"
-#include "sys/mappings.h"
-#include "sys/mon.h"
-#include "sys/patch.h"
-#include "sys/prove.h"
-#include "sys/vm.h"
+#include "sys/proof/code_copy.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/base/mappings.h"
+#include "sys/monitor/mon.h"
+#include "sys/hooks/patch.h"
+#include "sys/proof/prove.h"
+#include "sys/base/vm.h"
 
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/code_kept: what was found in code is found again without decoding, as long
+ * sys/proof/code_kept: what was found in code is found again without decoding, as long
  * as file and memory are the same.
  */
 #include "config.h"
@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sys/code_kept.h"
-#include "sys/libc_hooks.h"
+#include "sys/proof/code_kept.h"
+#include "sys/hooks/libc_hooks.h"
 
 static char dir[] = "/tmp/mrrc_kept_XXXXXX";
 static char path[64];

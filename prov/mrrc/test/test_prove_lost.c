@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove: a thread leaves a hook by a jump; hooks go with the pages of libc's
+ * sys/proof/prove: a thread leaves a hook by a jump; hooks go with the pages of libc's
  * code, or are overwritten.
  */
 #include "config.h"
@@ -21,10 +21,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sys/mappings.h"
-#include "sys/mon.h"
-#include "sys/patch.h"
-#include "sys/trust.h"
+#include "sys/base/mappings.h"
+#include "sys/monitor/mon.h"
+#include "sys/hooks/patch.h"
+#include "sys/hooks/trust.h"
 
 #define JUMPS 200
 #define PAGES 1024 /* of which the rights are changed at a time */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove: where another patcher has written to libc.
+ * sys/proof/prove: where another patcher has written to libc.
  */
 #include "config.h"
 #include "prove_fixture.h"
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sys/libc_hooks.h"
+#include "sys/hooks/libc_hooks.h"
 
 #ifdef __x86_64__
 static long other_munmap(void *ptr, size_t len)

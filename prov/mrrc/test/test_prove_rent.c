@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove: code is looked at when lookups have asked so often that it would
+ * sys/proof/prove: code is looked at when lookups have asked so often that it would
  * have been cheaper to look.
  */
 #include "config.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sys/prove.h"
+#include "sys/proof/prove.h"
 
 /* Code is looked at when lookups have asked often, by a thread that ends. */
 START_TEST(test_rent)

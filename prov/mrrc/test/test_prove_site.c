@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove: a library that may make a call by itself, as UCX's libucm, and
+ * sys/proof/prove: a library that may make a call by itself, as UCX's libucm, and
  * calls that take code away. Each test runs in a new process.
  */
 #include "config.h"
@@ -18,12 +18,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sys/code_copy.h"
-#include "sys/libc_hooks.h"
-#include "sys/libc_hooks_priv.h"
-#include "sys/patch.h"
-#include "sys/prove.h"
-#include "sys/prove_site.h"
+#include "sys/proof/code_copy.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/hooks/libc_hooks_priv.h"
+#include "sys/hooks/patch.h"
+#include "sys/proof/prove.h"
+#include "sys/proof/prove_site.h"
 
 #ifdef __x86_64__
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/prove and the cache: hits do not ask the kernel before the process has a
+ * sys/proof/prove and the cache: hits do not ask the kernel before the process has a
  * way past all hooks, and ask afterwards, with and without other threads of
  * libc; no hit is stale. Each test runs in a process of its own.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deregistration by a thread of the cache's own (sys/reaper.c).
+ * Deregistration by a thread of the cache's own (sys/cache/reaper.c).
  */
 #include "config.h"
 /* before another `cache` */
-#include "sys/cache_mt_priv.h"
+#include "sys/cache/cache_mt_priv.h"
 #include "mt_fixture.h"
 #include "case.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 static struct mrrc_reg_ops ops;
 static pthread_t mine;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/region_hints: the table by itself, and the records that a thread keeps with it.
+ * sys/cache/region_hints: the table by itself, and the records that a thread keeps with it.
  */
 #include "config.h"
-#include "sys/cache_hit.h" /* before a global named cache */
+#include "sys/cache/cache_hit.h" /* before a global named cache */
 
 #include "mt_fixture.h"
 #include "case.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gdl learns by: core/ghost and core/reuse. What it is
+ * What gdl learns by: core/policy/ghost and core/policy/reuse. What it is
  * compared by: test_shadow.c.
  */
 #include "config.h"
@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/ghost.h"
-#include "core/reuse.h"
+#include "core/policy/ghost.h"
+#include "core/policy/reuse.h"
 
 #define PAGE   4096u
 #define FILL   0x10 /* in each byte of what malloc gives out */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/revoke: how long the key of a closed registration works, by a clock of
+ * core/cache/revoke: how long the key of a closed registration works, by a clock of
  * the test's own.
  */
 #include "config.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/revoke.h"
+#include "core/cache/revoke.h"
 #include "seed.h"
 
 #define PAGE  4096u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sys/ring: reads past the page cache. */
+/* sys/file/ring: reads past the page cache. */
 #include "config.h"
 #include "case.h"
 
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sys/ring.h"
+#include "sys/file/ring.h"
 
 #define LEN	((5ul << 20) + 100)
 #define BUF	(6ul << 20)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core/schedule: the paper's conditions, exactly at their boundaries. */
+/* core/helper/schedule: the paper's conditions, exactly at their boundaries. */
 #include "config.h"
 #include "case.h"
 
 #include <string.h>
 
-#include "core/schedule.h"
+#include "core/helper/schedule.h"
 
 #define SITE  0x401000u
 #define US    1000u

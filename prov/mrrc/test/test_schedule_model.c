@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/schedule against a model that examines every region in each step. Both
+ * core/helper/schedule against a model that examines every region in each step. Both
  * use the same predictor.
  */
 #include "config.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/schedule.h"
+#include "core/helper/schedule.h"
 #include "seed.h"
 
 #define SITE  0x401000u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/shadow: the shadow cache that gdl is compared with, against a model of
+ * core/policy/shadow: the shadow cache that gdl is compared with, against a model of
  * LRU page by page, and case by case.
  */
 #include "config.h"
@@ -10,8 +10,8 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "core/cache.h"
-#include "core/shadow.h"
+#include "core/cache/cache.h"
+#include "core/policy/shadow.h"
 #include "fault.h"
 
 #define PAGE   4096u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/sockets: on real connections, some of which have sent something; also
+ * sys/base/sockets: on real connections, some of which have sent something; also
  * where no descriptor is left.
  */
 #include "config.h"
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sys/sockets.h"
+#include "sys/base/sockets.h"
 
 #define PAIRS	4
 #define LONG_MS 600000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core/spans: overlapping ranges, at their edges and against a list of all. */
+/* core/index/spans: overlapping ranges, at their edges and against a list of all. */
 #include "config.h"
 #include "case.h"
 
-#include "core/spans.h"
+#include "core/index/spans.h"
 #include "seed.h"
 
 #define MANY   64

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/stats: every counter has a name of its own and a text.
+ * core/text/stats: every counter has a name of its own and a text.
  */
 #include "config.h"
 #include "case.h"
 
-#include "core/stats.h"
+#include "core/text/stats.h"
 
 TEST_CASE(stats, NULL, NULL);
 

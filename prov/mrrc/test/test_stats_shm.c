@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/stats_shm: what is in a segment, which processes may write, and what a
+ * sys/observe/stats_shm: what is in a segment, which processes may write, and what a
  * cache counts there. How it is read: util/stat/test.
  */
 #include "config.h"
@@ -22,9 +22,9 @@
 
 #include "fake_reg.h"
 #include "fault.h"
-#include "sys/stats_shm.h"
-#include "sys/cache_mt.h"
-#include "sys/vm.h"
+#include "sys/observe/stats_shm.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/base/vm.h"
 
 #define LINK "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
 

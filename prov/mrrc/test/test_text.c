@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/text: numbers, sizes, misspelt names.
+ * core/text/text: numbers, sizes, misspelt names.
  */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "case.h"
 
 #define UNTOUCHED 77

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/threads: threads of ours. Whether the application has others:
+ * sys/base/threads: threads of ours. Whether the application has others:
  * test_hit_threads.c.
  */
 #include "config.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "fault.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 static void *read_mask(void *arg)
 {

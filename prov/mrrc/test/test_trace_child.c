@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/trace_file in processes of their own: limits of theirs, disks that are
+ * sys/observe/trace_file in processes of their own: limits of theirs, disks that are
  * full, files that are damaged, kill -9 and fork.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/trace_file: what is on disk, of one thread and of many, and what is
+ * sys/observe/trace_file: what is on disk, of one thread and of many, and what is
  * refused. test_trace_child.c has the ends of processes and disks.
  */
 #include "config.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "sys/stats_shm.h"
+#include "sys/observe/stats_shm.h"
 #include "trace_fixture.h"
 
 TEST_CASE(trace_file, trace_setup, trace_teardown);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/trust: one word, given for what was looked at.
+ * sys/hooks/trust: one word, given for what was looked at.
  */
 #include "config.h"
 #include "suites.h"
 
-#include "sys/mon.h"
-#include "sys/trust.h"
+#include "sys/monitor/mon.h"
+#include "sys/hooks/trust.h"
 
 static void teardown(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/mon_uffd: what the kernel reports, what it refuses, and the probe.
+ * sys/monitor/mon_uffd: what the kernel reports, what it refuses, and the probe.
  */
 #include "config.h"
 #include "suites.h"
@@ -16,8 +16,8 @@
 #include <linux/userfaultfd.h>
 
 #include "mon_fixture.h"
-#include "sys/uffd.h"
-#include "sys/vm.h"
+#include "sys/monitor/uffd.h"
+#include "sys/base/vm.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/vm: kinds of memory, limits.
+ * sys/base/vm: kinds of memory, limits.
  */
 #include "config.h"
 #include "suites.h"
@@ -17,7 +17,7 @@
 
 #include "fault.h"
 #include "mon_fixture.h"
-#include "sys/vm.h"
+#include "sys/base/vm.h"
 
 static size_t page;
 

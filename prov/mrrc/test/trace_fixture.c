@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/trace_file share (trace_fixture.h).
+ * What the tests of sys/observe/trace_file share (trace_fixture.h).
  */
 #include "config.h"
 #include "suites.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/trace_file share: a folder for the file, records put
+ * What the tests of sys/observe/trace_file share: a folder for the file, records put
  * into it, and what a reader finds.
  */
 #ifndef MRRC_TEST_TRACE_FIXTURE_H
 #define MRRC_TEST_TRACE_FIXTURE_H
 
-#include "sys/trace_file.h"
+#include "sys/observe/trace_file.h"
 
 #define CHUNK	(MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 #define ROOM(n) (MRRC_TRACE_HEAD + (uint64_t) (n) *MRRC_TRACE_CHUNK)

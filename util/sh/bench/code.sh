@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# bench.sh code: system calls that the analysis of code (prov/mrrc/sys/code.h)
+# bench.sh code: system calls that the analysis of code (prov/mrrc/sys/proof/code.h)
 # finds and decides in libraries of this machine that programs of the field
 # load.
 
 readonly CODE_MS=50
 # what each should leave undecided: libc syscall() and two places of set*id(2),
-# which are known otherwise (sys/prove.c)
+# which are known otherwise (sys/proof/prove.c)
 readonly CODE_FILES="libc.so.6=3 ld-linux-x86-64.so.2=0 libm.so.6=0
 	libgomp.so.1=0 libstdc++.so.6=0 libgfortran.so.5=0 libz.so.1=0
 	libcrypto.so.3=0 libssl.so.3=0 libpython3.11.so.1.0=0 libopenblas.so.0=0

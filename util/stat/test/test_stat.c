@@ -24,7 +24,7 @@
 #include "stat/proc.h"
 #include "stat/show.h"
 #include "stat/update.h"
-#include "sys/stats_shm.h"
+#include "sys/observe/stats_shm.h"
 
 static const char *asks = "libx.so: why";
 

@@ -9,8 +9,8 @@
 
 #include "fi/alloc/alloc_priv.h"
 #include "fi/param.h"
-#include "sys/heap_fast.h"
-#include "sys/vm.h"
+#include "sys/heap/heap_fast.h"
+#include "sys/base/vm.h"
 
 #define ALLOC_ACCESS                                               \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Preregistered memory: fi_mr_alloc(3) over sys/heap.h, for the domains of the
+ * Preregistered memory: fi_mr_alloc(3) over sys/heap/heap.h, for the domains of the
  * provider and of the hook.
  *
  * Any thread, no lock held, but for close.

@@ -9,8 +9,8 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/mrrc_fi.h"
-#include "sys/budget.h"
-#include "sys/heap.h"
+#include "sys/node/budget.h"
+#include "sys/heap/heap.h"
 
 struct mrrc_alloc {
 	struct mrrc_reg *reg;

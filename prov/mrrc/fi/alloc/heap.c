@@ -6,7 +6,7 @@
 
 #include "fi/alloc/alloc_priv.h"
 #include "fi/param.h"
-#include "sys/heap_fast.h"
+#include "sys/heap/heap_fast.h"
 
 #define HEAP_FLAGS \
 	(FI_MR_ALLOC_ISOLATED | FI_MR_HEAP_PREFAULT | MRRC_ALLOC_PAGE_FLAGS)

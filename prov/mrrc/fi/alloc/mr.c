@@ -8,9 +8,9 @@
 #include <inttypes.h>
 
 #include "fi/alloc/alloc_priv.h"
-#include "sys/cache_mt.h"
-#include "sys/ring.h"
-#include "sys/vm.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/file/ring.h"
+#include "sys/base/vm.h"
 
 /* For what is missing for a block: others deregister it. */
 #define ALLOC_WAIT_MS 50

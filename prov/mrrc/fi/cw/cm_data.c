@@ -6,7 +6,7 @@
 #include "config.h"
 #include <arpa/inet.h>
 
-#include "core/cw_wire.h"
+#include "core/cw/cw_wire.h"
 #include "fi/cw/mark.h"
 
 #define CW_MARK_MAGIC 0x4d43524d /* "MRCM" */

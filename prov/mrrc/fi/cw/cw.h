@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes on libfabric: this folder, and its calls. The protocol and
- * its states are core/cw.h. Objects call nothing of it: fi_cw_enable() replaces
+ * its states are core/cw/cw.h. Objects call nothing of it: fi_cw_enable() replaces
  * their calls. Ranges of files are posted by file/post.c.
  *
  *   mark.h        marks and names, as peers see them

@@ -17,7 +17,7 @@
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
 #include "fi/secret.h"
-#include "sys/pause.h"
+#include "sys/base/pause.h"
 
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 {

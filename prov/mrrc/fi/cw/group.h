@@ -24,7 +24,7 @@ struct mrrc_cw_group {
 	struct fid_pep *pep;	    /* open while a peer is expected */
 	_Atomic uint16_t port;	    /* there, in network order */
 	unsigned awaited;	    /* links that listen, and homes */
-	int spare_fd;		    /* for sys/sockets */
+	int spare_fd;		    /* for sys/base/sockets */
 	unsigned vain;		    /* wakes of its EQ without an event */
 	/* in ms; 0: not. See cw/listen.c */
 	int64_t sweep_at, muted_until, close_at;

@@ -6,8 +6,8 @@
 #ifndef MRRC_CW_LINK_H
 #define MRRC_CW_LINK_H
 
-#include "core/cw.h"
-#include "core/cw_map.h"
+#include "core/cw/cw.h"
+#include "core/cw/cw_map.h"
 #include "fi/cw/mark.h"
 #include "fi/data/op.h"
 #include "fi/obj/cq.h"

@@ -24,7 +24,7 @@
 #include "fi/cw/group.h"
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
-#include "sys/sockets.h"
+#include "sys/base/sockets.h"
 
 #define CW_SILENT	  64   /* at a time */
 #define CW_SWEEP_MS	  1000 /* between looks for silent ones */

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "fi/cw/group.h"
-#include "sys/threads.h"
+#include "sys/base/threads.h"
 
 #define CW_AUTO_FDS	2
 #define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */

@@ -23,7 +23,7 @@
 #include "fi/cw/rdm.h"
 #include "fi/say.h"
 #include "fi/secret.h"
-#include "sys/pause.h"
+#include "sys/base/pause.h"
 
 /* ---- links --------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #define MRRC_NOTE_H
 
 #include "fi/mrrc_fi.h"
-#include "sys/cache_use.h"
+#include "sys/cache/cache_use.h"
 
 static inline struct mrrc_cache_mt *mrrc_note_cache(struct fid_ep *ep)
 {

@@ -12,11 +12,11 @@
 #define MRRC_OP_H
 
 #include "fi/mrrc_fi.h"
-#include "sys/cache_hit.h"
+#include "sys/cache/cache_hit.h"
 
 #define MRRC_OP_REGIONS 6  /* inline; more are allocated */
 #define MRRC_IOV_MAX	64 /* entries of one operation, all arrays */
-/* in flight on one domain, and spare (sys/region_hints.h) */
+/* in flight on one domain, and spare (sys/cache/region_hints.h) */
 #define MRRC_OPS_MAX (1U << 20)
 
 /* three arrays: of an atomic that fetches and compares */

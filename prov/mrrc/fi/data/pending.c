@@ -9,7 +9,7 @@
 #include "config.h"
 #include "fi/data/pending.h"
 #include "fi/data/op.h"
-#include "sys/pause.h"
+#include "sys/base/pause.h"
 
 /*
  * The error entry of applications for an older API: 1.20 appended src_addr,

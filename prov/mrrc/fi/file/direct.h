@@ -10,7 +10,7 @@
 
 #include <bsd/sys/queue.h>
 
-#include "sys/ring.h"
+#include "sys/file/ring.h"
 
 struct mrrc_file;
 

@@ -10,8 +10,8 @@
 #include "fi/data/pending.h"
 #include "fi/file/file.h"
 #include "fi/reg.h"
-#include "sys/lease_file.h"
-#include "sys/mon.h"
+#include "sys/file/lease_file.h"
+#include "sys/monitor/mon.h"
 
 #define FILE_AGAIN_MS 10 /* after a writer was met */
 #define FILE_IDLE_MAX 64 /* mappings kept after a close */

@@ -3,7 +3,7 @@
  * Parts of files as the source of operations: fi_mrrc_file(3).
  *
  * file.c opens files, post.c posts operations. A part is mapped, held by a
- * lease (sys/lease.h) and registered in the domain's cache, or it is read into
+ * lease (sys/file/lease.h) and registered in the domain's cache, or it is read into
  * memory of fi_mr_alloc(3), from the page cache or (direct.c) past it. Each way
  * it is in the operation's list of blocks, and ends with the operation.
  *
@@ -16,8 +16,8 @@
 
 #include "fi/file/direct.h"
 #include "fi/mrrc_fi.h"
-#include "sys/fd_id.h"
-#include "sys/lease.h"
+#include "sys/base/fd_id.h"
+#include "sys/file/lease.h"
 
 /* Of a domain, from its first file on. */
 struct mrrc_file_domain {

@@ -17,8 +17,8 @@
 #include "fi/data/pending.h"
 #include "fi/data/post.h"
 #include "fi/file/file.h"
-#include "sys/lease_file.h"
-#include "sys/vm.h"
+#include "sys/file/lease_file.h"
+#include "sys/base/vm.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ 22

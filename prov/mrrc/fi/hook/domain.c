@@ -13,8 +13,8 @@
 #include "fi/import.h"
 #include "fi/param.h"
 #include "fi/obj/attach.h"
-#include "sys/cache_mt.h"
-#include "sys/pool.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/base/pool.h"
 
 #define MRRC_HOOK_MRS_MAX   (1U << 20) /* open on one domain */
 #define MRRC_HOOK_REVOKE_MS 1000

@@ -13,8 +13,8 @@
 #include "fi/hook/hook.h"
 #include "fi/param.h"
 #include "fi/record/record.h"
-#include "sys/cache_use.h"
-#include "sys/pool.h"
+#include "sys/cache/cache_use.h"
+#include "sys/base/pool.h"
 
 #define HOOK_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 

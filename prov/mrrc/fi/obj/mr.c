@@ -16,7 +16,7 @@
 #include "config.h"
 #include "fi/mrrc_fi.h"
 #include "fi/record/record.h"
-#include "sys/cache_use.h"
+#include "sys/cache/cache_use.h"
 
 static void mr_refresh(struct mrrc_mr *mr)
 {

@@ -13,9 +13,9 @@
 #include "fi/param.h"
 #include "fi/record/record.h"
 #include "fi/say.h"
-#include "sys/cache_mt.h"
-#include "sys/own_file.h"
-#include "sys/trace_file.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/base/own_file.h"
+#include "sys/observe/trace_file.h"
 
 static struct {
 	pthread_once_t once;

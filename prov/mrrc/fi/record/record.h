@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The recorder: every request for registered memory, in a file of the process
- * (FI_OFI_MRRC_TRACE; core/trace.h has the format).
+ * (FI_OFI_MRRC_TRACE; core/text/trace.h has the format).
  *
  * Which call asks is noted when the application makes it: recorded endpoints
  * have tables of calls (data/recorded.c) that note it and then make the usual
@@ -16,9 +16,9 @@
 #ifndef MRRC_RECORD_H
 #define MRRC_RECORD_H
 
-#include "core/trace.h"
+#include "core/text/trace.h"
 #include "fi/mrrc_fi.h"
-#include "sys/cache_mt.h"
+#include "sys/cache/cache_mt.h"
 
 /* A domain is open: sets reg->traced if it is recorded. */
 void mrrc_record_open(struct mrrc_reg *reg);

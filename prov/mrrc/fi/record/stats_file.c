@@ -12,8 +12,8 @@
 #include "fi/reg.h"
 #include "fi/record/stats_file.h"
 #include "fi/say.h"
-#include "sys/cache_mt.h"
-#include "sys/own_file.h"
+#include "sys/cache/cache_mt.h"
+#include "sys/base/own_file.h"
 
 #define LINE_MAX_LEN 8192
 

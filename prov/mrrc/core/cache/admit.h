@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Admission: whether a request that misses is registered. Copying it through
+ * registered memory may be cheaper, and keeping it may evict other regions.
+ *
+ * The rule is that of ski rental (Karlin and others 1988): a request is copied
+ * until the copies so far have cost what registering would have, and then
+ * registered. Whatever requests follow, this costs at most twice the optimum
+ * (2-competitive). A region that is lost afterwards starts anew: memory that
+ * keeps being unmapped is copied again.
+ *
+ * While nothing has to be evicted for it, the past decides: if registrations so
+ * far were used so often on average that registering each at its first request
+ * would have paid twice, and almost none was lost again, the next one is made
+ * at once.
+ *
+ * Not thread-safe. Only init allocates.
+ */
+#ifndef MRRC_ADMIT_H
+#define MRRC_ADMIT_H
+
+#include "core/cache/cache.h"
+#include "core/cost/cost.h"
+#include "core/policy/history.h"
+
+enum mrrc_admission {
+	MRRC_ADMIT_KEEP,   /* register it and index it */
+	MRRC_ADMIT_ONCE,   /* register it for this operation */
+	MRRC_ADMIT_BOUNCE, /* copy it */
+};
+
+struct mrrc_admit {
+	struct mrrc_cost cost;
+	struct mrrc_history history; /* of ranges that missed */
+	size_t max_bytes;
+	/* the cache's counters at the last look: only later counts are used */
+	uint64_t hits, registrations, lost;
+};
+
+/* For a cache of so many bytes and regions. -ENOMEM. */
+int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
+		    size_t max_bytes, size_t max_regions);
+void mrrc_admit_fini(struct mrrc_admit *admit);
+
+/* A request of @len bytes, @missing of which are not registered. */
+enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
+			       const struct mrrc_cache *cache, uintptr_t addr,
+			       size_t len, size_t missing);
+
+/* If the registration would not be kept: is a single copy cheaper? */
+bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len);
+
+#endif /* MRRC_ADMIT_H */

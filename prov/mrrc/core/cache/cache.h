@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The cache proper: an index per access, a policy, and a budget in bytes and
+ * regions. It decides and counts, and does not register. It hands regions that
+ * have to be deregistered to the caller, which does so outside locks.
+ *
+ * Not thread-safe, except that other threads may read the words of regions, and
+ * count operations, at any time: sys/cache/cache_mt.h is the front for threads;
+ * simulators use this directly. Only init allocates.
+ *
+ * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
+ *   C1 a region is NEW, INDEXED or DEAD; the index and the policy know
+ *      exactly the INDEXED ones
+ *   C2 no region that is held is handed out for deregistration
+ *   C3 indexed bytes and regions equal the sums and are within the budget
+ *   C4 after invalidate returns, no lookup yields that range until it is
+ *      registered anew
+ */
+#ifndef MRRC_CACHE_H
+#define MRRC_CACHE_H
+
+#include "core/policy/history.h"
+#include "core/index/index.h"
+#include "core/policy/policy.h"
+#include "core/text/stats.h"
+
+/* Regions of one batch when they are deregistered. */
+#define MRRC_DEREG_BATCH 32
+
+struct mrrc_cache_conf {
+	size_t max_bytes;
+	size_t max_regions;
+	size_t page;	    /* page size, a power of two */
+	const char *policy; /* policy.h; NULL: default */
+	const struct mrrc_policy_ops *policy_ops; /* in its place */
+	void *policy_arg;			  /* of policy_ops */
+	const struct mrrc_cost *cost;		  /* copied; NULL: default */
+	struct mrrc_stats *stats; /* zeroes, not owned; NULL: its own */
+};
+
+struct mrrc_cache {
+	struct mrrc_index index[MRRC_ACCESS_CNT];
+	struct mrrc_policy *policy;
+	struct mrrc_cost cost;
+	struct mrrc_history merged; /* merged requests, by first page */
+	size_t max_bytes;
+	size_t max_regions;
+	size_t page;
+	size_t loose;			    /* regions held and not indexed */
+	const struct mrrc_holders *holders; /* of its regions; NULL: none */
+	unsigned tight;			    /* insertions not worth a try */
+	struct mrrc_stats *stats;	    /* own, or its owner's */
+	struct mrrc_stats own;
+};
+
+/*
+ * How a request is served: pieces by address that cover its pages. Pieces
+ * without a region have to be registered, exactly as they are.
+ */
+struct mrrc_piece {
+	uintptr_t start;
+	size_t len;
+	struct mrrc_region *region; /* covers it; not held yet */
+};
+
+struct mrrc_plan {
+	unsigned count;
+	unsigned missing; /* pieces without a region */
+	bool merged;	  /* registers again what is registered */
+	struct mrrc_piece piece[MRRC_PIECES_MAX];
+};
+
+/*
+ * The cache must not be moved afterwards. -EINVAL: a zero limit, an odd page
+ * size or cost; else the error of mrrc_policy_open().
+ */
+int mrrc_cache_init(struct mrrc_cache *cache,
+		    const struct mrrc_cache_conf *conf);
+
+/* Is there room for a region of @len bytes without evicting? */
+bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len);
+
+/* The number of indexed regions. */
+size_t mrrc_cache_regions(const struct mrrc_cache *cache);
+
+/* The index must be empty (mrrc_cache_uncache_all, then put what is held). */
+void mrrc_cache_fini(struct mrrc_cache *cache);
+
+/*
+ * Answer a request with at most @pieces regions, and no more than the policy
+ * is set to (0: as many): counts it and tells the policy. The caller has
+ * checked that the range is not empty and does not wrap; nothing is held yet.
+ */
+void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, unsigned pieces,
+		       struct mrrc_plan *plan);
+
+/*
+ * The same, without counting it or telling the policy. As in ou2009, section 5
+ * (cases 1 to 4), existing regions serve their part of the request, and the
+ * gaps are registered. A region between two gaps is registered together with
+ * them if that is cheaper than one more registration. If there are too many
+ * pieces, the cheapest neighbours are merged; pages of them outside the request
+ * are included if they were used before or the request is repeated, up to a
+ * quarter of the byte limit, unless both registrations can stay. More than MRRC_PIECES_MAX pieces become one. For
+ * remote access it is one piece, with exactly the pages of the request.
+ */
+void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		     enum mrrc_access access, unsigned pieces,
+		     struct mrrc_plan *plan);
+
+/* The region that covers all of the range and allows the access, or NULL. */
+struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
+				    uintptr_t addr, size_t len,
+				    enum mrrc_access access);
+
+/*
+ * Tell the policy of a request that one region served without a lookup here.
+ * The request is counted already. The range may be outdated.
+ */
+void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access);
+
+/*
+ * Do an indexed region and a new one that overlaps it both stay indexed? Never
+ * if one contains the other. Buffers next to each other share a page. For remote
+ * access, where a request needs one region that has all of it, both stay if they
+ * share at most half of the smaller one; for local access, with policies that
+ * merge, half of the larger one: so a merge registers less than twice what was
+ * requested, and a row of buffers is not registered again and again as it grows.
+ */
+bool mrrc_cache_both(const struct mrrc_cache *cache,
+		     const struct mrrc_region *region, uintptr_t start,
+		     size_t len);
+
+/*
+ * Index a NEW region. Regions of the same access that it overlaps leave the
+ * index, unless both stay (mrrc_cache_both). Then
+ * victims of the policy leave; those not held are appended to @victims: one
+ * batch, of at most the policy's `batch` regions and 1/32 of the byte limit
+ * more than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held
+ * regions leave no room. After an error the cache is unchanged, except that the
+ * policy treats victims that were put back as new. A failed attempt is
+ * expensive, so most calls after it fail at once, until an attempt succeeds.
+ */
+int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
+		      struct mrrc_region_list *victims);
+
+/* One operation more, or one less, uses the region, in any state. */
+void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
+
+/* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
+bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
+
+/* The same for a region that is not INDEXED, after the end was counted. */
+bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
+
+/*
+ * Uncache every region that shares a byte with the range; those not held are
+ * appended to @victims. Returns how many left.
+ */
+size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
+			     size_t len, struct mrrc_region_list *victims);
+
+/*
+ * Uncache an indexed region; then, once for all of them, append those not held
+ * to @victims.
+ */
+void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
+		      struct mrrc_region_list *gone);
+void mrrc_cache_left(struct mrrc_cache *cache, struct mrrc_region_list *gone,
+		     struct mrrc_region_list *victims);
+
+/* The number of regions in use by operations; walks the index. */
+size_t mrrc_cache_held(const struct mrrc_cache *cache);
+
+/*
+ * Evict victims of the policy until at least so many regions and bytes have
+ * left the cache, or no victim remains. Returns the number of victims.
+ */
+size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
+			     size_t regions, struct mrrc_region_list *victims);
+
+/*
+ * Evict all regions that are not held, in the order of addresses: in another
+ * order ending the watches would split mappings further and further. Returns
+ * the number of victims.
+ */
+size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
+			    struct mrrc_region_list *victims);
+
+/* Account for registrations; called by the code that makes them. */
+void mrrc_cache_registered(struct mrrc_cache *cache, size_t len);
+void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len);
+
+static inline void mrrc_cache_count(struct mrrc_cache *cache,
+				    enum mrrc_stat stat)
+{
+	cache->stats->value[stat]++;
+}
+
+bool mrrc_cache_valid(const struct mrrc_cache *cache);
+
+#endif /* MRRC_CACHE_H */

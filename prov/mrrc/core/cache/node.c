@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The shares of a node's processes (node.h).
+ */
+#include "config.h"
+#include "core/cache/node.h"
+
+#define HUNGRY_PART 8	/* of its share that a hungry process may exceed it */
+#define LEVEL_TURNS 64	/* more change nothing that matters */
+#define IDLE_PART   .25 /* of a core that may be busy */
+
+uint64_t mrrc_node_reserved(const struct mrrc_node_view *view)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < view->count; i++)
+		sum += view->share[i].reserved;
+	return sum;
+}
+
+static bool hungry(const struct mrrc_node_share *share)
+{
+	return share->want && !share->deaf;
+}
+
+/* It is content with less than @level. */
+static bool content(const struct mrrc_node_share *share, uint64_t level)
+{
+	return share->deaf ||
+	       (!share->want && (!share->active || share->reserved <= level));
+}
+
+/* What such a process keeps. */
+static uint64_t kept(const struct mrrc_node_share *share)
+{
+	return share->deaf || share->active ? share->reserved : 0;
+}
+
+uint64_t mrrc_node_level(const struct mrrc_node_view *view)
+{
+	uint64_t level = 0, next, left;
+	size_t i, sharing;
+	unsigned turn;
+
+	/* each turn the level rises, and more processes are content */
+	for (turn = 0; turn < LEVEL_TURNS; turn++, level = next) {
+		left = view->budget;
+		sharing = 0;
+		for (i = 0; i < view->count; i++) {
+			const struct mrrc_node_share *share = &view->share[i];
+			const uint64_t keep = kept(share);
+
+			if (!content(share, level))
+				sharing++;
+			else
+				left -= keep < left ? keep : left;
+		}
+		next = sharing ? left / sharing : left;
+		if (next <= level)
+			break;
+	}
+	return level;
+}
+
+/* What a hungry process lacks of its share. */
+static uint64_t lacks(const struct mrrc_node_share *share, uint64_t level)
+{
+	uint64_t below;
+
+	if (!hungry(share) || share->reserved >= level)
+		return 0;
+	below = level - share->reserved;
+	return share->want < below ? share->want : below;
+}
+
+uint64_t mrrc_node_lacks(const struct mrrc_node_view *view)
+{
+	return lacks(&view->share[view->self], mrrc_node_level(view));
+}
+
+/* What a process has that it should give if others lack it. */
+static uint64_t surplus(const struct mrrc_node_share *share, uint64_t level)
+{
+	if (share->deaf)
+		return 0;
+	if (!share->want && !share->active)
+		return share->reserved;
+	if (share->want)
+		level += level / HUNGRY_PART;
+	return share->reserved > level ? share->reserved - level : 0;
+}
+
+uint64_t mrrc_node_take(const struct mrrc_node_view *view, uint64_t ask)
+{
+	const uint64_t level = mrrc_node_level(view);
+	const uint64_t sum = mrrc_node_reserved(view);
+	uint64_t free = view->budget > sum ? view->budget - sum : 0;
+	size_t i;
+
+	if (view->share[view->self].reserved + ask > level) {
+		for (i = 0; i < view->count && free; i++) {
+			uint64_t lack = i == view->self ?
+						0 :
+						lacks(&view->share[i], level);
+
+			free -= lack < free ? lack : free;
+		}
+	}
+	return ask < free ? ask : free;
+}
+
+uint64_t mrrc_node_give(const struct mrrc_node_view *view)
+{
+	const uint64_t level = mrrc_node_level(view);
+	const uint64_t sum = mrrc_node_reserved(view);
+	const uint64_t mine = surplus(&view->share[view->self], level);
+	const uint64_t free = view->budget > sum ? view->budget - sum : 0;
+	uint64_t lack = 0, all = 0, give;
+	double part;
+	size_t i;
+
+	for (i = 0; i < view->count; i++) {
+		lack += lacks(&view->share[i], level);
+		all += surplus(&view->share[i], level);
+	}
+	if (!mine || lack <= free)
+		return 0;
+	lack -= free;
+	if (lack >= all)
+		return mine;
+	/* in proportion; rounded up, so that the sum is enough */
+	part = (double) lack * (double) mine / (double) all;
+	give = (uint64_t) part;
+	give += (double) give < part;
+	return give < mine ? give : mine;
+}
+
+bool mrrc_node_others_want(const struct mrrc_node_view *view)
+{
+	size_t i;
+
+	for (i = 0; i < view->count; i++) {
+		if (i != view->self && hungry(&view->share[i]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- helper threads ---- */
+
+/* Does the process at @i come before this one? */
+static bool before(const struct mrrc_node_view *view, size_t i)
+{
+	const struct mrrc_node_share *self = &view->share[view->self];
+	const struct mrrc_node_share *share = &view->share[i];
+
+	return share->used > self->used ||
+	       (share->used == self->used && i < view->self);
+}
+
+bool mrrc_node_helper_may(const struct mrrc_node_view *view,
+			  enum mrrc_node_helpers policy,
+			  const struct mrrc_node_cores *cores, uint64_t *move)
+{
+	const struct mrrc_node_share *self = &view->share[view->self];
+	uint64_t idle, helpers = 0, rank = 0, near = 0, each;
+	size_t i;
+
+	for (i = 0; i < view->count; i++) {
+		if (i != view->self && !(view->share[i].cpus & self->cpus))
+			continue;
+		near++;
+		if (!view->share[i].helper)
+			continue;
+		helpers++;
+		rank += i != view->self && before(view, i);
+	}
+	*move = 0;
+	idle = cores->allowed > near ? cores->allowed - near : 0;
+	if (policy == MRRC_NODE_AUTO && cores->idle >= 0)
+		idle = (uint64_t) (cores->idle + IDLE_PART);
+	if (policy != MRRC_NODE_AGGRESSIVE)
+		return self->helper && rank < idle;
+	/* helper threads that take turns on one core */
+	each = idle ? (helpers + idle - 1) / idle : helpers;
+	if (each > 1 || !idle)
+		*move = each * (cores->slice + MRRC_NODE_SWITCH);
+	return self->helper;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The end of keys that peers may still know. A region whose key was given out
+ * stays indexed when its last registration is closed, so that the next one
+ * finds it; if none comes within a limit, it leaves the cache.
+ *
+ * Time is divided into periods of half the limit. A close notes the period in
+ * the region, which reads no clock; at the end of a period those regions leave
+ * that were last closed before it began. So a key works for at least half the
+ * limit after the last close, and is revoked by the end of the limit.
+ *
+ * The lock of the cache guards it, except that any thread may note a close.
+ */
+#ifndef MRRC_REVOKE_H
+#define MRRC_REVOKE_H
+
+#include "core/cache/cache.h"
+
+#define MRRC_REVOKE_NEVER UINT64_MAX
+
+struct mrrc_revoke {
+	uint64_t half;	 /* ns of a period; 0: keys have no end */
+	uint64_t due;	 /* end of the period; NEVER: no region has an end */
+	bool walking;	 /* the period has ended: regions are looked at */
+	bool any;	 /* one that has an end stays in the index */
+	unsigned access; /* the walk: the index, */
+	uintptr_t pos;	 /* and the lowest address */
+	_Atomic uint64_t periods; /* ended, and 1 */
+};
+
+/* @limit: ns; MRRC_REVOKE_NEVER: keys have no end. */
+void mrrc_revoke_init(struct mrrc_revoke *revoke, uint64_t limit);
+
+/*
+ * The region is held, and its key given out: from now on it has an end. true:
+ * call mrrc_revoke_turn() at once, and as it says.
+ */
+bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region);
+
+/* Has it an end already? Any thread that holds the region. */
+static inline bool mrrc_revoke_begun(const struct mrrc_region *region)
+{
+	return atomic_load_explicit(&((struct mrrc_region *) region)->closed,
+				    memory_order_relaxed);
+}
+
+/* A registration is closed; the region is still held. Any thread. */
+static inline void mrrc_revoke_note(struct mrrc_revoke *revoke,
+				    struct mrrc_region *region)
+{
+	atomic_store_explicit(&region->closed,
+			      atomic_load_explicit(&revoke->periods,
+						   memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+/*
+ * Uncaches regions whose time is over, and appends them to @victims; looks at a
+ * bounded number of regions. Returns when to call it next: 0 at once.
+ */
+uint64_t mrrc_revoke_turn(struct mrrc_revoke *revoke, struct mrrc_cache *cache,
+			  uint64_t now, struct mrrc_region_list *victims);
+
+#endif /* MRRC_REVOKE_H */

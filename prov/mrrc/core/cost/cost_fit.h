@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fits the cost model (cost.h) to measured times.
+ *
+ * Pure functions of their arguments.
+ */
+#ifndef MRRC_COST_FIT_H
+#define MRRC_COST_FIT_H
+
+#include "core/cost/cost.h"
+
+/* Times of one size: the least of several, since disturbances only add. */
+struct mrrc_cost_sample {
+	size_t pages;
+	double reg, dereg; /* nanoseconds */
+	double copy;	   /* the same; 0: not measured */
+};
+
+/*
+ * Least squares of the relative errors, so that small sizes count as much as
+ * large ones. A coefficient that would be negative is 0, and the rest is fitted
+ * without it. The cost of copying a page is the largest cost per page that was
+ * measured. -EINVAL: fewer than two sizes, or times that none can be.
+ */
+int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
+		  size_t page, struct mrrc_cost *cost);
+
+/* How well a model describes what was measured. */
+struct mrrc_cost_error {
+	double reg_r2, dereg_r2;       /* R^2; 1: on the line, 0: no better
+					 * than the mean; it can be less */
+	double reg_worst, dereg_worst; /* largest error, of the time */
+};
+
+/* -EINVAL: no samples. */
+int mrrc_cost_error(const struct mrrc_cost_sample *sample, size_t count,
+		    const struct mrrc_cost *cost,
+		    struct mrrc_cost_error *error);
+
+#endif /* MRRC_COST_FIT_H */

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Conditional writes on one connection, as one side sees it: its own writes
+ * and the peer's tags that they wait for (the writer's part), its own exposed
+ * buffers (the target's part), and the messages between, with their credits.
+ *
+ * Independent of the network: it acts by struct mrrc_cw_ops, and the caller
+ * reports what happens. The order that the caller guarantees: what ops->issue
+ * sent arrives before what ops->send sends after it.
+ *
+ * Life of a write: held until a tag matches, ready until the network takes
+ * it, issued until it has completed and the target was told. Of a target:
+ * queued until the peer has its tag, exposed until the peer is done with it.
+ * Both are tables, in cw_state.c. Each operation ends once, by ops->wr_end or
+ * ops->target_end, whatever happens; the caller may then free it.
+ *
+ * Invariants, mrrc_cw_valid():
+ * W1 a key has writes held or tags known, never both
+ * W2 a ready write has a matched tag, and they point to each other
+ * W3 counts of operations and records are those of the lists
+ * W4 a message waits only as long as its operation or record lives
+ *
+ * Not thread-safe; ops must not call back.
+ */
+#ifndef MRRC_CW_H
+#define MRRC_CW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bsd/sys/queue.h>
+
+#include "core/cw/cw_map.h"
+#include "core/cw/cw_wire.h"
+#include "core/text/stats.h"
+
+#define MRRC_CW_WR_STATES(X)                            \
+	X(HELD)	  /* no tag yet */                      \
+	X(READY)  /* a tag, but the network is full */  \
+	X(ISSUED) /* on its way, the target not told */ \
+	X(TOLD)	  /* on its way, the target told */     \
+	X(LANDED) /* completed, the target not told */  \
+	X(ENDED)
+
+#define MRRC_CW_TARGET_STATES(X)                             \
+	X(QUEUED)    /* the peer does not know */            \
+	X(EXPOSED)   /* the peer may write */                \
+	X(WITHDRAWN) /* cancelled, the peer does not know */ \
+	X(REVOKING)  /* the peer has to confirm */           \
+	X(ENDED)
+
+#define MRRC_CW_WR_ENUM(name)	  MRRC_CW_WR_##name,
+#define MRRC_CW_TARGET_ENUM(name) MRRC_CW_TARGET_##name,
+
+enum mrrc_cw_wr_state { MRRC_CW_WR_STATES(MRRC_CW_WR_ENUM) MRRC_CW_WR_CNT };
+
+enum mrrc_cw_target_state {
+	MRRC_CW_TARGET_STATES(MRRC_CW_TARGET_ENUM) MRRC_CW_TARGET_CNT
+};
+
+/* A message that waits for credits or for the network. */
+struct mrrc_cw_out {
+	TAILQ_ENTRY(mrrc_cw_out) link;
+	enum mrrc_cw_msg_type type; /* 0: none */
+};
+TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
+
+/* A write. The caller sets len, and data with has_data. */
+struct mrrc_cw_wr {
+	struct mrrc_cw_node node; /* HELD or READY: by tag */
+	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
+	struct mrrc_cw_rtag *rtag; /* READY and after, till told */
+	uint64_t cwtag, len, data;
+	bool has_data;
+	enum mrrc_cw_wr_state state;
+};
+
+TAILQ_HEAD(mrrc_cw_wrq, mrrc_cw_wr);
+
+/* An exposed buffer. The caller sets len, count and seg. */
+struct mrrc_cw_target {
+	struct mrrc_cw_node node; /* by id */
+	TAILQ_ENTRY(mrrc_cw_target) all;
+	struct mrrc_cw_out out;
+	uint64_t id, cwtag, len;
+	uint16_t count;
+	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
+	enum mrrc_cw_target_state state;
+};
+
+/* A tag of the peer's. */
+struct mrrc_cw_rtag {
+	struct mrrc_cw_node by_tag; /* while no write has it */
+	struct mrrc_cw_node by_id;  /* until REVOKED, or told */
+	TAILQ_ENTRY(mrrc_cw_rtag) all;
+	struct mrrc_cw_out out;
+	struct mrrc_cw_wr *wr; /* that has it, if any */
+	uint64_t id, cwtag, len, wr_len, data;
+	bool known, has_data;
+	uint16_t count;
+	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
+};
+
+/* libfabric's FI_ETRUNC: no errno says it */
+#define MRRC_CW_ETRUNC 265
+
+/* How an operation ended: err is 0, a positive errno, or MRRC_CW_ETRUNC. */
+struct mrrc_cw_end {
+	int err;
+	uint64_t len, data;
+	bool has_data;
+};
+
+struct mrrc_cw_ops {
+	/* 0; -EAGAIN: later, mrrc_cw_push(); else the connection is lost */
+	int (*send)(void *arg, const struct mrrc_cw_msg *msg);
+	/* Issues the write, all of it or nothing; the same errors. */
+	int (*issue)(void *arg, struct mrrc_cw_wr *wr,
+		     const struct mrrc_cw_rtag *rtag);
+	void (*wr_end)(void *arg, struct mrrc_cw_wr *wr,
+		       const struct mrrc_cw_end *end);
+	void (*target_end)(void *arg, struct mrrc_cw_target *target,
+			   const struct mrrc_cw_end *end);
+};
+
+struct mrrc_cw_stats {
+	uint64_t writes, tags, at_once, later, writes_ended, tags_ended;
+	uint64_t truncated, cancelled, sent, received, stalls;
+};
+
+struct mrrc_cw_attr {
+	uint16_t credits;	   /* messages that fit here, besides HELLO */
+	uint32_t pending;	   /* operations and tags, of each kind */
+	uint64_t cookie;	   /* what the peer must send in HELLO */
+	uint64_t my_cookie;	   /* what is sent to it */
+	struct mrrc_stats *stats;  /* also counts there; or NULL */
+	struct mrrc_secret secret; /* random, for the maps */
+};
+
+struct mrrc_cw {
+	const struct mrrc_cw_ops *ops;
+	void *arg;
+	struct mrrc_cw_attr attr;
+	int err;		   /* negative: the connection is to be ended */
+	bool down, greeted, heard; /* HELLO sent; received */
+	bool stalled;		   /* the last message found no room */
+	const struct mrrc_cw_wr *posting; /* inside mrrc_cw_post_wr() */
+	uint16_t room;			  /* messages that fit at the peer */
+	uint16_t peer_credits, consumed;  /* taken here, not returned */
+	uint32_t peer_tags;		  /* tags that the peer keeps */
+	uint64_t next_id;
+	uint32_t announced; /* of our tags, those that it has */
+	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
+	struct mrrc_cw_wrq wrs, ready;
+	TAILQ_HEAD(, mrrc_cw_target) targets;
+	TAILQ_HEAD(, mrrc_cw_rtag) rtags;
+	struct mrrc_cw_map held, matched, known; /* by tag */
+	struct mrrc_cw_map by_id, rtag_by_id;
+	struct mrrc_cw_outq replies, tags; /* messages that wait */
+	struct mrrc_cw_stats stats;
+};
+
+void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
+		  const struct mrrc_cw_ops *ops, void *arg);
+/* After mrrc_cw_down(): frees it. */
+void mrrc_cw_fini(struct mrrc_cw *cw);
+
+/* The network is connected: send HELLO. */
+void mrrc_cw_hello(struct mrrc_cw *cw);
+
+/* 0; -EAGAIN: too many pending; -ENOTCONN: down */
+int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag);
+int mrrc_cw_post_target(struct mrrc_cw *cw, struct mrrc_cw_target *target,
+			uint64_t cwtag);
+
+/*
+ * A message arrived, and its buffer is free again. Errors, here and below, are
+ * in cw->err: the caller ends the connection and calls mrrc_cw_down().
+ */
+void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg);
+/* The write that ops->issue took has completed. err: 0 or a positive errno */
+void mrrc_cw_landed(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, int err);
+void mrrc_cw_cancel_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr);
+void mrrc_cw_cancel_target(struct mrrc_cw *cw, struct mrrc_cw_target *target);
+/* The network may have room again. */
+void mrrc_cw_push(struct mrrc_cw *cw);
+
+/*
+ * The network has none of our buffers any more: everything ends with err, a
+ * positive errno. Once; nothing can be posted after.
+ */
+void mrrc_cw_down(struct mrrc_cw *cw, int err);
+
+/* Has it something that mrrc_cw_push() could send? */
+static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
+{
+	return !TAILQ_EMPTY(&cw->ready) || !TAILQ_EMPTY(&cw->replies) ||
+	       !TAILQ_EMPTY(&cw->tags);
+}
+
+const char *mrrc_cw_wr_name(enum mrrc_cw_wr_state state);
+const char *mrrc_cw_target_name(enum mrrc_cw_target_state state);
+bool mrrc_cw_valid(const struct mrrc_cw *cw);
+
+#endif /* MRRC_CW_H */

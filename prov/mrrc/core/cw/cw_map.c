@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Queues by key: see cw_map.h.
+ */
+#include "core/cw/cw_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t cw_hash_of(const struct mrrc_cw_map *map, uint64_t key)
+{
+	return map->keyed ? mrrc_hash_keyed(&map->secret, key) : mrrc_hash(key);
+}
+
+/* Cached: a key that is looked up is added next, and looked up again. */
+static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
+{
+	struct mrrc_cw_map *memo = (struct mrrc_cw_map *) map;
+
+	if (key != map->last_key) {
+		memo->last_hash = cw_hash_of(map, key);
+		memo->last_key = key;
+	}
+	return map->last_hash;
+}
+
+void mrrc_cw_map_init(struct mrrc_cw_map *map, const struct mrrc_secret *secret)
+{
+	memset(map, 0, sizeof(*map));
+	map->keyed = secret;
+	if (secret)
+		map->secret = *secret;
+	map->last_hash = cw_hash_of(map, 0);
+	map->bucket = map->small;
+	map->mask = MRRC_CW_MAP_SMALL - 1;
+}
+
+void mrrc_cw_map_fini(struct mrrc_cw_map *map)
+{
+	const struct mrrc_secret secret = map->secret;
+
+	if (map->bucket != map->small)
+		free(map->bucket);
+	mrrc_cw_map_init(map, map->keyed ? &secret : NULL);
+}
+
+static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
+				       uint64_t hash)
+{
+	return &map->bucket[hash & map->mask];
+}
+
+/* The link to the first node of this key, or to the end of its chain. */
+static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
+				      uint64_t key, uint64_t hash)
+{
+	struct mrrc_cw_node **place = cw_bucket(map, hash);
+
+	while (*place && (*place)->key != key)
+		place = &(*place)->chain;
+	return place;
+}
+
+struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
+				       uint64_t key)
+{
+	return *cw_place(map, key, cw_hash(map, key));
+}
+
+/* One key per bucket, on average; without memory the chains get longer. */
+static void cw_map_grow(struct mrrc_cw_map *map)
+{
+	size_t old = map->mask + 1, i;
+	struct mrrc_cw_node **from = map->bucket, **to, *node, *next;
+
+	if (map->keys < old || old > SIZE_MAX / (2 * sizeof(*to)))
+		return;
+	to = calloc(2 * old, sizeof(*to));
+	if (!to)
+		return;
+	map->bucket = to;
+	map->mask = 2 * old - 1;
+	for (i = 0; i < old; i++) {
+		for (node = from[i]; node; node = next) {
+			next = node->chain;
+			to = cw_bucket(map, node->hash);
+			node->chain = *to;
+			*to = node;
+		}
+	}
+	if (from != map->small)
+		free(from);
+}
+
+/* After the last, that is before the first, of its ring. */
+static struct mrrc_cw_node **
+cw_map_link(struct mrrc_cw_map *map, struct mrrc_cw_node *node, uint64_t key)
+{
+	struct mrrc_cw_node **place, *first;
+
+	cw_map_grow(map);
+	node->key = key;
+	node->hash = cw_hash(map, key);
+	place = cw_place(map, key, node->hash);
+	first = *place;
+	node->first = !first;
+	map->nodes++;
+	if (!first) {
+		node->next = node->prev = node;
+		node->chain = NULL;
+		*place = node;
+		map->keys++;
+		return place;
+	}
+	node->next = first;
+	node->prev = first->prev;
+	first->prev->next = node;
+	first->prev = node;
+	return place;
+}
+
+void mrrc_cw_map_add(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
+		     uint64_t key)
+{
+	cw_map_link(map, node, key);
+}
+
+static void cw_map_make_first(struct mrrc_cw_node **place,
+			      struct mrrc_cw_node *node)
+{
+	struct mrrc_cw_node *was = *place;
+
+	node->chain = was->chain;
+	was->first = false;
+	node->first = true;
+	*place = node;
+}
+
+void mrrc_cw_map_add_first(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
+			   uint64_t key)
+{
+	struct mrrc_cw_node **place = cw_map_link(map, node, key);
+
+	if (*place != node)
+		cw_map_make_first(place, node);
+}
+
+void mrrc_cw_map_remove(struct mrrc_cw_map *map, struct mrrc_cw_node *node)
+{
+	struct mrrc_cw_node **place;
+
+	map->nodes--;
+	if (node->first) {
+		place = cw_place(map, node->key, node->hash);
+		if (node->next == node) {
+			*place = node->chain;
+			map->keys--;
+		} else {
+			cw_map_make_first(place, node->next);
+		}
+	}
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	node->first = false;
+}
+
+bool mrrc_cw_map_valid(const struct mrrc_cw_map *map)
+{
+	const struct mrrc_cw_node *first, *node;
+	size_t i, keys = 0, nodes = 0;
+
+	for (i = 0; i <= map->mask; i++) {
+		for (first = map->bucket[i]; first; first = first->chain) {
+			if (!first->first ||
+			    first->hash != cw_hash_of(map, first->key) ||
+			    cw_bucket(map, first->hash) != &map->bucket[i])
+				return false;
+			keys++;
+			node = first;
+			do {
+				if (node->key != first->key ||
+				    node->next->prev != node ||
+				    node->first != (node == first))
+					return false;
+				nodes++;
+				node = node->next;
+			} while (node != first);
+		}
+	}
+	return keys == map->keys && nodes == map->nodes;
+}

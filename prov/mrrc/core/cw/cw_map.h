@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Queues by key: a chained hash whose entries are the first of each queue.
+ * Nodes live in the caller's objects, so nothing here can fail; the table
+ * grows when memory allows. Peers choose keys: they do not know the map's
+ * secret, so they cannot choose keys that share a chain.
+ *
+ * Not thread-safe.
+ */
+#ifndef MRRC_CW_MAP_H
+#define MRRC_CW_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/text/hash.h"
+
+struct mrrc_cw_node {
+	uint64_t key, hash;
+	struct mrrc_cw_node *chain;	  /* next first of the same bucket */
+	struct mrrc_cw_node *next, *prev; /* of the same key: a ring */
+	bool first;
+};
+
+#define MRRC_CW_MAP_SMALL 16
+
+struct mrrc_cw_map {
+	struct mrrc_cw_node **bucket; /* small, or allocated */
+	size_t mask;		      /* buckets - 1 */
+	size_t keys, nodes;
+	struct mrrc_secret secret;
+	bool keyed;		      /* with the secret */
+	uint64_t last_key, last_hash; /* the latest that was computed */
+	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
+};
+
+/* secret: NULL where no peer chooses the keys */
+void mrrc_cw_map_init(struct mrrc_cw_map *map,
+		      const struct mrrc_secret *secret);
+/* The nodes belong to the caller. */
+void mrrc_cw_map_fini(struct mrrc_cw_map *map);
+
+/* The oldest of this key, or NULL. */
+struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
+				       uint64_t key);
+void mrrc_cw_map_add(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
+		     uint64_t key);
+/* As the oldest. */
+void mrrc_cw_map_add_first(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
+			   uint64_t key);
+void mrrc_cw_map_remove(struct mrrc_cw_map *map, struct mrrc_cw_node *node);
+
+bool mrrc_cw_map_valid(const struct mrrc_cw_map *map);
+
+#endif /* MRRC_CW_MAP_H */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An arena: blocks of memory cut into objects of the size classes. Small
+ * objects share runs of pages, larger ones are spans of pages.
+ *
+ * It only keeps accounts, which lie outside the memory: peers may write into
+ * the memory. The caller maps blocks and serialises all calls.
+ */
+#ifndef MRRC_HEAP_ARENA_H
+#define MRRC_HEAP_ARENA_H
+
+#include <bsd/sys/queue.h>
+
+#include "core/heap/heap_class.h"
+
+#define MRRC_RUN_OBJECTS 256u /* at most */
+#define MRRC_ARENA_BINS	 160u /* free spans by their length */
+
+/*
+ * Marks: what is where an object may begin. They hold the low bits of its
+ * address, so that a mark fits one address alone, and a free compares it with
+ * the address. Between take and give the caller sets them: LIVE while
+ * allocated, FREED after that. Otherwise a mark is never LIVE: NONE is zero,
+ * except at each 32 KiB, where zero is LIVE or FREED of an address.
+ */
+#define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
+#define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))
+#define MRRC_MARK_NONE(addr)  ((addr) % 0x8000u ? 0u : 0x4000u) /* of a page */
+#define MRRC_MARK_OWN	      0xc000u /* live, of a block that is one object */
+
+#define MRRC_MIB	   ((size_t) 1 << 20)
+#define MRRC_MIB_PAGES	   (MRRC_MIB / MRRC_HEAP_PAGE)
+#define MRRC_CUT_SHIFT_MAX 10u	 /* of spans, and of pages not in use */
+#define MRRC_CUT_NONE	   0xffu /* no class */
+
+/* How a page is cut: in each part, 1 << shift bytes, one object may begin. */
+struct mrrc_heap_cut {
+	uint8_t shift;
+	uint8_t class;
+};
+
+/*
+ * As few marks as there can be for small objects, of which there are many. From
+ * 2 KiB on more, so that those of neighbours lie further apart: threads that
+ * each use one share few cache lines.
+ */
+static inline unsigned mrrc_cut_shift(unsigned class)
+{
+	const size_t size = mrrc_class_size(class);
+
+	if (class >= MRRC_CLASS_SMALL)
+		return MRRC_CUT_SHIFT_MAX;
+	return size < 2048 ? 63 - __builtin_clzll(size) : 7;
+}
+
+/*
+ * What a free needs to know of a MiB of a block. The marks follow, in the same
+ * memory: those of all pages that are cut alike lie side by side, however far
+ * apart the objects are (mrrc_mib_mark()).
+ */
+struct mrrc_heap_mib {
+	void *domain; /* the block's, as is cookie */
+	void *cookie;
+	struct mrrc_heap_block *block;
+	uint16_t slot; /* the caller's */
+	_Alignas(64) struct mrrc_heap_cut cut[MRRC_MIB_PAGES];
+};
+
+/* Address space for a MiB; the extra page: no two begin at the same cache set. */
+#define MRRC_MIB_BYTES \
+	(2 * MRRC_MIB / MRRC_HEAP_GRAIN * sizeof(uint16_t) + MRRC_HEAP_PAGE)
+/* Used where no page is cut: */
+#define MRRC_MIB_BYTES_OWN MRRC_HEAP_PAGE
+
+static inline struct mrrc_heap_cut *mrrc_mib_cut(struct mrrc_heap_mib *mib,
+						 uintptr_t addr)
+{
+	return &mib->cut[addr / MRRC_HEAP_PAGE % MRRC_MIB_PAGES];
+}
+
+/*
+ * The mark of the part with addr. Those of parts of N bytes are number 1 MiB /
+ * N to 2 MiB / N - 1, which leaves those of the largest parts behind cut.
+ */
+static inline uint16_t *mrrc_mib_mark_at(struct mrrc_heap_mib *mib,
+					 uintptr_t addr, unsigned shift)
+{
+	return (uint16_t *) mib + ((addr % MRRC_MIB + MRRC_MIB) >> shift);
+}
+_Static_assert(sizeof(struct mrrc_heap_mib) <=
+		       (MRRC_MIB >> MRRC_CUT_SHIFT_MAX) * sizeof(uint16_t),
+	       "the first mark");
+
+static inline uint16_t *mrrc_mib_mark(struct mrrc_heap_mib *mib, uintptr_t addr)
+{
+	return mrrc_mib_mark_at(mib, addr, mrrc_mib_cut(mib, addr)->shift);
+}
+
+enum mrrc_page_use {
+	MRRC_PAGE_INNER, /* no beginning of anything */
+	MRRC_PAGE_FREE,	 /* ... and end of a free span */
+	MRRC_PAGE_RUN,
+	MRRC_PAGE_SPAN, /* one large object */
+};
+
+struct mrrc_heap_page {
+	TAILQ_ENTRY(mrrc_heap_page) link; /* FREE: bin; RUN: partial */
+	struct mrrc_heap_block *block;
+	uint32_t head;	/* first page of run or free span */
+	uint32_t count; /* at the head: pages */
+	/* RUN, at its head */
+	uint64_t free[MRRC_RUN_OBJECTS / 64];
+	uint16_t nfree;
+	uint8_t class; /* SPAN, too */
+	uint8_t use;
+};
+
+TAILQ_HEAD(mrrc_heap_pages, mrrc_heap_page);
+
+struct mrrc_heap_block {
+	/* constant while it exists */
+	uintptr_t base; /* a multiple of 1 MiB */
+	size_t len;
+	struct mrrc_heap_mib *mib; /* the first; of an own block the only one */
+	void *domain;		   /* its owner */
+	void *heap;
+	void *cookie;		     /* its registration */
+	struct mrrc_heap_page *page; /* pages; not of an own block */
+	uint32_t *asked;	     /* debug: bytes asked for, for each 16 */
+	uint32_t pages;
+	bool own;      /* one object alone */
+	bool isolated; /* likewise, and ends once it is freed */
+	uint8_t page_kind;
+	void *meta; /* mib, page, asked */
+	size_t meta_len;
+	/* by the heap's lock */
+	uint32_t used;	     /* pages in runs and spans */
+	uint64_t idle_since; /* when used became 0 */
+	size_t own_len;	     /* bytes asked for */
+	TAILQ_ENTRY(mrrc_heap_block) link;
+};
+
+TAILQ_HEAD(mrrc_heap_blocks, mrrc_heap_block);
+
+struct mrrc_arena {
+	struct mrrc_heap_blocks blocks;
+	struct mrrc_heap_pages bin[MRRC_ARENA_BINS];
+	uint64_t bins[(MRRC_ARENA_BINS + 63) / 64]; /* those not empty */
+	struct mrrc_heap_pages partial[MRRC_CLASS_SMALL];
+	uint8_t run_pages[MRRC_CLASS_SMALL];
+	size_t out[MRRC_CLASSES]; /* objects taken and not given */
+	size_t out_bytes;
+	size_t pages, used; /* of all blocks */
+	uint64_t now;	    /* the caller's clock, for idle_since */
+};
+
+static inline struct mrrc_heap_mib *
+mrrc_block_mib(const struct mrrc_heap_block *block, uintptr_t addr)
+{
+	const size_t i = block->own ? 0 : (addr - block->base) / MRRC_MIB;
+
+	return (void *) ((char *) block->mib + i * MRRC_MIB_BYTES);
+}
+
+/* Fills in a MiB of a block, all zero before. */
+void mrrc_mib_init(struct mrrc_heap_mib *mib, struct mrrc_heap_block *block,
+		   unsigned slot);
+
+void mrrc_arena_init(struct mrrc_arena *arena);
+
+/* A block with base, len, pages, MiBs and a zeroed array of pages. */
+void mrrc_arena_add(struct mrrc_arena *arena, struct mrrc_heap_block *block);
+
+/* At most count objects of a class; returns how many there were. */
+unsigned mrrc_arena_take(struct mrrc_arena *arena, unsigned class,
+			 unsigned count, uintptr_t *object);
+
+/*
+ * One large object at a multiple of align, which is more than a page. 0: none.
+ */
+uintptr_t mrrc_arena_take_aligned(struct mrrc_arena *arena, unsigned class,
+				  size_t align);
+
+void mrrc_arena_give(struct mrrc_arena *arena, struct mrrc_heap_block *block,
+		     uintptr_t object, unsigned class);
+
+/* A block without objects since then or longer leaves the arena, or NULL. */
+struct mrrc_heap_block *mrrc_arena_idle(struct mrrc_arena *arena,
+					uint64_t since);
+
+/* The live object that addr lies in. */
+bool mrrc_arena_find(const struct mrrc_heap_block *block, uintptr_t addr,
+		     uintptr_t *object, unsigned *class);
+
+/* Live objects of a block, in order; start with *pos = 0. */
+bool mrrc_arena_next(const struct mrrc_heap_block *block, size_t *pos,
+		     uintptr_t *object, unsigned *class);
+
+/*
+ * A1 runs, spans and free spans tile each block. A2 free spans are in the
+ * bin of their length, and never side by side. A3 a run's count of free
+ * objects is that of its bits; it is listed while there are any, and is not
+ * all free. A4 the sums are those of the blocks.
+ */
+bool mrrc_arena_valid(const struct mrrc_arena *arena);
+
+#endif /* MRRC_HEAP_ARENA_H */

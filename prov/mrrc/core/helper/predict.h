@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * When a buffer will be used again: the context-aware predictor of li2011,
+ * section 3.1.
+ *
+ * A use has a signature: its call site, its address, the class of its length,
+ * and the communication points of its thread before it. For each signature the
+ * predictor learns the shortest and the longest gap from such a use to the next
+ * use of the same buffer. The paper predicts the shortest gap, and keeps the
+ * buffer from then on; here the longest gap limits how long the buffer is kept.
+ * The paper hashes the stack, and looks at two points before. The call site here
+ * is one address in an MPI library: lengths and more points stand for the stack.
+ *
+ * If a signature is new, the gaps of the buffer at that call site in any
+ * context are used. If these are unknown, too, the call site predicts whether
+ * its buffers are used more than once, and the gaps of all buffers (gaps.h) say
+ * how long to wait: an idle time that few of them exceed. A signature with few
+ * gaps waits no less.
+ *
+ * Gaps can be of a kind that a shortest one does not predict, as those between
+ * uses of heap memory. So it is counted how often the next gap was shorter, in
+ * classes by how many had been seen. If a deregistration would make a use late
+ * more often than the time that it saves is worth, nothing is predicted, and
+ * the buffer is kept for the idle time.
+ *
+ * Times are nanoseconds, and passed as arguments: there is no clock. Not
+ * thread-safe. Only init allocates; new entries replace those that were not
+ * used for long.
+ */
+#ifndef MRRC_PREDICT_H
+#define MRRC_PREDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/helper/gaps.h"
+
+#define MRRC_PREDICT_WINDOW 6 /* communication points before */
+#define MRRC_PREDICT_NEVER  UINT64_MAX
+#define MRRC_PREDICT_RATES  32 /* powers of two */
+
+/* The last communication points of a thread; zero: there were none. */
+struct mrrc_predict_context {
+	uint64_t point[MRRC_PREDICT_WINDOW]; /* the latest first */
+};
+
+struct mrrc_signature {
+	uint64_t context; /* call site, address, length and points before */
+	uint64_t buffer;  /* call site, address and length */
+	uint64_t site;	  /* and length */
+};
+
+/* Relative to the use. */
+struct mrrc_prediction {
+	uint64_t period; /* the shortest gap; 0: not known */
+	uint64_t from;	 /* not used sooner: a guard before it; 0: unsure */
+	uint64_t to;	 /* nor later; NEVER: not known, 0: not at all */
+};
+
+struct mrrc_predict_entry;
+
+/* Of the gaps that followed on so many ones. */
+struct mrrc_predict_rate {
+	uint32_t seen;
+	uint32_t sooner; /* than predicted */
+};
+
+struct mrrc_predict {
+	struct mrrc_predict_entry *entry;
+	size_t sets;	  /* a power of two */
+	uint64_t uses;	  /* recorded so far */
+	uint64_t gaps;	  /* learned so far, */
+	uint64_t longest; /* and the longest of these */
+	struct mrrc_gaps lengths;
+	struct mrrc_predict_rate rate[MRRC_PREDICT_RATES];
+};
+
+/* For about so many signatures. -ENOMEM. */
+int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures);
+void mrrc_predict_fini(struct mrrc_predict *predict);
+
+/* The same in memory of the caller's, mrrc_predict_bytes() zeroes. */
+size_t mrrc_predict_bytes(size_t signatures);
+void mrrc_predict_place(struct mrrc_predict *predict, size_t signatures,
+			void *zeroes);
+
+/*
+ * The thread with that context is at a new communication point. Only the class
+ * of the length counts: the next power of two.
+ */
+void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
+		       uint64_t addr, size_t len,
+		       struct mrrc_signature *signature);
+
+/* One use with that signature. */
+void mrrc_predict_use(struct mrrc_predict *predict,
+		      const struct mrrc_signature *signature);
+
+/* A buffer was used again, this long after its use with that signature. */
+void mrrc_predict_gap(struct mrrc_predict *predict,
+		      const struct mrrc_signature *signature, uint64_t gap);
+
+/* Predict the next use of a buffer after a use with that signature. */
+void mrrc_predict_next(const struct mrrc_predict *predict,
+		       const struct mrrc_signature *signature,
+		       struct mrrc_prediction *prediction);
+
+#endif /* MRRC_PREDICT_H */

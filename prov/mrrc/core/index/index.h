@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Regions ordered by address (a red-black tree), none of which contains another.
+ *
+ * The cache keeps one index per kind of access. Not thread-safe: the owner
+ * of the cache guards it. Allocates nothing.
+ *
+ * Invariants (mrrc_index_valid):
+ *   I1 regions are ordered by start, and by end, too; none is empty
+ *   I2 count and bytes equal the sums over the tree
+ */
+#ifndef MRRC_INDEX_H
+#define MRRC_INDEX_H
+
+#include "core/index/region.h"
+
+RB_HEAD(mrrc_index_tree, mrrc_region);
+
+struct mrrc_index {
+	struct mrrc_index_tree tree;
+	size_t count; /* regions */
+	size_t bytes; /* sum of their lengths */
+};
+
+void mrrc_index_init(struct mrrc_index *index);
+
+/* The region that contains all of [addr, addr + len), or NULL. */
+struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
+				    uintptr_t addr, size_t len);
+
+/* The lowest region that shares a byte with [addr, addr + len), or NULL. */
+struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
+					     uintptr_t addr, size_t len);
+
+/* The one after @region that does, or NULL. */
+struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
+					    uintptr_t addr, size_t len);
+
+/* All regions by address; safe against removal only if next is taken first. */
+struct mrrc_region *mrrc_index_first(const struct mrrc_index *index);
+struct mrrc_region *mrrc_index_next(struct mrrc_region *region);
+
+/*
+ * The region must contain none of the index, nor be contained; the caller
+ * removes those first.
+ */
+void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region);
+void mrrc_index_remove(struct mrrc_index *index, struct mrrc_region *region);
+
+bool mrrc_index_valid(const struct mrrc_index *index);
+
+#endif /* MRRC_INDEX_H */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A registered region: the value that index, policy and cache share.
+ *
+ * Part of core: no libfabric, threads or clock. The lock of the cache
+ * (sys/cache/cache_mt.h) guards every field, with three exceptions: `word` is read
+ * without it, `held` and `closed` are atomic, and the fields of the
+ * registration do not change while the region is held.
+ */
+#ifndef MRRC_REGION_H
+#define MRRC_REGION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/tree.h>
+#include <bsd/sys/queue.h>
+
+/*
+ * The access that the network has to a region. A MRRC_RW region serves both
+ * kinds of local lookup; memory mapped read-only can only be registered as
+ * MRRC_RO. Peers never get more rights than were requested: a remote region
+ * serves only requests for the same access. There is one index per value.
+ */
+enum mrrc_access {
+	MRRC_RO = 0, /* source of sends and writes */
+	MRRC_RW = 1, /* source and target */
+	/* together with one of those; the second needs MRRC_RW */
+	MRRC_REMOTE_READ = 2,  /* source of peers' reads */
+	MRRC_REMOTE_WRITE = 4, /* target of peers' writes */
+	MRRC_ACCESS_CNT = 8
+};
+
+enum mrrc_region_state {
+	MRRC_REGION_NEW,     /* registered, not (yet) in an index */
+	MRRC_REGION_INDEXED, /* lookups find it */
+	MRRC_REGION_DEAD,    /* left the index; deregister when unheld */
+};
+
+/*
+ * The word of a region: its tag, above bits that are 0. The tag is odd while
+ * the region is indexed, and is never used again for the same memory. A thread
+ * that knows the tag can hold the region without a lock, or finds that it is
+ * gone.
+ */
+#define MRRC_REGION_TAG	      28 /* bits below it */
+#define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
+
+struct mrrc_region;
+
+/*
+ * Counters of operations outside the region: its own counter can be negative
+ * because of them. A thread that begins an operation counts it first, and then
+ * checks that the tag is unchanged. A thread that ends an operation counts it,
+ * and then checks whether the region is indexed: if not, the operation may have
+ * been the last.
+ */
+struct mrrc_holders {
+	/* The operations that they count, modulo 2^32. */
+	unsigned (*count)(const struct mrrc_holders *holders,
+			  const struct mrrc_region *region);
+	/*
+	 * After it, count() includes each operation whose check read a word
+	 * older than those written before the call.
+	 */
+	void (*settle)(const struct mrrc_holders *holders);
+};
+
+struct mrrc_region {
+	/* for all lives of the memory */
+	_Atomic uint64_t word;
+	_Atomic uint32_t held; /* operations, without the holders' */
+	bool loose;	       /* held and not indexed */
+	/* of this one */
+	bool watched;	 /* the monitor must be told when it leaves */
+	bool reused;	 /* served a request after its first */
+	uintptr_t start; /* page-aligned */
+	size_t len;	 /* bytes, whole pages */
+	void *desc;	 /* local descriptor of the registration */
+	void *cookie;	 /* the registration: a fid_mr in fi */
+	enum mrrc_access access;
+	enum mrrc_region_state state;
+	/* the period of its last close (revoke.h); 0: it has no end */
+	_Atomic uint64_t closed;
+	const struct mrrc_holders *holders; /* NULL: there are none */
+	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
+	RB_ENTRY(mrrc_region) node;    /* while INDEXED: index */
+	TAILQ_ENTRY(mrrc_region) link; /* INDEXED: policy; DEAD: victim list */
+};
+
+TAILQ_HEAD(mrrc_region_list, mrrc_region);
+
+/* The maximum number of regions for one request. */
+#define MRRC_PIECES_MAX 32
+
+static inline bool mrrc_access_remote(enum mrrc_access access)
+{
+	return access & (MRRC_REMOTE_READ | MRRC_REMOTE_WRITE);
+}
+
+static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
+{
+	return region->start + region->len;
+}
+
+/*
+ * Operations in flight. If other threads can hold the region by its tag, the
+ * number is an estimate while the region is indexed. It is exact once the
+ * region is not indexed and settle() was called, except for threads that are
+ * about to find that the region is not indexed.
+ */
+static inline unsigned mrrc_region_held(const struct mrrc_region *region)
+{
+	unsigned held = atomic_load(&((struct mrrc_region *) region)->held);
+
+	if (region->holders)
+		held += region->holders->count(region->holders, region);
+	return held;
+}
+
+static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
+{
+	return atomic_load_explicit(&((struct mrrc_region *) region)->word,
+				    memory_order_relaxed) >>
+	       MRRC_REGION_TAG;
+}
+
+/* Any thread: is the region indexed, and its tag still this one? */
+static inline bool mrrc_region_is(const struct mrrc_region *region,
+				  uint64_t had)
+{
+	return !((atomic_load(&((struct mrrc_region *) region)->word) ^ had) >>
+		 MRRC_REGION_TAG);
+}
+
+static inline bool mrrc_region_indexed(const struct mrrc_region *region)
+{
+	return atomic_load(&((struct mrrc_region *) region)->word) &
+	       MRRC_REGION_INDEX_BIT;
+}
+
+/* One more operation; the caller knows that the region is not gone. */
+static inline void mrrc_region_hold(struct mrrc_region *region)
+{
+	atomic_fetch_add(&region->held, 1);
+}
+
+/*
+ * One operation less; returns the region's own counter. If it was the last
+ * operation of an indexed region, the region may be gone on return.
+ */
+static inline uint32_t mrrc_region_unhold(struct mrrc_region *region)
+{
+	return atomic_fetch_sub(&region->held, 1) - 1;
+}
+
+/* From now on lookups may hold the region, or may not. */
+static inline void mrrc_region_publish(struct mrrc_region *region)
+{
+	atomic_fetch_or_explicit(&region->word, MRRC_REGION_INDEX_BIT,
+				 memory_order_release);
+}
+
+static inline void mrrc_region_retire(struct mrrc_region *region)
+{
+	atomic_fetch_and(&region->word, ~MRRC_REGION_INDEX_BIT);
+}
+
+/* A new region in the same memory, NEW and unheld; only the word is set. */
+static inline void mrrc_region_renew(struct mrrc_region *region)
+{
+	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;
+
+	atomic_store_explicit(&region->word, tag << MRRC_REGION_TAG,
+			      memory_order_relaxed);
+}
+
+#endif /* MRRC_REGION_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ghost entries: what is remembered of regions that have left, namely how often
+ * they were used, and when last. The table has a fixed size; in a full set the
+ * oldest entry is replaced.
+ *
+ * Not thread-safe. Only init allocates. Sets are laid out in the order in which
+ * they are first used, so memory is touched only as regions leave.
+ */
+#ifndef MRRC_GHOST_H
+#define MRRC_GHOST_H
+
+#include "core/text/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mrrc_ghost {
+	uint64_t key;  /* 0: none */
+	uint64_t last; /* of its last use */
+	uint32_t uses;
+};
+
+struct mrrc_ghosts {
+	/*
+	 * sets by place; place 0 is an empty set, places from `used` on are not
+	 * set
+	 */
+	struct mrrc_ghost *entry;
+	uint16_t *place; /* of each set; 0: not used yet */
+	size_t sets;	 /* a power of two */
+	uint16_t used;	 /* sets with a place of their own */
+};
+
+/* For about so many, a power of two of 4 to MRRC_GHOSTS_MAX. -ENOMEM. */
+#define MRRC_GHOSTS_MAX (1 << 17)
+int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries);
+void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts);
+
+/* Any key but 0. A later one of the same key replaces it. */
+void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
+		     const struct mrrc_ghost *ghost);
+
+/* Forget it; false if it was not remembered. */
+bool mrrc_ghosts_take(struct mrrc_ghosts *ghosts, uint64_t key,
+		      struct mrrc_ghost *ghost);
+
+#endif /* MRRC_GHOST_H */

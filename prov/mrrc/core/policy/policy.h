@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which region to give up: the policy table and its registry by name.
+ *
+ * The cache tells a policy of every region that enters the index, is used and
+ * leaves, and asks it for victims. A policy threads regions by their `link`
+ * while they are indexed and keeps its own figures in their `policy` words.
+ * Not thread-safe: the owner of the cache guards it. Only open allocates.
+ *
+ * A policy is asked for by a text "name[:key=value]...", where the keys are
+ * its parameters, and `pieces`, `batch` and `merge`, which every policy has.
+ */
+#ifndef MRRC_POLICY_H
+#define MRRC_POLICY_H
+
+#include "core/cost/cost.h"
+#include "core/index/region.h"
+
+#define MRRC_POLICY_DEFAULT "gdl"
+#define MRRC_POLICY_PARAMS  3
+
+struct mrrc_policy;
+
+struct mrrc_policy_attr {
+	const struct mrrc_cost *cost; /* outlives the policy */
+	size_t max_bytes;
+	size_t max_regions;
+	void *arg; /* for policies of simulators */
+};
+
+struct mrrc_policy_param {
+	const char *name;
+	const char *help;
+	size_t value, min, max;
+};
+
+struct mrrc_policy_ops {
+	const char *name;
+	const char *help;
+	size_t pieces; /* regions for one request, at most */
+	size_t batch;  /* victims at a time, at most */
+	size_t merge;  /* 1: overlaps are merged by their cost */
+	size_t size;   /* of the state, a struct mrrc_policy first */
+	struct mrrc_policy_param param[MRRC_POLICY_PARAMS];
+	int (*init)(struct mrrc_policy *policy,
+		    const struct mrrc_policy_attr *attr);
+	void (*fini)(struct mrrc_policy *policy);
+	/* Called for every request, before it is served; NULL: not needed. */
+	void (*request)(struct mrrc_policy *policy, uintptr_t start,
+			size_t len);
+	void (*insert)(struct mrrc_policy *policy, struct mrrc_region *region);
+	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
+	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
+	/* The region to evict: not held when asked, still known to the policy;
+	 * NULL if none. */
+	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
+	/*
+	 * Should more regions go after so many, though there is room? NULL
+	 * leaves it to `batch`.
+	 */
+	bool (*more)(struct mrrc_policy *policy, size_t gone);
+	/* Whether the policy is sound and knows exactly @count regions. */
+	bool (*valid)(const struct mrrc_policy *policy, size_t count);
+};
+
+struct mrrc_policy {
+	const struct mrrc_policy_ops *ops;
+	size_t param[MRRC_POLICY_PARAMS];
+	size_t pieces;
+	size_t batch;
+	size_t merge;
+};
+
+extern const struct mrrc_policy_ops mrrc_policy_lru_ops;
+extern const struct mrrc_policy_ops mrrc_policy_fmrd_ops;
+extern const struct mrrc_policy_ops mrrc_policy_mre_text_ops;
+extern const struct mrrc_policy_ops mrrc_policy_mre_fig4_ops;
+extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops;
+extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
+
+/*
+ * @spec NULL takes the default. -ENOENT: unknown name; -ESRCH: unknown
+ * parameter; -EINVAL: no value, or no number; -ERANGE: out of its range.
+ */
+int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
+		     struct mrrc_policy **policy);
+
+/* One that is not registered, with parameters "[key=value]..." or NULL. */
+int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
+			 const struct mrrc_policy_attr *attr,
+			 struct mrrc_policy **policy);
+void mrrc_policy_close(struct mrrc_policy *policy);
+
+/* The same checks, and nothing opened. */
+int mrrc_policy_check(const char *spec);
+
+/* The registered ones, NULL at the end. */
+extern const struct mrrc_policy_ops *const mrrc_policies[];
+
+#endif /* MRRC_POLICY_H */

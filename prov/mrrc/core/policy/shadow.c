@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * LRU simulated beside a policy (shadow.h).
+ */
+#include "config.h"
+#include "core/policy/shadow.h"
+
+#include "core/text/hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define RANGES	  4096
+#define BLOCK	  (64 * 1024) /* bytes that are sampled together */
+#define ALLOWANCE .03	      /* of what LRU spends */
+#define FADE	  .999	      /* of old costs, a request LRU misses */
+#define SAVED	  .1	      /* of an overhead, where batches save */
+#define AT_RISK	  1.5	      /* of the allowance, with what is at risk */
+#define PRIOR	  70.0	      /* as if so many at risk had returned before */
+
+/* In the policy's words of a range. */
+struct shadow_node {
+	bool evicted; /* by the policy: at risk */
+};
+
+int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
+		     size_t max_bytes, size_t max_regions)
+{
+	*shadow = (struct mrrc_shadow){
+		.cost = cost,
+		.max_bytes = max_bytes,
+		.max_ranges = max_regions,
+	};
+	mrrc_index_init(&shadow->index);
+	TAILQ_INIT(&shadow->list);
+	TAILQ_INIT(&shadow->unused);
+	/* not calloc, which clears memory that malloc had given out before */
+	shadow->range = malloc(RANGES * sizeof(*shadow->range));
+	if (!shadow->range)
+		return -ENOMEM;
+	*shadow->range = (struct mrrc_region){ 0 };
+	return 0;
+}
+
+void mrrc_shadow_fini(struct mrrc_shadow *shadow)
+{
+	free(shadow->range);
+}
+
+static bool shadow_sampled(const struct mrrc_shadow *shadow, uintptr_t start)
+{
+	return !shadow->sample ||
+	       !(mrrc_hash(start / BLOCK + 1) & shadow->sample);
+}
+
+/* The cost of registering and deregistering so much. */
+static double shadow_cost(const struct mrrc_shadow *shadow, size_t len)
+{
+	const struct mrrc_cost *cost = shadow->cost;
+
+	return mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len) -
+	       (cost->batch ? (1 - SAVED) * cost->dereg : 0);
+}
+
+static struct shadow_node *shadow_node(const struct mrrc_region *range)
+{
+	return (struct shadow_node *) range->policy;
+}
+
+/* Not at risk any more. Was it? */
+static bool shadow_settle(struct mrrc_shadow *shadow, struct mrrc_region *range)
+{
+	if (!shadow_node(range)->evicted)
+		return false;
+	shadow_node(range)->evicted = false;
+	shadow->risk -= shadow_cost(shadow, range->len);
+	return true;
+}
+
+static void shadow_drop(struct mrrc_shadow *shadow, struct mrrc_region *range)
+{
+	shadow_settle(shadow, range);
+	mrrc_index_remove(&shadow->index, range);
+	TAILQ_REMOVE(&shadow->list, range, link);
+	TAILQ_INSERT_HEAD(&shadow->unused, range, link);
+	range->len = 0;
+}
+
+static void shadow_touch(struct mrrc_shadow *shadow, struct mrrc_region *range)
+{
+	if (!TAILQ_NEXT(range, link))
+		return;
+	TAILQ_REMOVE(&shadow->list, range, link);
+	TAILQ_INSERT_TAIL(&shadow->list, range, link);
+}
+
+/* Continue with half of the addresses. */
+static void shadow_thin(struct mrrc_shadow *shadow)
+{
+	struct mrrc_region *range = TAILQ_FIRST(&shadow->list);
+	struct mrrc_region *next;
+
+	shadow->sample = 2 * shadow->sample + 1;
+	shadow->max_bytes /= 2;
+	shadow->max_ranges -= shadow->max_ranges / 2;
+	shadow->spent /= 2;
+	shadow->over /= 2;
+	for (; range; range = next) {
+		next = TAILQ_NEXT(range, link);
+		if (!shadow_sampled(shadow, range->start))
+			shadow_drop(shadow, range);
+	}
+	/* more than half of it may be sampled */
+	while (shadow->index.bytes > shadow->max_bytes ||
+	       shadow->index.count > shadow->max_ranges)
+		shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
+}
+
+static bool shadow_full(const struct mrrc_shadow *shadow)
+{
+	return shadow->used == RANGES && TAILQ_EMPTY(&shadow->unused);
+}
+
+/* Entries never used are not touched: they take no memory. */
+static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
+{
+	struct mrrc_region *range = TAILQ_FIRST(&shadow->unused);
+
+	if (!range)
+		return &shadow->range[shadow->used++];
+	TAILQ_REMOVE(&shadow->unused, range, link);
+	return range;
+}
+
+static void shadow_expire(struct mrrc_shadow *shadow)
+{
+	struct mrrc_region *oldest = TAILQ_FIRST(&shadow->list);
+
+	shadow->gone += shadow_settle(shadow, oldest);
+	shadow_drop(shadow, oldest);
+}
+
+static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
+{
+	struct mrrc_region *range;
+
+	while (shadow->index.bytes > shadow->max_bytes - len ||
+	       shadow->index.count >= shadow->max_ranges || shadow_full(shadow))
+		shadow_expire(shadow);
+	range = shadow_take(shadow);
+	range->start = start;
+	range->len = len;
+	shadow_node(range)->evicted = false;
+	mrrc_index_insert(&shadow->index, range);
+	TAILQ_INSERT_TAIL(&shadow->list, range, link);
+}
+
+/* Register each gap of the range; returns the cost. */
+static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
+			  uintptr_t end)
+{
+	const struct mrrc_region *range;
+	double cost = 0;
+	uintptr_t to;
+
+	while (start < end) {
+		range = mrrc_index_first_overlap(&shadow->index, start,
+						 end - start);
+		if (range && range->start <= start) {
+			start = mrrc_region_end(range);
+			continue;
+		}
+		to = range ? range->start : end;
+		cost += shadow_cost(shadow, to - start);
+		shadow_add(shadow, start, to - start);
+		start = to;
+	}
+	return cost;
+}
+
+/* Does one range contain all of it? *hint: which range that may be. */
+static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
+		       uint32_t *hint)
+{
+	/* the first one is set before it is used */
+	struct mrrc_region *range =
+		&shadow->range[*hint < shadow->used ? *hint : 0];
+
+	/* unused ones are empty */
+	if (start - range->start >= range->len) {
+		range = mrrc_index_first_overlap(&shadow->index, start, len);
+		if (!range)
+			return false;
+		*hint = range - shadow->range;
+	}
+	if (start < range->start || len > mrrc_region_end(range) - start)
+		return false;
+	shadow_touch(shadow, range);
+	return true;
+}
+
+/*
+ * The present parts of the range count as used now, in the order of addresses.
+ */
+static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
+{
+	struct mrrc_region *range;
+
+	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
+	     range; range = mrrc_index_next_overlap(range, start, len))
+		shadow_touch(shadow, range);
+}
+
+/* The policy has registered the range. */
+static void shadow_fresh(struct mrrc_shadow *shadow, uintptr_t start,
+			 size_t len)
+{
+	struct mrrc_region *range;
+
+	shadow->over += shadow_cost(shadow, len);
+	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
+	     range; range = mrrc_index_next_overlap(range, start, len))
+		shadow->returned += shadow_settle(shadow, range);
+}
+
+void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
+		     bool fresh, uint32_t *hint)
+{
+	double cost;
+
+	if (shadow_full(shadow))
+		shadow_thin(shadow);
+	if (!shadow_sampled(shadow, start) || len > shadow->max_bytes)
+		return;
+	if (fresh)
+		shadow_fresh(shadow, start, len);
+	if (shadow_hit(shadow, start, len, hint))
+		return;
+	shadow_find(shadow, start, len);
+	cost = shadow_fill(shadow, start, start + len);
+	if (cost <= 0)
+		return;
+	shadow->over = FADE * (shadow->over - cost);
+	shadow->spent = FADE * (shadow->spent + cost);
+}
+
+void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
+{
+	struct mrrc_region *range;
+
+	/* it does not count when it is registered again, either */
+	if (!shadow_sampled(shadow, start))
+		return;
+	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
+	     range; range = mrrc_index_next_overlap(range, start, len)) {
+		shadow_settle(shadow, range);
+		shadow_node(range)->evicted = true;
+		shadow->risk += shadow_cost(shadow, range->len);
+	}
+}
+
+void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
+{
+	struct mrrc_region *range;
+
+	while ((range = mrrc_index_first_overlap(&shadow->index, start, len)))
+		shadow_drop(shadow, range);
+}
+
+bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len)
+{
+	const double returned = PRIOR + shadow->returned;
+	const double expected =
+		shadow->risk * returned / (returned + shadow->gone);
+	const double allowed = ALLOWANCE * shadow->spent;
+	const double over = shadow->over + shadow_cost(shadow, len);
+
+	return over <= allowed && over + expected <= AT_RISK * allowed;
+}
+
+bool mrrc_shadow_valid(const struct mrrc_shadow *shadow)
+{
+	const struct mrrc_region *range;
+	double risk = shadow->risk;
+	size_t count = 0;
+
+	TAILQ_FOREACH(range, &shadow->list, link) {
+		if (!shadow_sampled(shadow, range->start) ||
+		    mrrc_index_find(&shadow->index, range->start, range->len) !=
+			    range)
+			return false;
+		if (shadow_node(range)->evicted)
+			risk -= shadow_cost(shadow, range->len);
+		count++;
+	}
+	/* sums of nanoseconds are not exact */
+	if (risk < -1 || risk > 1)
+		return false;
+	return mrrc_index_valid(&shadow->index) &&
+	       count == shadow->index.count &&
+	       shadow->index.bytes <= shadow->max_bytes &&
+	       count <= shadow->max_ranges;
+}

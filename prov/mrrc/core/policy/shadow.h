@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A shadow cache: simulates LRU on what a policy's regions serve, and keeps
+ * the balance of what the policy has spent and what LRU would have spent.
+ *
+ * The shadow cache holds ranges of addresses, registers nothing, and splits
+ * requests as the cache does. All requests count while it has room for their
+ * ranges; then it continues with half of the addresses and half of the limits.
+ *
+ * A range that the policy evicted and LRU still has is at risk: the policy may
+ * have to register it again. What part of such ranges returns is counted.
+ *
+ * Not thread-safe. Only init allocates.
+ *
+ * Invariants (mrrc_shadow_valid):
+ *   S1 ranges are disjoint, and the list has each of them once
+ *   S2 ranges are of sampled addresses, and within both limits together
+ *   S3 risk is the cost of the ranges at risk
+ */
+#ifndef MRRC_SHADOW_H
+#define MRRC_SHADOW_H
+
+#include "core/cost/cost.h"
+#include "core/index/index.h"
+
+struct mrrc_shadow {
+	const struct mrrc_cost *cost;
+	struct mrrc_region *range;    /* all; the first `used` are set */
+	struct mrrc_index index;      /* ranges that LRU would have */
+	struct mrrc_region_list list; /* these, oldest use first */
+	struct mrrc_region_list unused;
+	size_t used; /* of the array, ever */
+	size_t max_bytes, max_ranges;
+	uint64_t sample; /* an address counts if its hash has no such bit */
+	double spent;	 /* ns, by LRU; old costs fade */
+	double over;	 /* ns that the policy has spent beyond that */
+	double risk;	 /* ns, to register all ranges at risk */
+	double returned; /* ranges at risk that the policy registered again */
+	double gone;	 /* that LRU evicted, too */
+};
+
+/* For a cache of so many bytes and regions. -ENOMEM. */
+int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
+		     size_t max_bytes, size_t max_regions);
+void mrrc_shadow_fini(struct mrrc_shadow *shadow);
+
+/*
+ * A region of the policy serves this range; @fresh: the policy's cache has
+ * registered it for that. The range is not empty, and whole pages. @hint is
+ * for the shadow cache to find the range faster the next time; any value does.
+ */
+void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
+		     bool fresh, uint32_t *hint);
+
+/* The policy has evicted this range, which LRU may still have. */
+void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len);
+
+/* The range has been invalidated: LRU would have lost it, too. */
+void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
+			size_t len);
+
+/*
+ * Whether the policy may evict a region of @len bytes against LRU's advice:
+ * if it has to be registered again, the balance stays within the allowance, a
+ * fixed part of what LRU spends. If as large a part of what is at risk returns
+ * as did before, it stays within one and a half times that.
+ */
+bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len);
+
+bool mrrc_shadow_valid(const struct mrrc_shadow *shadow);
+
+#endif /* MRRC_SHADOW_H */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The mappings of the process (mappings.h).
+ */
+#include "config.h"
+#include "sys/base/mappings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE 512 /* bytes of a line that are looked at */
+
+struct mappings_file {
+	int fd;
+	size_t at, len;
+	char buf[2048];
+	char line[LINE];
+};
+
+/* The next byte; -1: there is none. */
+static int mappings_byte(struct mappings_file *file)
+{
+	ssize_t len;
+
+	if (file->at == file->len) {
+		do {
+			len = read(file->fd, file->buf, sizeof(file->buf));
+		} while (len < 0 && errno == EINTR);
+		if (len <= 0)
+			return -1;
+		file->at = 0;
+		file->len = len;
+	}
+	return (unsigned char) file->buf[file->at++];
+}
+
+/* The next line, its end cut off if it is long. */
+static bool mappings_line(struct mappings_file *file)
+{
+	size_t len = 0;
+	int byte;
+
+	while ((byte = mappings_byte(file)) >= 0 && byte != '\n') {
+		if (len < LINE - 1)
+			file->line[len++] = (char) byte;
+	}
+	file->line[len] = '\0';
+	return byte >= 0;
+}
+
+/* Not scanf() or strtoul(), for the reason in vm.c. */
+const char *mrrc_mappings_hex(const char *text, uintptr_t *value)
+{
+	*value = 0;
+	for (;; text++) {
+		if (*text >= '0' && *text <= '9')
+			*value = *value << 4 | (uintptr_t) (*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			*value = *value << 4 | (uintptr_t) (*text - 'a' + 10);
+		else
+			return text;
+	}
+}
+
+static const char *mappings_decimal(const char *text, uint64_t *value)
+{
+	for (*value = 0; *text >= '0' && *text <= '9'; text++)
+		*value = *value * 10 + (uint64_t) (*text - '0');
+	return text;
+}
+
+static const char *mappings_skip(const char *text, char byte)
+{
+	return *text == byte ? text + 1 : text;
+}
+
+/* start-end rwxp offset major:minor inode name */
+static void mappings_parse(const char *line, struct mrrc_mapping *mapping)
+{
+	uintptr_t major, minor;
+	const char *at;
+
+	at = mappings_skip(mrrc_mappings_hex(line, &mapping->start), '-');
+	at = mappings_skip(mrrc_mappings_hex(at, &mapping->end), ' ');
+	mapping->read = at[0] == 'r';
+	mapping->write = at[0] && at[1] == 'w';
+	mapping->execute = strcspn(at, "x") < strcspn(at, " ");
+	mapping->shared = strcspn(at, "s") < strcspn(at, " ");
+	at = mappings_skip(at + strcspn(at, " "), ' ');
+	at = mappings_skip(mrrc_mappings_hex(at, &mapping->offset), ' ');
+	at = mappings_skip(mrrc_mappings_hex(at, &major), ':');
+	at = mappings_skip(mrrc_mappings_hex(at, &minor), ' ');
+	mapping->device = (uint64_t) major << 32 | minor;
+	at = mappings_decimal(at, &mapping->inode);
+	mapping->name = at + strspn(at, " ");
+}
+
+bool mrrc_mappings_each(bool (*each)(void *arg,
+				     const struct mrrc_mapping *mapping),
+			void *arg)
+{
+	struct mappings_file file = { 0 };
+	struct mrrc_mapping mapping;
+	int cancel;
+
+	/*
+	 * a thread cancelled in read(2) would leave with the caller's locks
+	 * held
+	 */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	file.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	while (file.fd >= 0 && mappings_line(&file)) {
+		mappings_parse(file.line, &mapping);
+		if (!each(arg, &mapping))
+			break;
+	}
+	if (file.fd >= 0)
+		close(file.fd);
+	pthread_setcancelstate(cancel, NULL);
+	return file.fd >= 0;
+}
+
+static bool mappings_one_more(void *arg, const struct mrrc_mapping *mapping)
+{
+	size_t *count = arg;
+
+	++*count;
+	return true;
+}
+
+size_t mrrc_mappings_count(void)
+{
+	size_t count = 0;
+
+	mrrc_mappings_each(mappings_one_more, &count);
+	return count;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fixed-size objects in one reserved address range: whether a pointer is
+ * ours is a subtraction and a comparison. Used for records that travel
+ * through a core provider as operation contexts.
+ *
+ * alloc and free are O(1), lock-free and usable from any thread; they never
+ * call malloc, free or munmap, so a monitor event can never wait for them.
+ * Addresses are reserved in steps, and memory is committed in chunks, as objects
+ * are first used; both stay until close. The objects' content is the user's:
+ * alloc does not clear it, and an object freed and taken again keeps its old
+ * bytes.
+ */
+#ifndef MRRC_POOL_H
+#define MRRC_POOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sys/base/lock.h"
+
+struct mrrc_pool {
+	char *base;		/* first object, 64-byte aligned */
+	size_t span;		/* bytes of all objects */
+	size_t size;		/* of one object, a multiple of 64 */
+	uint32_t capacity;	/* objects at most */
+	_Atomic uint32_t *next; /* per object: LIVE, or the next free one */
+	struct mrrc_lock grow;	/* LEAF: guards the next three */
+	size_t linked;		/* bytes of next that are mapped */
+	size_t reserved;	/* bytes from base that are mapped */
+	_Atomic size_t backed;	/* and have memory; read without the lock */
+	_Alignas(64) _Atomic uint64_t head; /* sys/base/stack.h */
+	_Atomic uint32_t fresh; /* objects ever used; the rest follow */
+};
+
+typedef void (*mrrc_pool_cb)(void *object, void *arg);
+
+/*
+ * @size is rounded up to 64. -EINVAL for zero or excessive arguments,
+ * -ENOMEM when not even the first objects' addresses can be reserved.
+ */
+int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **pool);
+
+/* Objects still live are gone with it; the caller has dealt with them. */
+void mrrc_pool_close(struct mrrc_pool *pool);
+
+/*
+ * Returns NULL if as many objects as the pool may have are live, or if there is
+ * no memory or address for one more.
+ */
+void *mrrc_pool_alloc(struct mrrc_pool *pool);
+void mrrc_pool_free(struct mrrc_pool *pool, void *object);
+
+/* What lies behind the objects that have memory may be another's. */
+static inline bool mrrc_pool_owns(const struct mrrc_pool *pool, const void *ptr)
+{
+	return (uintptr_t) ptr - (uintptr_t) pool->base <
+	       atomic_load_explicit(&pool->backed, memory_order_acquire);
+}
+
+/* Is this, whatever it points to, an object that is taken? */
+bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr);
+
+/* How many are taken: looks at each that was ever used. */
+uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
+
+/*
+ * Calls @cb for each live object in address order; @cb may free it. Objects
+ * that other threads take or free meanwhile may or may not be seen.
+ */
+void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg);
+
+#endif /* MRRC_POOL_H */

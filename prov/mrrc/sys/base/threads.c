@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether the application has several threads (threads.h).
+ *
+ * __nptl_nthreads is what glibc's thread debugging library reads. It is
+ * raised by pthread_create before the thread exists, and lowered by a thread
+ * that ends.
+ */
+#include "config.h"
+#include "sys/base/threads.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+/* glibc's default is 8 MiB of addresses, which a program may lack */
+#define THREAD_STACK	 ((size_t) 1 << 20)
+#define THREAD_STACK_MAX ((size_t) 256 << 20)
+
+struct mrrc_threads mrrc_threads = { .many = true };
+
+/* The kernel's count; 0 if it does not say. */
+static unsigned threads_kernel(void)
+{
+	struct stat stat_;
+
+	/* a directory of directories: itself, "." and those of threads */
+	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 2 ?
+		       stat_.st_nlink - 2 :
+		       0;
+}
+
+void mrrc_threads_look(void)
+{
+	if (!atomic_load(&mrrc_threads.many) &&
+	    threads_kernel() > 1 + atomic_load(&mrrc_threads.ours))
+		atomic_store(&mrrc_threads.many, true);
+}
+
+/* The only thread of a child: ours stayed behind. */
+static void threads_fork_child(void)
+{
+	atomic_store(&mrrc_threads.ours, 0);
+	atomic_store(&mrrc_threads.outside, 0);
+}
+
+/* its runtime has it; not dlsym(3), which keeps memory when it finds nothing */
+extern void __tsan_init(void) __attribute__((weak));
+
+bool mrrc_threads_sanitized(void)
+{
+	return __tsan_init;
+}
+
+static void threads_find(void)
+{
+	/* without fork handlers, assume many threads */
+	if (pthread_atfork(NULL, NULL, threads_fork_child))
+		return;
+#ifdef __GLIBC__
+	if (!mrrc_threads_sanitized())
+		mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
+					   "GLIBC_PRIVATE");
+#endif
+	/* With one thread, no other thread can change either figure. */
+	if (mrrc_threads.live && *mrrc_threads.live == 1 &&
+	    threads_kernel() == 1)
+		atomic_store(&mrrc_threads.many, false);
+}
+
+void mrrc_threads_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, threads_find);
+}
+
+void mrrc_thread_signals(sigset_t *set)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS,	SIGILL,
+				      SIGFPE,  SIGTRAP, SIGSYS };
+	size_t i;
+
+	sigfillset(set);
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(set, faults[i]);
+}
+
+/* Signals are for the application's threads. */
+static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
+			 void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	sigset_t old;
+	int ret;
+
+	ret = pthread_attr_init(&attr);
+	if (ret)
+		return ret;
+	mrrc_thread_signals(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (!stack)
+		stack = THREAD_STACK;
+	/* thread-local variables of the program are on the stack, too */
+	do {
+		pthread_attr_setstacksize(&attr, stack);
+		ret = pthread_create(thread, &attr, run, arg);
+		stack *= 2;
+	} while (ret == EINVAL && stack <= THREAD_STACK_MAX);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return ret;
+}
+
+int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
+		      void *arg)
+{
+	int ret;
+
+	mrrc_threads_init();
+	atomic_fetch_add(&mrrc_threads.ours, 1);
+	ret = thread_create(thread, stack, run, arg);
+	if (ret)
+		atomic_fetch_sub(&mrrc_threads.ours, 1);
+	return -ret;
+}
+
+void mrrc_thread_over(void)
+{
+	atomic_fetch_sub(&mrrc_threads.ours, 1);
+}
+
+void mrrc_thread_join(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+	atomic_fetch_sub(&mrrc_threads.ours, 1);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The cache for threads: core/cache/cache.h with a lock, a monitor that reports
+ * changed mappings, and the registration calls.
+ *
+ * All calls are for any thread that holds no lock (sys/base/lock.h asserts it in
+ * debug builds). A hit takes none (cache_hit.h). Registration happens outside
+ * locks, in the calling thread; so does deregistration, or in a thread of the
+ * cache's own (attr.helper).
+ */
+#ifndef MRRC_CACHE_MT_H
+#define MRRC_CACHE_MT_H
+
+#include "core/cache/admit.h"
+#include "core/cache/cache.h"
+#include "core/cache/revoke.h"
+#include "sys/node/budget.h"
+#include "sys/monitor/mon.h"
+
+/*
+ * How to register. Called with no lock of the cache held, from any thread
+ * that calls get, put or flush, by several at once.
+ */
+struct mrrc_reg_ops {
+	/*
+	 * 0, or -E*. -EFAULT, -EACCES, -EPERM: the memory does not allow the
+	 * access. -ENOMEM, -EAGAIN, -EMFILE, -ENFILE, -ENOSPC, -ENOBUFS,
+	 * -EBUSY: a limit is reached; tried again after evicting.
+	 */
+	int (*reg)(void *arg, uintptr_t start, size_t len,
+		   enum mrrc_access access, void **cookie, void **desc);
+	/* cookie of each identifies the registration. Cannot fail. */
+	void (*dereg)(void *arg, struct mrrc_region *const *regions,
+		      size_t count);
+};
+
+struct mrrc_cache_attr {
+	size_t max_bytes;   /* 0: mrrc_vm_default_limits */
+	size_t max_regions; /* 0: default; both 1: tiny */
+	const char *policy; /* core/policy/policy.h; NULL: default */
+	const struct mrrc_reg_ops *ops;
+	void *arg;			/* for ops */
+	struct mrrc_mon *mon;		/* not owned: outlives the cache */
+	struct mrrc_stats *stats;	/* likewise, zeroes; NULL: its own */
+	bool helper;			/* a helper thread calls dereg */
+	bool predict;			/* and registers ahead of use, too, */
+	enum mrrc_node_helpers helpers; /* if the budget's node lets it */
+	/* The user's records, one for each use of a region; threads keep some
+	 * (cache_hit.h). Outlives the cache. NULL: none */
+	struct mrrc_pool *records;
+	/* What is registered is taken from it. Outlives the cache; or NULL */
+	struct mrrc_budget *budget;
+	/* With a helper: ns until the key of a closed registration ends that
+	 * mrrc_cache_mt_put_key() put; 0, MRRC_REVOKE_NEVER: it has no end */
+	uint64_t revoke;
+};
+
+struct mrrc_cache_mt;
+
+int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
+		       struct mrrc_cache_mt **cache);
+
+/* Deregisters everything. -EBUSY, and nothing done, while regions are held. */
+int mrrc_cache_mt_close(struct mrrc_cache_mt *cache);
+
+/*
+ * A registration that covers [addr, addr + len) and allows the access, held
+ * for the caller until put; region->desc and region->cookie are its to read.
+ * -EINVAL: empty; -EFAULT: NULL or wrapping; else the registration's error.
+ */
+int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr, size_t len,
+		      enum mrrc_access access, struct mrrc_region **region);
+
+/*
+ * The same in at most @pieces regions: the plan's, each held, cover the pages
+ * of the range in order.
+ */
+int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
+			     size_t len, enum mrrc_access access,
+			     unsigned pieces, struct mrrc_plan *plan);
+
+/* Set the cost model, before anything is registered. */
+void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
+			    const struct mrrc_cost *cost);
+
+/*
+ * mrrc_cache_mt_get_pieces() for a buffer that the caller could copy through
+ * registered memory: *copy says that this is cheaper. Then nothing is held,
+ * and the lookup is counted as a miss. admit is guarded by the cache's lock.
+ */
+int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
+			      struct mrrc_admit *admit, const void *addr,
+			      size_t len, enum mrrc_access access,
+			      unsigned pieces, struct mrrc_plan *plan,
+			      bool *copy);
+
+/* Is all of it registered as one region? Then it is held, as by the others. */
+bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache, const void *addr,
+			 size_t len, enum mrrc_access access,
+			 struct mrrc_plan *plan);
+
+/*
+ * As mrrc_cache_mt_get_or_copy() after mrrc_cache_mt_known() has found nothing,
+ * for a source in a mapping that nothing but its owner changes, and that is
+ * invalidated before it is unmapped: it is not watched. admit: or NULL, if it
+ * cannot be copied.
+ */
+int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
+			     struct mrrc_admit *admit, const void *addr,
+			     size_t len, unsigned pieces,
+			     struct mrrc_plan *plan, bool *copy);
+
+/*
+ * Count an event that the cache itself does not see; gauges go down by -change.
+ */
+void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
+			int64_t change);
+
+/* Count a copy of so many bytes; and the bytes registered for copies now. */
+void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
+void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
+
+/* Once per region, when the operation has completed. Any thread. */
+void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
+
+/*
+ * For a region whose key peers are given: the first of these after it was got,
+ * and the other in place of mrrc_cache_mt_put(). If it is not got again, the
+ * helper deregisters it within attr.revoke.
+ */
+void mrrc_cache_mt_key_given(struct mrrc_cache_mt *cache,
+			     struct mrrc_region *region);
+void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
+			   struct mrrc_region *region);
+
+/*
+ * Deregister what is not in use, and wait for what is being deregistered.
+ * Returns how many regions went.
+ */
+size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
+
+/* The same for regions that were evicted and wait, also for the helper. */
+size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
+
+/* Does its helper predict uses, so that they have to be noted (cache_use.h)? */
+bool mrrc_cache_mt_predicts(const struct mrrc_cache_mt *cache);
+
+/* Forget a range, as after an unmap that no monitor reports. */
+void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
+			      size_t len);
+
+/* To be added to with mrrc_stats_add(), until the cache is closed. */
+struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache);
+
+/* Adds up what threads have counted, for those who read the shared counters. */
+void mrrc_cache_mt_collect(struct mrrc_cache_mt *cache);
+
+void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats);
+
+/*
+ * How many regions operations use now; walks the index, after what the helper
+ * is registering.
+ */
+size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache);
+
+/* The limits in force. */
+void mrrc_cache_mt_limits(const struct mrrc_cache_mt *cache, size_t *max_bytes,
+			  size_t *max_regions);
+
+/* For tests and debug builds. */
+bool mrrc_cache_mt_valid(struct mrrc_cache_mt *cache);
+
+#endif /* MRRC_CACHE_MT_H */

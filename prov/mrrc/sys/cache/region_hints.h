@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Region hints: each thread has a table per cache, which maps pages to the
+ * regions that the thread used before. Only its thread reads and writes the
+ * table, so a hit takes no lock and shares no cache line except the region's.
+ * An entry is a hint: the region's word says whether it is still valid
+ * (core/index/region.h).
+ *
+ * A table also counts operations (lanes): it has an integer for each region,
+ * which only the owner writes, so that a hold takes no atomic operation. The
+ * integer is negative if the owner ended operations that other threads began.
+ * The number of operations is the sum over all tables and the region's own
+ * counter. A thread that ends a region's life makes the owners' stores visible
+ * by membarrier(2); without membarrier(2) there are no tables.
+ *
+ * The owner also counts its hits here, and logs its requests for the policy;
+ * the holder of the cache's lock collects both. The log has the last
+ * MRRC_HINTS_LOG requests before a miss; older ones are lost.
+ *
+ * The first slow lookup creates the table; the end of the thread or of the
+ * cache frees it. The table also keeps free operation records of the cache's
+ * user, so that a thread can take and return them without the shared pool.
+ *
+ * Threads: only the owner searches and uses its table; collect and detach name
+ * the lock that they need.
+ */
+#ifndef MRRC_REGION_HINTS_H
+#define MRRC_REGION_HINTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/queue.h>
+
+#include "core/cache/cache.h"
+#include "sys/base/lock.h"
+#include "sys/base/pool.h"
+#include "sys/cache/uses.h"
+
+#define MRRC_HINTS_WAYS	  4    /* entries of a set, one cache line */
+#define MRRC_HINTS_LOG	  256  /* requests, a power of two */
+#define MRRC_HINTS_COUNT  1024 /* hits not yet in the cache's counters */
+#define MRRC_HINTS_BIG	  21   /* log2 of the larger unit that is looked up */
+#define MRRC_HINTS_IS_BIG (1u << 11) /* in a key */
+#define MRRC_HINTS_SPARE  64	     /* records that a thread keeps */
+
+/* From one region of a cache to the next. */
+#define MRRC_REGION_STRIDE ((sizeof(struct mrrc_region) + 63) & ~(size_t) 63)
+
+struct mrrc_hint {
+	uint64_t key; /* what was looked up; 0: nothing */
+	uint64_t ref; /* which region, and its tag */
+};
+
+struct mrrc_hints_note {
+	_Atomic uintptr_t addr;
+	_Atomic uint64_t what; /* length << 3 | access */
+};
+
+struct mrrc_hints {
+	/* hits: written by the owner, read by the thread that collects */
+	struct mrrc_hints_note note[MRRC_HINTS_LOG];
+	_Atomic uint64_t hits;	 /* each has written a note */
+	_Atomic uint64_t probes; /* of lookups that tried it */
+	_Atomic uint64_t cache;	 /* id; 0: the cache is gone */
+	struct mrrc_hint *entry;
+	uint64_t mask; /* of a set's offset in entry */
+	unsigned bits; /* log2 of the sets */
+	bool big;      /* holds entries of the larger unit */
+	char *lanes;   /* holds: mrrc_hints_lane */
+	/* the cache's lock */
+	uint64_t counted;	 /* hits in the cache's counters */
+	uint64_t probes_counted; /* probes there */
+	uint64_t told;		 /* hits reported to the policy */
+	TAILQ_ENTRY(mrrc_hints) link;
+	/* the owner's */
+	unsigned spares;
+	void *spare[MRRC_HINTS_SPARE]; /* free here; in use for the pool */
+	size_t displaced;	       /* since the table grew */
+	struct mrrc_hints *next;       /* its tables */
+	struct mrrc_uses *uses;	       /* where it notes uses, or NULL */
+	/* HINTS lock */
+	struct mrrc_hints_list *list; /* where link is; NULL: detached */
+};
+
+/* The tables of a cache. */
+struct mrrc_hints_list {
+	TAILQ_HEAD(, mrrc_hints) head; /* the cache's lock */
+	struct mrrc_lock *lock;	       /* the cache's */
+	struct mrrc_cache *core;
+	struct mrrc_pool *records;   /* that spares are of, or NULL */
+	uint64_t id;		     /* of the cache, never used again */
+	struct mrrc_pool *regions;   /* the cache's */
+	struct mrrc_holders holders; /* the tables; the cache's lock */
+	bool notes, counter;	     /* threads note uses, at these ticks */
+	struct mrrc_uses_list uses;  /* the cache's lock; its owner frees */
+};
+
+/* The empty table, for threads without one. */
+extern struct mrrc_hints mrrc_hints_none;
+extern _Thread_local struct mrrc_hints *mrrc_hints_recent
+	__attribute__((tls_model("initial-exec")));
+
+/* @regions: the cache's. @records: NULL, or a pool that outlives the list. */
+void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
+			  struct mrrc_cache *core, struct mrrc_pool *regions,
+			  struct mrrc_pool *records);
+
+/* Before the first table: threads note their uses (uses.h). */
+void mrrc_hints_list_note(struct mrrc_hints_list *list, bool counter);
+
+/* The cache closes: no thread uses it, no lock is held; not in a child. */
+void mrrc_hints_detach(struct mrrc_hints_list *list);
+
+/* The calling thread's table, or NULL. Any lock may be held. */
+struct mrrc_hints *mrrc_hints_of(const struct mrrc_hints_list *list);
+
+/* The calling thread's table, created if missing; NULL: no memory. No lock. */
+struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list);
+
+/* The cache's lock held: counters and requests of all threads. */
+void mrrc_hints_collect(struct mrrc_hints_list *list);
+
+/* The cache's lock held: the counters of this one. */
+void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core);
+
+/* Remember a region of the cache; @ref is from mrrc_hints_ref. No lock. */
+void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
+		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
+		     bool big);
+
+/* The table that the thread used last, if it is this cache's; else NULL. */
+static inline struct mrrc_hints *
+mrrc_hints_last(const struct mrrc_hints_list *list)
+{
+	struct mrrc_hints *hints = mrrc_hints_recent;
+
+	/* never true; it spares tests of what this returns */
+	if (!hints)
+		__builtin_unreachable();
+	return __builtin_expect(
+		       list->id == atomic_load_explicit(&hints->cache,
+							memory_order_relaxed),
+		       1) ?
+		       hints :
+		       NULL;
+}
+
+static inline struct mrrc_hints *
+mrrc_hints_mine(const struct mrrc_hints_list *list)
+{
+	struct mrrc_hints *hints = mrrc_hints_last(list);
+
+	return hints ? hints : mrrc_hints_of(list);
+}
+
+/* A record of the thread's own. */
+static inline bool mrrc_hints_has_spare(const struct mrrc_hints *hints)
+{
+	return hints->spares;
+}
+
+static inline void *mrrc_hints_take_spare(struct mrrc_hints *hints)
+{
+	return hints->spare[--hints->spares];
+}
+
+/* false: it has enough. */
+static inline bool mrrc_hints_keep_spare(struct mrrc_hints *hints, void *record)
+{
+	if (__builtin_expect(hints->spares == MRRC_HINTS_SPARE, 0))
+		return false;
+	hints->spare[hints->spares++] = record;
+	return true;
+}
+
+/* Reference to a region: its tag, and its index in the pool in the low bits. */
+static inline uint64_t mrrc_hints_ref(uint32_t index, uint64_t tag)
+{
+	return tag << MRRC_REGION_TAG | index;
+}
+
+static inline uint32_t mrrc_hints_ref_index(uint64_t ref)
+{
+	return ref & (MRRC_REGION_INDEX_BIT - 1);
+}
+
+/* @regions: where the cache has them. */
+static inline struct mrrc_region *mrrc_hints_region(const char *regions,
+						    uint64_t ref)
+{
+	return (struct mrrc_region *) (uintptr_t) (regions +
+						   mrrc_hints_ref_index(ref) *
+							   MRRC_REGION_STRIDE);
+}
+
+/* The offset of the region's lane from the first one. */
+static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
+						size_t offset)
+{
+	_Static_assert(!(MRRC_REGION_STRIDE % 64), "four bytes for each 64");
+	return (_Atomic uint32_t *) (uintptr_t) (hints->lanes + offset / 16);
+}
+
+/*
+ * Owner only: one operation more or less. After another thread's membarrier(2)
+ * the owner's next loads are ordered after this store. It is a single
+ * instruction if the processor has one, so that a signal handler cannot
+ * interrupt it half-way.
+ */
+static inline __attribute__((always_inline)) void
+mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
+{
+#if defined(__SANITIZE_THREAD__)
+	/* ThreadSanitizer does not know membarrier */
+	atomic_fetch_add(lane, more);
+#elif defined(__x86_64__)
+	__asm__ volatile("addl %1, %0"
+			 : "+m"(*(uint32_t *) lane)
+			 : "ir"(more)
+			 : "cc", "memory");
+#else
+	atomic_store_explicit(
+		lane, more + atomic_load_explicit(lane, memory_order_relaxed),
+		memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Never 0: the first page is never mapped. */
+static inline uint64_t mrrc_hints_key(uintptr_t addr, enum mrrc_access access)
+{
+	return (addr & ~(uintptr_t) 4095) | access;
+}
+
+static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
+					  enum mrrc_access access)
+{
+	return addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG | MRRC_HINTS_IS_BIG |
+	       access;
+}
+
+/*
+ * A hash by folding the bits of the unit: buffers are often a power of two
+ * apart, and these share no set as long as there is room. Multiplication would
+ * take fewer instructions, but a quarter more time.
+ */
+static inline struct mrrc_hint *mrrc_hints_set(const struct mrrc_hints *hints,
+					       uintptr_t addr, unsigned unit)
+{
+	/* an offset in sets of 64 bytes, before the mask */
+	uintptr_t set = addr >> (unit - 6);
+	uintptr_t more = set >> hints->bits;
+
+	set ^= more;
+	set ^= more >> hints->bits;
+	return (struct mrrc_hint *) ((char *) hints->entry +
+				     (set & hints->mask));
+}
+
+static inline __attribute__((always_inline)) const struct mrrc_hint *
+mrrc_hints_look(const struct mrrc_hints *hints, uintptr_t addr, unsigned unit,
+		uint64_t key)
+{
+	const struct mrrc_hint *set = mrrc_hints_set(hints, addr, unit);
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < MRRC_HINTS_WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+	}
+	return NULL;
+}
+
+/* The hint for the page of addr, or NULL. */
+static inline __attribute__((always_inline)) const struct mrrc_hint *
+mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
+		enum mrrc_access access)
+{
+	const struct mrrc_hint *entry;
+
+	entry = mrrc_hints_look(hints, addr, 12, mrrc_hints_key(addr, access));
+	/* forces a reload from memory, to keep registers free */
+	__asm__("" : "+r"(hints));
+	if (!entry && hints->big)
+		entry = mrrc_hints_look(hints, addr, MRRC_HINTS_BIG,
+					mrrc_hints_big_key(addr, access));
+	return entry;
+}
+
+/*
+ * A request was served by a hint. Returns whether to add the hits to the
+ * cache's counters now.
+ */
+static inline bool mrrc_hints_hit(struct mrrc_hints *hints, uintptr_t addr,
+				  size_t len, enum mrrc_access access)
+{
+	const uint64_t at =
+		atomic_load_explicit(&hints->hits, memory_order_relaxed);
+	struct mrrc_hints_note *note = &hints->note[at % MRRC_HINTS_LOG];
+
+	atomic_store_explicit(&note->addr, addr, memory_order_relaxed);
+	atomic_store_explicit(&note->what, (uint64_t) len << 3 | access,
+			      memory_order_relaxed);
+	atomic_store_explicit(&hints->hits, at + 1, memory_order_release);
+	return __builtin_expect(!((at + 1) % MRRC_HINTS_COUNT), 0);
+}
+
+#endif /* MRRC_REGION_HINTS_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The uses that a thread makes of memory, for the helper that predicts them:
+ * the deregistration queue of li2011, section 4.1.
+ *
+ * A ring for each thread and cache. Its thread alone writes it, and never
+ * waits: when the helper is late the oldest uses are overwritten and counted as
+ * lost. Nothing is looked up, locked or allocated, and no system call is made.
+ *
+ * Times are ticks of the processor's counter where that runs at one rate on all
+ * processors, else nanoseconds; struct mrrc_ticks converts them.
+ */
+#ifndef MRRC_USES_H
+#define MRRC_USES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <bsd/sys/queue.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "core/helper/predict.h"
+#include "sys/monitor/mon.h"
+
+#define MRRC_USES_RING 256 /* a power of two: 8 KiB */
+
+struct mrrc_use {
+	uint64_t site; /* of the call */
+	uintptr_t addr;
+	size_t len;
+	uint64_t when; /* ticks */
+};
+
+struct mrrc_uses_slot {
+	_Atomic uint64_t site, addr, len, when;
+};
+
+struct mrrc_uses {
+	/* the thread's */
+	struct mrrc_uses_slot slot[MRRC_USES_RING];
+	_Atomic uint64_t head; /* uses so far */
+	bool counter;	       /* ticks are the processor's; constant */
+	/* the helper's */
+	_Alignas(64) uint64_t tail; /* of those, read or lost */
+	struct mrrc_predict_context context;
+	/* the cache's lock */
+	bool ended; /* the thread has; the helper frees it */
+	TAILQ_ENTRY(mrrc_uses) link;
+};
+
+TAILQ_HEAD(mrrc_uses_list, mrrc_uses);
+
+static inline uint64_t mrrc_uses_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
+static inline uint64_t mrrc_ticks_now(bool counter)
+{
+#if defined(__x86_64__)
+	if (__builtin_expect(counter, 1))
+		return __rdtsc();
+#endif
+	return mrrc_uses_ns();
+}
+
+/* The owner: one use. */
+static inline void mrrc_uses_add(struct mrrc_uses *uses, uint64_t site,
+				 uintptr_t addr, size_t len)
+{
+	const uint64_t head =
+		atomic_load_explicit(&uses->head, memory_order_relaxed);
+	struct mrrc_uses_slot *slot = &uses->slot[head % MRRC_USES_RING];
+
+	/* a reader that sees a part of this use sees the head before it, too */
+	mrrc_fence(release);
+	atomic_store_explicit(&slot->site, site, memory_order_relaxed);
+	atomic_store_explicit(&slot->addr, addr, memory_order_relaxed);
+	atomic_store_explicit(&slot->len, len, memory_order_relaxed);
+	atomic_store_explicit(&slot->when, mrrc_ticks_now(uses->counter),
+			      memory_order_relaxed);
+	atomic_store_explicit(&uses->head, head + 1, memory_order_release);
+}
+
+/* Of the machine: can the processor's counter be used? */
+bool mrrc_ticks_counter(void);
+
+/* An empty ring; NULL: no memory. */
+struct mrrc_uses *mrrc_uses_new(bool counter);
+void mrrc_uses_free(struct mrrc_uses *uses);
+
+/* The helper: are there any to read? */
+static inline bool mrrc_uses_any(const struct mrrc_uses *uses)
+{
+	return atomic_load_explicit(&((struct mrrc_uses *) uses)->head,
+				    memory_order_acquire) != uses->tail;
+}
+
+/*
+ * The helper: the oldest ones, up to @max; returns how many. *lost grows by
+ * those that were overwritten.
+ */
+size_t mrrc_uses_read(struct mrrc_uses *uses, struct mrrc_use *out, size_t max,
+		      uint64_t *lost);
+
+/* Converts ticks to nanoseconds of CLOCK_MONOTONIC. */
+struct mrrc_ticks {
+	bool counter;
+	uint64_t ticks0, ns0; /* at first */
+	uint64_t ticks, ns;   /* now */
+	double rate;	      /* ns a tick; 0: not known yet */
+};
+
+void mrrc_ticks_init(struct mrrc_ticks *ticks, bool counter);
+
+/* Look at both clocks; returns nanoseconds. */
+uint64_t mrrc_ticks_look(struct mrrc_ticks *ticks);
+
+/* When that was, no later than the last look. */
+uint64_t mrrc_ticks_ns(const struct mrrc_ticks *ticks, uint64_t when);
+
+#endif /* MRRC_USES_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The leased files of a domain: mappings that operations read from, and a
+ * thread that gives a file's lease up when a writer waits for it.
+ *
+ * An operation holds the part of a mapping that it reads, from before it is
+ * posted until it has ended. A hold succeeds only while the lease is whole.
+ * When a lease is to be given up, no hold succeeds any more, and the thread
+ * waits until none is left. Operations that take longer than MRRC_LEASE_COPY_MS
+ * get a copy of what they read, at the same addresses; where the network reads
+ * the pages themselves (attr.pins), they are marked as failed after
+ * MRRC_LEASE_FAIL_MS. Then the lease is given up, and the writer goes on.
+ *
+ * A lease that is not given up in time, as in a process that was stopped, is
+ * taken by force. The kernel waits for attr.break_ms before, so what is held for
+ * less than that is right. What is held for longer is lost if a writer waits,
+ * or has waited.
+ *
+ * A mapping without users is kept, with its lease, for the next user of the
+ * same file. Any thread that holds no lock, except open and close.
+ */
+#ifndef MRRC_LEASE_H
+#define MRRC_LEASE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bsd/sys/queue.h>
+
+#include "sys/base/fd_id.h"
+
+#define MRRC_LEASE_COPY_MS 100
+#define MRRC_LEASE_FAIL_MS 5000
+
+struct mrrc_leases;
+struct mrrc_lease;
+struct mrrc_lease_file;
+
+struct mrrc_leases_attr {
+	void *arg; /* for these calls, with no lock held */
+	/* the range is about to be unmapped: registrations must go */
+	void (*forget)(void *arg, uintptr_t start, size_t len);
+	/* a writer waits for operations that may have ended */
+	void (*progress)(void *arg);
+	bool pins;	   /* the network reads pages, not addresses */
+	unsigned idle_max; /* mappings kept without a user */
+	unsigned wait_ms;  /* in place of those above, for tests; or 0 */
+	unsigned break_ms; /* in place of the kernel's, for tests; or 0 */
+};
+
+/* A part that an operation reads. */
+struct mrrc_lease_hold {
+	struct mrrc_lease *lease;
+	size_t offset, len;
+	int64_t since;
+	bool copied;	    /* the set's lock */
+	atomic_bool failed; /* what was read may not be the file's */
+	TAILQ_ENTRY(mrrc_lease_hold) link;
+};
+
+/* -ENOTSUP: leases cannot work here. */
+int mrrc_leases_open(const struct mrrc_leases_attr *attr,
+		     struct mrrc_leases **leases);
+
+/* There are no users. */
+void mrrc_leases_close(struct mrrc_leases *leases);
+
+/* One more user of the file behind fd, which is id; errors: lease_file.h. */
+int mrrc_lease_get(struct mrrc_leases *leases, int fd,
+		   const struct mrrc_fd_id *id, struct mrrc_lease **lease);
+
+/* The user's holds have been released, or a further one was -ESTALE. */
+void mrrc_lease_put(struct mrrc_lease *lease);
+
+/*
+ * Hold a part, which is then at *addr. -ENODATA: the file ends before its end.
+ * -ESTALE: the lease is not whole: this user should put it.
+ */
+int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
+		    struct mrrc_lease_hold *hold, char **addr);
+void mrrc_lease_release(struct mrrc_lease_hold *hold);
+
+/* Does a writer wait for the lease, which this hold keeps? */
+bool mrrc_lease_wanted(const struct mrrc_lease_hold *hold);
+
+/* May what was read not be the file's? When all of it has been read. */
+bool mrrc_lease_lost(const struct mrrc_lease_hold *hold);
+
+/* For lease_file.h's functions of parts that are held. */
+const struct mrrc_lease_file *mrrc_lease_file(const struct mrrc_lease *lease);
+
+#endif /* MRRC_LEASE_H */

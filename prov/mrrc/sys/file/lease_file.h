@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A file under a read lease (F_SETLEASE of fcntl(2)), mapped. While the lease
+ * is whole no process has the file open for writing, so neither its bytes nor
+ * its length change, and a read of the mapping cannot fault. An open for
+ * writing and a truncation wait until the lease is given up, but no longer than
+ * mrrc_lease_break_ms().
+ *
+ * Stateless; any thread, no lock held.
+ */
+#ifndef MRRC_LEASE_FILE_H
+#define MRRC_LEASE_FILE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sys/base/fd_id.h"
+
+/*
+ * Not SIGIO, as is usual: a thread that waits for that takes what is sent to
+ * the process, too. This one Linux never sends by itself.
+ */
+#ifdef SIGSTKFLT
+#define MRRC_LEASE_SIGNAL SIGSTKFLT
+#else
+#define MRRC_LEASE_SIGNAL SIGIO
+#endif
+
+struct mrrc_lease_file {
+	int fd; /* an open file description of its own */
+	struct mrrc_fd_id id;
+	char *base;
+	size_t len;  /* of the file: not 0 */
+	bool memory; /* of tmpfs */
+};
+
+/*
+ * A lease on the file that fd is open for, which is id, and its mapping. The
+ * thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up. -EBADF:
+ * fd is another file's by now; -EAGAIN: the file is open for writing; -EACCES:
+ * it belongs to another user; -EOPNOTSUPP: its file system keeps no such
+ * promise; -ENODATA: it is empty; else an error of the system.
+ */
+int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
+			 struct mrrc_lease_file *file);
+
+bool mrrc_lease_file_whole(const struct mrrc_lease_file *file);
+
+/* The end of the lease; the mapping stays. */
+void mrrc_lease_file_give(struct mrrc_lease_file *file);
+
+/* Unmaps; the lease has been given up. */
+void mrrc_lease_file_close(struct mrrc_lease_file *file);
+
+/*
+ * Replaces a page-aligned part of the mapping by a copy, in one step for
+ * threads that read it. On failure by zeros.
+ */
+int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
+			 size_t len);
+
+/*
+ * Bytes of a part that is not empty, from its start on, that are in the page
+ * cache; all where the system does not tell.
+ */
+size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
+			      size_t len);
+
+/* May a part that is not empty be read through the mapping? */
+bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
+			      size_t len);
+
+/* Is all of a part, not empty, there? Without a lease; true: or unknown. */
+bool mrrc_file_cached(int fd, uint64_t offset, size_t len);
+
+/*
+ * Before a part is read through the mapping: has it read from the disk, by
+ * requests that are cheaper than page faults. follows: the part begins where
+ * the one before has ended, so that what follows is read, too.
+ */
+void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
+			   size_t len, bool follows);
+
+/* How long the kernel lets a writer wait; 0: not at all, or unknown. */
+unsigned mrrc_lease_break_ms(void);
+
+/*
+ * All of [offset, offset + len) by read(2). -ENODATA: the file ends before.
+ */
+int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset);
+
+#endif /* MRRC_LEASE_FILE_H */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The allocator of registered memory: core/heap/heap_arena.h for threads, over
+ * memory that it maps and has registered.
+ *
+ * A domain (mrrc_heaps) has heaps; a heap has blocks, each one registration;
+ * what is allocated and freed passes through each thread's own magazines
+ * (heap_mag.c), which are refilled from the heap's under its lock. Mapping,
+ * registering and their undoing happen in the calling thread, no lock held.
+ *
+ * All calls are for any thread that holds no lock, open and close as said.
+ */
+#ifndef MRRC_HEAP_H
+#define MRRC_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/index/region.h"
+#include "sys/base/pages.h"
+
+struct mrrc_heaps;
+struct mrrc_heap;
+struct mrrc_heap_block;
+struct mrrc_tcache;
+
+/* Events that the log reports. */
+enum mrrc_heap_event {
+	MRRC_HEAP_FALLBACK,   /* size: of pages that there are none of */
+	MRRC_HEAP_LIMIT_HEAP, /* size more than limit allows; err */
+	MRRC_HEAP_LIMIT_DOMAIN,
+	MRRC_HEAP_LIMIT_OWNER, /* size more than the owner's limit allows */
+	MRRC_HEAP_NO_MEMORY,   /* size cannot be mapped: err */
+	MRRC_HEAP_NO_REG,      /* size at addr cannot be registered: err */
+	/* mistakes of the application */
+	MRRC_HEAP_DOUBLE_FREE,	/* addr */
+	MRRC_HEAP_FOREIGN,	/* addr */
+	MRRC_HEAP_INSIDE,	/* addr, of the allocation at base */
+	MRRC_HEAP_OTHER_DOMAIN, /* addr */
+	MRRC_HEAP_OVERFLOW,	/* addr, size, at offset */
+	MRRC_HEAP_USED_FREED,	/* addr, size, at offset */
+	MRRC_HEAP_LEAK,		/* size at addr */
+	MRRC_HEAP_LEAKS		/* count of them, size in all */
+};
+
+struct mrrc_heap_note {
+	enum mrrc_heap_event event;
+	uintptr_t addr, base;
+	size_t size, offset, count, limit;
+	int err;
+	bool again; /* this heap's limit was in the way before */
+};
+
+/* Called with no lock held, by several threads at once. */
+struct mrrc_heap_ops {
+	/*
+	 * 0 or -E*; see struct mrrc_reg_ops for those that are limits.
+	 * -EDQUOT: one of the owner's, which has done all that can be done.
+	 */
+	int (*reg)(void *arg, uintptr_t start, size_t len,
+		   enum mrrc_access access, void **cookie);
+	void (*dereg)(void *arg, void *cookie, uintptr_t start, size_t len);
+	/* Evict other registrations. false: there were none. */
+	bool (*reap)(void *arg);
+	void (*note)(void *arg, const struct mrrc_heap_note *note);
+	/*
+	 * Allocations and frees since the last time, now and then. NULL: not
+	 * counted.
+	 */
+	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
+};
+
+/* Leaks that are named one by one. */
+#define MRRC_HEAP_LEAKS_MAX 16
+
+/* Domain */
+
+/* max_bytes of registered memory, 0: no limit. */
+int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
+		    size_t max_bytes, struct mrrc_heaps **heaps);
+
+/* Closes the heaps that are left, too. The last call. */
+void mrrc_heaps_close(struct mrrc_heaps *heaps);
+
+/* Whether this is a child of the process that opened it. */
+bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
+
+void mrrc_heaps_trim(struct mrrc_heaps *heaps);
+/* What has been idle for so long, but of heaps that are to keep it. */
+void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms);
+
+/* Heap */
+
+#define MRRC_HEAP_BLOCK_MIN ((size_t) 1 << 20)
+#define MRRC_HEAP_BLOCK_MAX ((size_t) 1 << 30)
+#define MRRC_HEAP_LEN_MAX   ((size_t) 1 << 46)
+#define MRRC_HEAP_ALIGN_MAX ((size_t) 1 << 40)
+#define MRRC_HEAP_IDLE_KEEP UINT32_MAX
+
+struct mrrc_heap_attr {
+	enum mrrc_access access;
+	enum mrrc_pages pages;
+	bool prefault;
+	bool populated;	   /* registering faults in each page of a block */
+	bool isolated;	   /* every allocation */
+	int node;	   /* -1: any */
+	size_t block_size; /* at least; 0: as the heap grows */
+	size_t max_bytes;  /* 0: none */
+	uint32_t idle_ms;  /* until an idle block goes */
+	unsigned shards;   /* for threads; 0: as many as processors, if limits
+			      allow */
+	void *context;	   /* the owner's */
+};
+
+/* -EINVAL: out of range; -EOPNOTSUPP: forked */
+int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+		   struct mrrc_heap **heap);
+
+/* Ends its allocations, too, and reports them. The last call for it. */
+void mrrc_heap_close(struct mrrc_heap *heap);
+
+void mrrc_heap_trim(struct mrrc_heap *heap);
+const struct mrrc_heap_attr *mrrc_heap_attr(const struct mrrc_heap *heap);
+
+/* Allocation */
+
+#define MRRC_HEAP_ISOLATED 1u
+#define MRRC_HEAP_ZERO	   2u
+
+/*
+ * The calls are inline, in sys/heap/heap_fast.h:
+ *
+ *	align: a power of two. -EINVAL, -ENOMEM, -EOPNOTSUPP.
+ * int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align, size_t len,
+ *		       unsigned flags, void **addr, void **cookie);
+ *
+ *	Of any of its heaps. -EALREADY, -EINVAL, -EDOM (other), -EOVERFLOW.
+ * int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr);
+ */
+int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t len,
+			 unsigned flags, void **addr, void **cookie);
+int mrrc_heap_free_slow(struct mrrc_heaps *heaps, uintptr_t addr);
+
+struct mrrc_heap_place {
+	uintptr_t base; /* the allocation */
+	size_t len;
+	uintptr_t block; /* what is registered */
+	size_t block_len;
+	void *cookie;
+	struct mrrc_heap *heap;
+	enum mrrc_pages pages;
+};
+
+/*
+ * The live allocation around addr. -ENOENT: none. Unless the caller knows that
+ * it stays live, call between look and looked; *place is valid for so long.
+ * Between the two, call nothing else of the allocator and wait for no other
+ * thread.
+ */
+struct mrrc_tcache *mrrc_heap_look(void);
+void mrrc_heap_looked(struct mrrc_tcache *look);
+int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
+		    struct mrrc_heap_place *place);
+
+/*
+ * The registration of the block of this domain that contains the range, or
+ * NULL. Valid as long as something in the range is allocated.
+ */
+void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
+		       size_t len);
+
+/* Statistics */
+
+struct mrrc_heap_stats {
+	uint64_t allocs, frees, live, live_bytes, kept_bytes;
+	uint64_t blocks, bytes, bytes_peak, idle_blocks, idle_bytes, limit;
+	uint64_t regs, deregs, reg_fails, huge_bytes, thp_bytes, mistakes;
+};
+
+void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats);
+/* Sums; bytes_peak and limit are the domain's. */
+void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats);
+
+/* For tests and debug builds; other threads are outside. */
+bool mrrc_heap_valid(struct mrrc_heap *heap);
+
+#endif /* MRRC_HEAP_H */

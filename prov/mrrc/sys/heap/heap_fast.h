@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Allocate and free (heap.h), the fast path: enter the thread's biased lock,
+ * and take or put one address, which is in the hot slot or in the thread's
+ * magazine for heap and class. Everything else, from an empty magazine to a
+ * mistake, is for the functions named slow, which start from the beginning: the
+ * fast path has changed nothing by then. Where tools watch (heap_watch.h) biased
+ * locks stay shut, so that the tools see each call.
+ */
+#ifndef MRRC_HEAP_FAST_H
+#define MRRC_HEAP_FAST_H
+
+#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_watch.h"
+
+#define mrrc_always_inline inline __attribute__((always_inline))
+
+/*
+ * Filled by heap_mag.c: the class for a length, since there is no quick bit
+ * scan; and how pages of a class are cut.
+ */
+extern MRRC_HIDDEN struct mrrc_class_table {
+	uint8_t by_16[64];   /* to 1 KiB */
+	uint8_t by_128[256]; /* to 32 KiB */
+	uint8_t by_4096[512];
+	uint8_t shift[MRRC_CLASSES]; /* mrrc_heap_cut.shift */
+} mrrc_class_table;
+
+/*
+ * len - 1, and the canary of debug builds; the caller excludes 0 and too large
+ */
+static mrrc_always_inline size_t mrrc_heap_last(size_t len)
+{
+	return MRRC_HEAP_CANARY && len - 1 >= MRRC_HEAP_LEN_MAX ?
+		       SIZE_MAX :
+		       len - 1 + MRRC_HEAP_CANARY;
+}
+
+/* The table has classes alone: the compiler need not test for others. */
+static mrrc_always_inline unsigned mrrc_heap_some(unsigned class)
+{
+	if (class >= MRRC_CLASSES)
+		__builtin_unreachable();
+	return class;
+}
+
+/*
+ * The class for len; MRRC_CLASSES: take the slow path. Small lengths take no
+ * jump.
+ */
+static mrrc_always_inline unsigned mrrc_heap_class(size_t len)
+{
+	const size_t last = mrrc_heap_last(len);
+
+	if (mrrc_likely(last < 1024))
+		return mrrc_heap_some(mrrc_class_table.by_16[last / 16]);
+	if (last < 32768)
+		return mrrc_heap_some(mrrc_class_table.by_128[last / 128]);
+	if (mrrc_likely(last < MRRC_CLASS_MAX))
+		return mrrc_heap_some(mrrc_class_table.by_4096[last / 4096]);
+	return MRRC_CLASSES;
+}
+
+/* The same for a multiple of align, a power of two. */
+static inline unsigned mrrc_heap_class_aligned(size_t len, size_t align)
+{
+	unsigned class;
+
+	if (!len || align > MRRC_HEAP_PAGE)
+		return MRRC_CLASSES;
+	class = mrrc_heap_class(len > align ? len : align);
+	/* classes end with whole pages */
+	while (class < MRRC_CLASSES && (mrrc_class_size(class) & (align - 1)))
+		class ++;
+	return class;
+}
+
+struct mrrc_heap_got {
+	uintptr_t object;
+	void *cookie;
+};
+
+/* ---- allocate: inside the biased lock ------------------------------------------- */
+
+/*
+ * Magazines for what the thread gets objects of the class from: large ones come
+ * from the heap itself, small ones from the thread's shard. NULL: none yet.
+ */
+static mrrc_always_inline struct mrrc_mags *
+mrrc_heap_mags(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
+	       unsigned class)
+{
+	/* no jump */
+	const unsigned at = tcache->shard & -(class < MRRC_CLASS_SMALL);
+
+	return tcache->mags[atomic_load_explicit(&heap->serves[at],
+						 memory_order_relaxed)];
+}
+
+/* From the hot slot, if it has the class. Then the biased lock is left. */
+static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_tcache *tcache,
+						 const struct mrrc_mag *mag,
+						 unsigned class, size_t len,
+						 struct mrrc_heap_got *got)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+
+	if (!mrrc_likely(hot->mag == mag))
+		return false;
+	hot->mag = NULL;
+	++*hot->count;
+	got->object = hot->object;
+	got->cookie = hot->cookie;
+	__atomic_store_n(hot->mark, MRRC_MARK_LIVE(got->object),
+			 __ATOMIC_RELAXED);
+	mrrc_heap_debug_alloc(hot->mib->domain, hot->mib->block, got->object,
+			      len, mrrc_class_size(class));
+	mrrc_biased_leave(&tcache->biased);
+	return true;
+}
+
+/*
+ * From the hot slot, or else from the magazine; false: take the slow path. The
+ * biased lock is left.
+ */
+static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
+					     struct mrrc_mags *set,
+					     unsigned class, size_t len,
+					     struct mrrc_heap_got *got)
+{
+	struct mrrc_mag *mag = &set->of[class];
+	struct mrrc_mag_entry *top;
+	struct mrrc_heap_mib *mib;
+
+	if (mrrc_likely(mrrc_heap_get_hot(tcache, mag, class, len, got)))
+		return true;
+	if (!mrrc_likely(mrrc_mag_n(mag) && --set->left >= 0)) {
+		mrrc_biased_leave(&tcache->biased);
+		return false;
+	}
+	top = --mag->top;
+	mib = top->mib;
+	got->object = top->object;
+	mrrc_biased_leave(&tcache->biased);
+	got->cookie = mib->cookie;
+	__atomic_store_n(mrrc_mib_mark_at(mib, got->object,
+					  mrrc_class_table.shift[class]),
+			 MRRC_MARK_LIVE(got->object), __ATOMIC_RELAXED);
+	mrrc_heap_debug_alloc(mib->domain, mib->block, got->object, len,
+			      mrrc_class_size(class));
+	return true;
+}
+
+/* ---- allocate, by a key --------------------------------------------------- */
+
+/*
+ * From the heap that mrrc_heap_usual() gave the key. false: not from here, take
+ * the way that finds the heap. Written out beside mrrc_heap_class(): to choose
+ * the magazines by the class takes two cycles of a pair's 20.
+ */
+static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
+						   struct mrrc_heap_got *got)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	const size_t last = mrrc_heap_last(len);
+	struct mrrc_mags *set;
+	unsigned class;
+
+	if (!mrrc_likely(mrrc_biased_enter(&tcache->biased)))
+		return false;
+	if (!mrrc_likely(tcache->usual.key == key))
+		goto other;
+	set = tcache->usual.small;
+	if (mrrc_likely(last < 1024)) {
+		class = mrrc_class_table.by_16[last / 16];
+	} else if (last < 32768) {
+		class = mrrc_class_table.by_128[last / 128];
+	} else if (last < MRRC_CLASS_MAX) {
+		class = mrrc_class_table.by_4096[last / 4096];
+		set = tcache->usual.large;
+	} else {
+		goto other;
+	}
+	return mrrc_heap_get(tcache, set, mrrc_heap_some(class), len, got);
+other:
+	mrrc_biased_leave(&tcache->biased);
+	return false;
+}
+
+/* ---- free: inside the biased lock ----------------------------------------------- */
+
+/*
+ * Free of the hot slot's object, which the thread has allocated again or frees
+ * twice. What the slot holds is valid as long as the object's block and the
+ * magazine exist: ending either makes the slot forget its domain. Leaves the
+ * biased lock.
+ */
+static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
+						 struct mrrc_tcache *tcache,
+						 uintptr_t addr)
+{
+	struct mrrc_hot *hot = &tcache->hot;
+
+	if (!mrrc_likely(hot->object == addr &&
+			 atomic_load_explicit(&hot->domain,
+					      memory_order_relaxed) == heaps))
+		return false;
+	/*
+	 * another thread may have freed it, or be freeing it; or an object of
+	 * another class is there by now
+	 */
+	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
+				 MRRC_MARK_LIVE(addr) &&
+			 hot->cut->class == hot->class))
+		return false;
+	if (!mrrc_likely(mrrc_heap_debug_intact(hot->mib->block, addr,
+						mrrc_class_size(hot->class))))
+		return false;
+	mrrc_heap_debug_freed(hot->mib->block, addr,
+			      mrrc_class_size(hot->class));
+	__atomic_store_n(hot->mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
+	hot->mag = hot->home;
+	mrrc_biased_leave(&tcache->biased);
+	return true;
+}
+
+/*
+ * Free of any other object; false: take the slow path. The biased lock is left.
+ * heaps may be NULL, which owns nothing.
+ */
+static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
+						 struct mrrc_tcache *tcache,
+						 uintptr_t addr)
+{
+	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);
+	struct mrrc_mag_entry *top;
+	struct mrrc_mags *set;
+	struct mrrc_mag *mag;
+	uint16_t *mark;
+	size_t class;
+
+	if (!mrrc_likely(mib && heaps &&
+			 mib->domain ==
+				 atomic_load_explicit(&heaps->own,
+						      memory_order_relaxed)))
+		goto other;
+	mark = mrrc_mib_mark(mib, addr);
+	/*
+	 * else it is a block of its own, or no object; another thread may be
+	 * freeing it, too
+	 */
+	if (!mrrc_likely(__atomic_load_n(mark, __ATOMIC_RELAXED) ==
+			 MRRC_MARK_LIVE(addr)))
+		goto other;
+	class = mrrc_mib_cut(mib, addr)->class;
+	/* mistakes are not reported inside the biased lock */
+	if (!mrrc_likely(mrrc_heap_debug_intact(mib->block, addr,
+						mrrc_class_size(class))))
+		goto other;
+	set = tcache->mags[mib->slot];
+	if (!mrrc_likely(set))
+		goto other;
+	mag = &set->of[class];
+	top = mag->top;
+	if (!mrrc_likely(top != mag->end))
+		goto other;
+	mrrc_heap_debug_freed(mib->block, addr, mrrc_class_size(class));
+	__atomic_store_n(mark, MRRC_MARK_FREED(addr), __ATOMIC_RELAXED);
+	*top = (struct mrrc_mag_entry){ addr, mib };
+	mag->top = top + 1;
+	mrrc_biased_leave(&tcache->biased);
+	return true;
+other:
+	mrrc_biased_leave(&tcache->biased);
+	return false;
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
+				  size_t len, unsigned flags, void **addr,
+				  void **cookie)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+	unsigned class = MRRC_CLASSES;
+	struct mrrc_heap_got got;
+	struct mrrc_mags *set;
+
+	if (mrrc_likely(!flags && align && !(align & (align - 1))))
+		class = mrrc_likely(align <= MRRC_HEAP_GRAIN) ?
+				mrrc_heap_class(len) :
+				mrrc_heap_class_aligned(len, align);
+	if (!mrrc_likely(class < MRRC_CLASSES &&
+			 mrrc_biased_enter(&tcache->biased)))
+		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
+					    cookie);
+	set = mrrc_heap_mags(heap, tcache, class);
+	if (!mrrc_likely(set))
+		mrrc_biased_leave(&tcache->biased);
+	if (!mrrc_likely(set && mrrc_heap_get(tcache, set, class, len, &got)))
+		return mrrc_heap_alloc_slow(heap, align, len, flags, addr,
+					    cookie);
+	*addr = (void *) got.object;
+	*cookie = got.cookie;
+	return 0;
+}
+
+/* false: take the slow path. */
+static mrrc_always_inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps,
+						  void *addr)
+{
+	struct mrrc_tcache *tcache = mrrc_tcache_self;
+
+	return mrrc_likely(mrrc_biased_enter(&tcache->biased)) &&
+	       (mrrc_heap_put_hot(heaps, tcache, (uintptr_t) addr) ||
+		mrrc_heap_put_mag(heaps, tcache, (uintptr_t) addr));
+}
+
+static inline int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr)
+{
+	return mrrc_likely(mrrc_heap_free_try(heaps, addr)) ?
+		       0 :
+		       mrrc_heap_free_slow(heaps, (uintptr_t) addr);
+}
+
+#endif /* MRRC_HEAP_FAST_H */

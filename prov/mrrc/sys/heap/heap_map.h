@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Maps an address to what the allocator knows of its MiB: a table of two levels,
+ * with an entry for each MiB, which belongs to one block. Any thread reads it,
+ * without a lock; parts of it are made as they are needed and stay.
+ */
+#ifndef MRRC_HEAP_MAP_H
+#define MRRC_HEAP_MAP_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/heap/heap_arena.h"
+
+#define MRRC_MAP_SLOT 20u /* log2 of the bytes of an entry */
+#define MRRC_MAP_LEAF 13u /* log2 of entries in a leaf */
+#define MRRC_MAP_TOP  15u /* addresses have 48 bits */
+
+/* a variable of this module: no table of addresses is asked where it is */
+#define MRRC_HIDDEN __attribute__((visibility("hidden")))
+
+struct mrrc_map_leaf {
+	struct mrrc_heap_mib *_Atomic mib[1u << MRRC_MAP_LEAF];
+	char pad[15 * 64];
+	uintptr_t tag; /* which leaf it is; constant */
+};
+
+extern MRRC_HIDDEN struct mrrc_map_leaf
+	*_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
+/*
+ * Most addresses are in this leaf, so that a predicted branch replaces a load.
+ */
+extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
+
+/*
+ * The MiB of a block at addr, which may be beyond the block's end. NULL: no
+ * block's. Valid as long as something in that block is allocated, or inside the
+ * thread's biased lock: a block that ends leaves the map, and then waits for
+ * all biased locks (mrrc_mags_settle()).
+ */
+static inline struct mrrc_heap_mib *mrrc_heap_map_mib(uintptr_t addr)
+{
+	const uintptr_t slot = addr >> MRRC_MAP_SLOT;
+	struct mrrc_map_leaf *leaf =
+		atomic_load_explicit(&mrrc_heap_map_hot, memory_order_acquire);
+
+	if (__builtin_expect(leaf->tag != slot >> MRRC_MAP_LEAF, 0)) {
+		if (slot >> (MRRC_MAP_LEAF + MRRC_MAP_TOP))
+			return NULL;
+		leaf = atomic_load_explicit(
+			&mrrc_heap_map[slot >> MRRC_MAP_LEAF],
+			memory_order_acquire);
+		if (!leaf)
+			return NULL;
+	}
+	return atomic_load_explicit(
+		&leaf->mib[slot & ((1u << MRRC_MAP_LEAF) - 1)],
+		memory_order_acquire);
+}
+
+/* The block around addr, or NULL; likewise. */
+static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)
+{
+	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);
+
+	return mib && addr - mib->block->base < mib->block->len ? mib->block :
+								  NULL;
+}
+
+/*
+ * A block enters the map, or leaves it. 0, -ENOMEM, or -EFAULT for too high an
+ * address.
+ */
+int mrrc_heap_map_add(const struct mrrc_heap_block *block);
+void mrrc_heap_map_remove(const struct mrrc_heap_block *block);
+
+#endif /* MRRC_HEAP_MAP_H */

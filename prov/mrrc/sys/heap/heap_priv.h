@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files of the allocator share (heap.h).
+ */
+#ifndef MRRC_HEAP_PRIV_H
+#define MRRC_HEAP_PRIV_H
+
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "core/heap/heap_arena.h"
+#include "sys/base/biased_lock.h"
+#include "sys/heap/heap_map.h"
+#include "sys/heap/heap.h"
+#include "sys/base/lock.h"
+
+#define MRRC_SLOTS	256u /* heaps with magazines; 0 is none's */
+#define MRRC_SHARDS_MAX 16u
+#define MRRC_MAG	63u  /* objects of a class that a thread keeps */
+#define MRRC_DEPOT	512u /* and that a heap keeps */
+
+#define mrrc_likely(x) __builtin_expect(!!(x), 1)
+
+struct mrrc_pool;
+
+struct mrrc_heaps {
+	const struct mrrc_heap_ops *ops;
+	void *arg;
+	size_t max_bytes;
+	struct mrrc_pool *blocks; /* of struct mrrc_heap_block */
+	atomic_size_t bytes, bytes_peak;
+	atomic_uint_fast64_t mistakes;
+	atomic_uint said_pages; /* bit per kind fallen back from */
+	atomic_bool forked;
+	void *_Atomic own; /* this domain; none in a child of fork */
+	/* constant (heap_retire.c) */
+	size_t retired_max_bytes, retired_purge;
+	unsigned retired_max;
+	bool retired_access;
+	/* LEAF: heaps, walkers, closing, retired from here on */
+	struct mrrc_lock lock;
+	TAILQ_HEAD(, mrrc_heap) heaps;
+	struct mrrc_heap_blocks retired; /* the oldest first */
+	unsigned retired_cnt;
+	size_t retired_bytes;	      /* of address space */
+	size_t retired_new;	      /* of blocks, since the last purge */
+	TAILQ_ENTRY(mrrc_heaps) link; /* the list of threads' lock */
+};
+
+/* An object, and its MiB, which spares looking for it. */
+struct mrrc_mag_entry {
+	uintptr_t object;
+	struct mrrc_heap_mib *mib;
+};
+
+/* Freed objects of each class, off the arena; the top was freed last. */
+struct mrrc_depot {
+	unsigned n[MRRC_CLASSES];
+	struct mrrc_mag_entry entry[MRRC_CLASSES][MRRC_DEPOT];
+};
+
+/*
+ * A heap, or a shard of one: threads that allocate at the same time get small
+ * objects from different shards, each with an arena, a depot and a lock, so
+ * that they share neither locks nor the cache lines of objects and marks. Large
+ * objects are all the heap's own.
+ */
+struct mrrc_heap {
+	struct mrrc_heaps *domain;
+	struct mrrc_heap_attr attr;
+	unsigned slot; /* in mrrc_tcache; 0: no magazines */
+	/* the slot of what serves each mrrc_tcache.shard, or 0; of a heap */
+	atomic_uint serves[MRRC_SHARDS_MAX];
+	struct mrrc_heap *main; /* of a heap: itself */
+	unsigned shards;	/* how many there may be; 1: only itself */
+	unsigned shard;		/* its number; of a heap: 0 */
+	/* NULL: not made yet; of a heap */
+	struct mrrc_heap *_Atomic part[MRRC_SHARDS_MAX];
+	atomic_bool making;	     /* one of them */
+	atomic_size_t all, all_peak; /* bytes, of all its shards */
+	struct mrrc_lock lock;	     /* LEAF: from here on */
+	struct mrrc_arena arena;
+	struct mrrc_depot *depot;
+	struct mrrc_heap_blocks own; /* blocks of one object, live */
+	struct mrrc_heap_blocks own_idle;
+	size_t own_bytes;	/* asked for, of those live */
+	uint64_t allocs, frees; /* of threads gone, or past magazines */
+	uint64_t told_allocs, told_frees; /* by mrrc_heap_tell() */
+	size_t bytes, blocks;
+	unsigned growing; /* threads that add a block */
+	unsigned grown;	  /* blocks added, ever */
+	bool refused;	  /* the last one was: at a limit, perhaps */
+	size_t kind_bytes[MRRC_PAGES_CNT];
+	uint64_t regs, deregs, reg_fails;
+	atomic_bool limited; /* its limit was in the way */
+	/* the domain's lock */
+	unsigned walkers; /* threads that trim or count it */
+	bool closing;
+	TAILQ_ENTRY(mrrc_heap) link;
+	atomic_uint_fast64_t tick; /* when idle blocks were last sought */
+	atomic_uint_fast64_t tell; /* when its numbers were last told */
+};
+
+/* ---- magazines (heap_mag.c) ---------------------------------------------- */
+
+/* One class's objects: from the start of its entries to top. */
+struct mrrc_mag {
+	struct mrrc_mag_entry *top, *end; /* full: both are equal */
+};
+
+/* Bytes that an array of entries takes, and what it is aligned to. */
+#define MRRC_MAG_BYTES ((MRRC_MAG + 1) * sizeof(struct mrrc_mag_entry))
+
+/* One thread's for one heap. Behind the thread's biased lock. */
+struct mrrc_mags {
+	char pad[10 * 64];
+	uint64_t allocs; /* from here, before left was set */
+	int64_t left;	 /* allocations until the next look at the hot slot */
+	struct mrrc_mag of[MRRC_CLASSES];
+	_Alignas(MRRC_MAG_BYTES) struct mrrc_mag_entry
+		entry[MRRC_CLASSES][MRRC_MAG + 1];
+};
+
+/* Of a thread and a heap; likewise. */
+struct mrrc_mag_count {
+	uint64_t in, out; /* objects from the heap, and to it */
+	uint64_t hot;	  /* allocations from mrrc_tcache.hot */
+	uint64_t seen;	  /* allocations and frees at the last tick */
+};
+
+/*
+ * The hot slot: one object that the thread frees to here, and allocates from
+ * here. Its data stay when the object is allocated again, so that freeing it
+ * once more finds them by the address. The slot's place is fixed, so that an
+ * allocation waits for no look-up. Behind the biased lock.
+ */
+struct mrrc_hot {
+	struct mrrc_mag *mag; /* home; NULL: nothing, or it is allocated */
+	uintptr_t object; /* hot_forget() reads it outside the biased lock */
+	struct mrrc_mag *home; /* the magazine that would have it */
+	unsigned class;
+	struct mrrc_heap_mib *mib;
+	uint16_t *mark; /* mrrc_mib_mark() */
+	struct mrrc_heap_cut *cut;
+	void *cookie;	      /* its block's, as is domain: */
+	void *_Atomic domain; /* no domain's: its block may be gone */
+	uint64_t *count;      /* mrrc_mag_count.hot, of its heap */
+	uint64_t seen;	      /* *count at the last look */
+};
+
+/* Each time that so many objects came from magazines, the slot is looked at. */
+#define MRRC_HOT_MISSES 512
+
+/*
+ * The magazines of the heap that the thread allocated from last, or of what
+ * serves the thread of it, by a key that the caller of heaps gives: so that the
+ * next allocation looks nothing up. Behind the biased lock.
+ */
+struct mrrc_usual {
+	uintptr_t key;			 /* 0: none's */
+	struct mrrc_mags *small, *large; /* mrrc_mags_none: not made yet */
+};
+
+/* Offset within the page, to avoid 4 KiB aliasing with other hot data: */
+#define MRRC_TCACHE_PAD (5 * 64)
+
+struct mrrc_tcache {
+	struct mrrc_biased_lock biased;
+	unsigned shard; /* of each heap: which one serves this thread */
+	struct mrrc_usual usual;
+	struct mrrc_hot hot;
+	TAILQ_ENTRY(mrrc_tcache) link;	    /* the list's lock */
+	struct mrrc_mags *mags[MRRC_SLOTS]; /* by slot; 0 stays NULL */
+	struct mrrc_mag_count count[MRRC_SLOTS];
+};
+
+/* Always empty. */
+extern MRRC_HIDDEN struct mrrc_mags mrrc_mags_none;
+/* For threads that have none: shut. */
+extern struct mrrc_tcache mrrc_tcache_none;
+
+/*
+ * In static TLS: dynamic TLS of a module costs a call, and is allocated at a
+ * thread's first access.
+ */
+extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
+	__attribute__((tls_model("initial-exec")));
+
+extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
+
+/* Objects in a magazine; its entries are aligned. */
+static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
+{
+	return (uintptr_t) mag->top % MRRC_MAG_BYTES / sizeof(*mag->top);
+}
+
+void mrrc_class_table_init(void);
+/* Memory for bookkeeping. NULL: none. */
+void *mrrc_mags_map(size_t len);
+
+/* key finds this heap from here on, which is mrrc_heap_alloc_key()'s. */
+void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key);
+
+/* Inside the biased lock. NULL: no memory. */
+struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
+				struct mrrc_heap *heap);
+/* Inside the biased lock, for an empty magazine: how many the heap gave. */
+unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+			  unsigned class);
+/* Inside the biased lock. false: no magazines. */
+bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
+		   unsigned class, const struct mrrc_mag_entry *entry);
+/*
+ * Inside the biased lock: an object of a magazine is allocated. The hot slot is
+ * for this one, if it has none and has not been of use since the last look.
+ */
+void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
+		    unsigned class, const struct mrrc_mag_entry *entry);
+/*
+ * If this thread's magazines and the depot have so many bytes, all of them to
+ * the arena. true: they had.
+ */
+bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
+
+/*
+ * From here on the biased lock is shut, or its owner calls.
+ */
+
+void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
+		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
+size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
+/* To the arena, by way of the depot. The heap's lock held. */
+void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
+/*
+ * Empty, and counted; the caller unmaps the magazines. The lock of the list of
+ * threads held.
+ */
+void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
+
+/* ---- all threads (heap_thread.c) ------------------------------------------ */
+
+/* This thread's; NULL: no memory, or the thread is about to end. */
+struct mrrc_tcache *mrrc_tcache_get(void);
+/* All threads' magazines of a heap, or those that were idle, to the arena. */
+void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
+/* As mrrc_mags_reclaim_own(), of all threads. */
+bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
+/* Bytes in them; and the heap's allocations and frees, all of them. */
+size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
+		      uint64_t *frees);
+/* 0 if there is no slot left. */
+void mrrc_mags_attach(struct mrrc_heap *heap);
+void mrrc_mags_detach(struct mrrc_heap *heap);
+/*
+ * A block has left the map: make all threads forget what was in it, and wait
+ * until every thread that looked (heap.h) before this has finished.
+ */
+void mrrc_mags_settle(uintptr_t base, size_t len);
+/* Domains that a fork must mark. */
+int mrrc_mags_domain_add(struct mrrc_heaps *heaps);
+void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
+
+/* ---- the depot (heap_depot.c): the heap's lock held ----------------------- */
+
+/* At most count objects, from the depot or the arena; how many there were. */
+unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
+			 struct mrrc_mag_entry *entry);
+/* One object past the magazines. 0: there is none. */
+uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
+void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
+		     const struct mrrc_mag_entry *entry, unsigned count);
+void mrrc_depot_drain(struct mrrc_heap *heap);
+size_t mrrc_depot_kept(const struct mrrc_heap *heap);
+/* As mrrc_mags_reclaim(), of a heap without magazines. Its lock not held. */
+bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
+
+/* ---- shards (heap_shard.c) ------------------------------------------------ */
+
+/* A heap, or one of main's shards, without blocks. */
+int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
+		   struct mrrc_heap *main, unsigned shard,
+		   struct mrrc_heap **heap);
+/* How many a heap may have, by its attributes, limits and the processors. */
+unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
+
+/* Do threads of that number get small objects from it, if it exists? */
+static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
+				    unsigned shard)
+{
+	return shard % heap->main->shards == heap->shard;
+}
+
+/* What serves this thread, made if need be and if it can be. */
+struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
+/* The next of a heap's shards; first of all NULL, and the heap itself. */
+struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
+				 const struct mrrc_heap *before);
+
+/* ---- blocks (heap_block.c) ----------------------------------------------- */
+
+/*
+ * Map and register len bytes or more; asked: the size of the one object of an
+ * own block, 0: a block of the arena. Not yet linked anywhere.
+ */
+int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
+			size_t asked, bool isolated,
+			struct mrrc_heap_block **block);
+/* The length of a block for len bytes; exact: as short as possible. */
+size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
+			   bool exact);
+/* Bytes that the limits have left. The heap's lock held. */
+size_t mrrc_heap_left(const struct mrrc_heap *heap);
+/* The block is not in use, and nothing links to it. */
+void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
+/* End blocks without objects since then or longer. Returns how many. */
+size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
+
+/* ---- blocks that have ended (heap_retire.c) ------------------------------ */
+
+void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
+/*
+ * A block that is deregistered, in no list and not in the map: its pages are
+ * given back at once, its addresses later if peers could reach it.
+ */
+void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
+/* Give all addresses back. false: there were none. */
+bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
+
+uint64_t mrrc_heap_now(void); /* ms */
+/* Report its allocations and frees, of all threads, to the owner. */
+void mrrc_heap_tell(struct mrrc_heap *heap);
+/* Now and then: report counts, and release what has been idle for too long. */
+void mrrc_heap_tick(struct mrrc_heap *heap);
+/* Release what has been idle for so long, unless that was looked for lately. */
+void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle);
+
+void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);
+
+/* For each heap of the domain that is not being closed, no lock held. */
+void mrrc_heaps_each(struct mrrc_heaps *heaps,
+		     void (*call)(struct mrrc_heap *heap, void *arg),
+		     void *arg);
+
+/* From was to FREED: if several threads free the same object, one succeeds. */
+static inline bool mrrc_object_claim(uint16_t *mark, uintptr_t object,
+				     uint16_t was)
+{
+	return __atomic_compare_exchange_n(mark, &was, MRRC_MARK_FREED(object),
+					   false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+#endif /* MRRC_HEAP_PRIV_H */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Addresses of blocks that have ended (heap_priv.h).
+ *
+ * A core that looks a key up only where a transfer begins, as tcp does, goes on
+ * with that transfer after the registration is closed: it would overwrite, or
+ * send, what is mapped at the address by then. So the addresses of a block that
+ * peers could reach stay the domain's. An empty mapping takes the place of the
+ * block, and only such transfers reach it. The oldest addresses are given back
+ * when there are too many, and all when the domain closes.
+ *
+ * The mapping can be written to: tcp copies the last bytes of a transfer
+ * itself, and would end the process with a fault. What peers write there takes
+ * memory, which is given back each time that so many bytes of blocks have ended
+ * (retired_purge). It cannot be accessed where a tool watches, as the tool is
+ * to find uses of freed memory, and where such memory counts against a limit
+ * before it is used (overcommit_memory 2).
+ */
+#include "config.h"
+#include "sys/heap/heap_priv.h"
+
+#include <sys/mman.h>
+
+#include "sys/heap/heap_watch.h"
+#include "sys/base/pool.h"
+#include "sys/base/vm.h"
+
+#define RETIRED_MAX 4096u
+#define PURGE_MAX   ((size_t) 1 << 30)
+
+void mrrc_heap_retire_open(struct mrrc_heaps *heaps)
+{
+	const size_t maps = mrrc_vm_map_max() / 8;
+	const size_t memory = mrrc_vm_memory() / 16;
+
+	TAILQ_INIT(&heaps->retired);
+	heaps->retired_max = maps < RETIRED_MAX ? maps : RETIRED_MAX;
+	heaps->retired_max_bytes = mrrc_vm_spare();
+	heaps->retired_purge = memory < PURGE_MAX ? memory : PURGE_MAX;
+	heaps->retired_access = !mrrc_heap_watched && !mrrc_vm_strict();
+}
+
+static void block_unmap(struct mrrc_heaps *heaps, struct mrrc_heap_block *block)
+{
+	mrrc_pages_unmap((void *) block->base, block->len);
+	mrrc_pool_free(heaps->blocks, block);
+}
+
+static bool unmap_list(struct mrrc_heaps *heaps, struct mrrc_heap_blocks *list)
+{
+	struct mrrc_heap_block *block;
+	bool any = false;
+
+	while ((block = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, block, link);
+		block_unmap(heaps, block);
+		any = true;
+	}
+	return any;
+}
+
+/* Move the oldest to another list until at most so much is left. */
+static void retired_take(struct mrrc_heaps *heaps, unsigned max,
+			 size_t max_bytes, struct mrrc_heap_blocks *to)
+{
+	struct mrrc_heap_block *block;
+
+	while ((heaps->retired_cnt > max || heaps->retired_bytes > max_bytes) &&
+	       (block = TAILQ_FIRST(&heaps->retired))) {
+		TAILQ_REMOVE(&heaps->retired, block, link);
+		heaps->retired_cnt--;
+		heaps->retired_bytes -= mrrc_pages_len(block->len);
+		TAILQ_INSERT_TAIL(to, block, link);
+	}
+}
+
+/* Purges them off the list, so that other threads do not unmap them. */
+static void retired_purge(struct mrrc_heaps *heaps)
+{
+	struct mrrc_heap_blocks list = TAILQ_HEAD_INITIALIZER(list);
+	struct mrrc_heap_block *block;
+
+	mrrc_lock_acquire(&heaps->lock);
+	TAILQ_CONCAT(&list, &heaps->retired, link);
+	mrrc_lock_release(&heaps->lock);
+	TAILQ_FOREACH(block, &list, link)
+		madvise((void *) block->base, block->len, MADV_DONTNEED);
+	mrrc_lock_acquire(&heaps->lock);
+	TAILQ_CONCAT(&list, &heaps->retired, link);
+	TAILQ_CONCAT(&heaps->retired, &list, link);
+	mrrc_lock_release(&heaps->lock);
+}
+
+static bool block_retire(struct mrrc_heaps *heaps,
+			 const struct mrrc_heap_block *block)
+{
+	const struct mrrc_heap *heap = block->heap;
+
+	if (!mrrc_access_remote(heap->attr.access) || !heaps->retired_max ||
+	    mrrc_pages_len(block->len) > heaps->retired_max_bytes)
+		return false;
+	return mrrc_pages_retire((void *) block->base, block->len,
+				 heaps->retired_access);
+}
+
+void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block)
+{
+	struct mrrc_heap_blocks excess = TAILQ_HEAD_INITIALIZER(excess);
+	bool purge;
+
+	mrrc_lock_assert_none();
+	if (!block_retire(heaps, block)) {
+		block_unmap(heaps, block);
+		return;
+	}
+	mrrc_lock_acquire(&heaps->lock);
+	TAILQ_INSERT_TAIL(&heaps->retired, block, link);
+	heaps->retired_cnt++;
+	heaps->retired_bytes += mrrc_pages_len(block->len);
+	heaps->retired_new += block->len;
+	purge = heaps->retired_new >= heaps->retired_purge;
+	if (purge)
+		heaps->retired_new = 0;
+	retired_take(heaps, heaps->retired_max, heaps->retired_max_bytes,
+		     &excess);
+	mrrc_lock_release(&heaps->lock);
+	unmap_list(heaps, &excess);
+	if (purge)
+		retired_purge(heaps);
+}
+
+bool mrrc_heap_retired_release(struct mrrc_heaps *heaps)
+{
+	struct mrrc_heap_blocks list = TAILQ_HEAD_INITIALIZER(list);
+
+	mrrc_lock_acquire(&heaps->lock);
+	retired_take(heaps, 0, 0, &list);
+	mrrc_lock_release(&heaps->lock);
+	return unmap_list(heaps, &list);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Tells memory checkers what is allocated: valgrind by its client requests,
+ * AddressSanitizer, which is linked to the program, by weak functions. Without
+ * a checker this is one load. Builds with MRRC_DEBUG check by themselves where
+ * no tool does: they fill the bytes behind an allocation and freed objects, and
+ * look later whether these have changed.
+ */
+#ifndef MRRC_HEAP_WATCH_H
+#define MRRC_HEAP_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/heap/heap_arena.h"
+
+struct mrrc_heaps;
+
+extern bool mrrc_heap_watched; /* set once, by mrrc_heap_watch_init() */
+
+void mrrc_heap_watch_init(void);
+/* Not accessible yet; it may be unmapped again. */
+void mrrc_heap_watch_map(uintptr_t addr, size_t len);
+void mrrc_heap_watch_unmap(uintptr_t addr, size_t len);
+void mrrc_heap_watch_alloc(uintptr_t addr, size_t asked, bool zeroed);
+void mrrc_heap_watch_free(uintptr_t addr, size_t size);
+
+#ifdef MRRC_DEBUG
+
+/* What is asked for behind an allocation, to see whether it is overwritten */
+#define MRRC_HEAP_CANARY 16u
+
+void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
+			   struct mrrc_heap_block *block, uintptr_t addr,
+			   size_t asked, size_t size);
+/* Bytes behind it are what they were. */
+bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
+			    size_t size);
+/*
+ * Before the object goes to a magazine. Logs nothing: called inside a biased
+ * lock.
+ */
+void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
+			   size_t size);
+/* Both; an overflow is logged: -EOVERFLOW. No lock, no biased lock. */
+int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
+			 struct mrrc_heap_block *block, uintptr_t addr,
+			 size_t size);
+/* The object goes to the arena, which may cut its memory differently. */
+void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr);
+/* Bytes that were asked for. */
+size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
+			     uintptr_t addr, size_t size);
+
+#else
+
+#define MRRC_HEAP_CANARY 0u
+
+static inline void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
+					 struct mrrc_heap_block *block,
+					 uintptr_t addr, size_t asked,
+					 size_t size)
+{
+}
+
+static inline bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block,
+					  uintptr_t addr, size_t size)
+{
+	return true;
+}
+
+static inline void mrrc_heap_debug_freed(struct mrrc_heap_block *block,
+					 uintptr_t addr, size_t size)
+{
+}
+
+static inline int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
+				       struct mrrc_heap_block *block,
+				       uintptr_t addr, size_t size)
+{
+	return 0;
+}
+
+static inline void mrrc_heap_debug_given(struct mrrc_heap_block *block,
+					 uintptr_t addr)
+{
+}
+
+static inline size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
+					   uintptr_t addr, size_t size)
+{
+	return size;
+}
+
+#endif /* MRRC_DEBUG */
+
+#endif /* MRRC_HEAP_WATCH_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Hooks of libc: its calls that take memory away are announced before the
+ * system call.
+ *
+ * They only make unmapping cheap. A monitor that is told in time ends its watch
+ * of the range, and the kernel has no event to wait for. Calls that go past the
+ * hooks (raw system calls, another patcher, contention, a signal at a bad
+ * moment) are reported by the kernel as if there were no hooks.
+ *
+ * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
+ * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
+ * For shmat() with SHM_REMAP, and guard pages by madvise(), the kernel makes no
+ * event: the announcement is the only report. Not shmdt(): shared memory is
+ * never kept.
+ *
+ * Calls of madvise() and shmat() are announced once more when they have been
+ * made. Before that other threads can still find the old pages and register
+ * them, and the kernel makes its event, if any, before the pages go.
+ *
+ * Threading: add, remove and forked under the REGISTRY lock (mon_registry.c);
+ * the rest anywhere, signal handlers included.
+ */
+#ifndef MRRC_LIBC_HOOKS_H
+#define MRRC_LIBC_HOOKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sys/hooks/trust.h"
+
+#define MRRC_LIBC_HOOKS_WHY 128 /* bytes of a reason */
+
+enum mrrc_libc_hooks_how {
+	MRRC_LIBC_HOOKS_BEFORE, /* the range is about to go */
+	MRRC_LIBC_HOOKS_CLEAR,	/* the same, even where nothing is known: no
+				 * part of the range may be watched after it */
+	MRRC_LIBC_HOOKS_AFTER,	/* the range has gone, and may have been found
+				 * and registered since it was announced */
+};
+
+/*
+ * Called in the thread that takes the range away, under any lock, perhaps one of
+ * ours, all signals blocked; must not malloc, free, map or unmap, nor wait for
+ * any lock. The caller keeps errno. An empty range: the application may have
+ * made as many mappings as mrrc_libc_hooks_count() was told.
+ */
+typedef void (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
+				   enum mrrc_libc_hooks_how how);
+
+/*
+ * Call @tell from now on; patches libc at the first call. @why (NULL, or
+ * MRRC_HOOKS_WHY bytes): on failure the reason, on success what could not be
+ * hooked, or "".
+ */
+int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
+
+/* From now on @tell is not called, nor running. The last one unpatches. */
+void mrrc_libc_hooks_remove(void *arg);
+
+/* In a forked child: nothing is announced there any more. */
+void mrrc_libc_hooks_forked(void);
+
+/* A range is watched: without a mark, nothing is announced there. */
+void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
+
+/*
+ * Announce that after so many calls of mmap(2), once. false: they are not
+ * hooked, or @arg is not told.
+ */
+bool mrrc_libc_hooks_count(const void *arg, size_t calls);
+
+/* Nothing is watched in the chunk around @addr any more. */
+void mrrc_libc_hooks_unmark(uintptr_t addr);
+#define MRRC_LIBC_HOOKS_CHUNK ((uintptr_t) 1 << 21)
+
+/* REGISTRY lock. Whether hooks can be relied on in that way. */
+bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
+
+/* Must a call of that number be hooked before hooks are relied on? */
+bool mrrc_libc_hooks_matters(long number);
+
+/* Is the effect of such a call known, so that a hook can announce it? */
+bool mrrc_libc_hooks_knows(long number);
+
+/*
+ * REGISTRY lock: one more hook, at a system-call instruction of the mapping
+ * [start, end). @filler: of struct mrrc_patch_code, or NULL: there is none. 0 or
+ * -E*.
+ */
+int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
+			  uintptr_t end, uint8_t *filler);
+
+/* Before trust is given: list all code. One thread. */
+void mrrc_libc_hooks_code_begin(void);
+void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end);
+void mrrc_libc_hooks_code_end(void);
+
+/* Is libc's function for that call hooked? Another patcher may have it now. */
+bool mrrc_libc_hooks_on(long number);
+
+/*
+ * Looks whether all hooks are in place: one that another has overwritten, or
+ * that went with its page, ends trust until that code was looked at. Any thread,
+ * hooks included.
+ */
+void mrrc_libc_hooks_check(void);
+
+/* Is the system-call instruction there hooked now? */
+bool mrrc_libc_hooks_has(uintptr_t at);
+
+/* Does the patch of such a hook use any of these bytes? */
+bool mrrc_libc_hooks_use(uintptr_t start, size_t len);
+
+/* In a copy of [start, end): the code as it is without hooks. */
+void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
+
+struct mrrc_libc_hooks_state {
+	unsigned placed; /* functions that are hooked now */
+	unsigned lost;	 /* of those once hooked, overwritten */
+	uint64_t told;	 /* calls that were announced */
+	bool surprised;	 /* trust has ended for good */
+};
+
+void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state);
+
+#endif /* MRRC_HOOKS_H */

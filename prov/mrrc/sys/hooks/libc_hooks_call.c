@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which ranges a system call takes away (libc_hooks.h): turns libc's calls into
+ * announcements. Any thread, signal handlers included; errno is kept.
+ */
+#include "config.h"
+#include "sys/hooks/libc_hooks_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "sys/hooks/patch.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+/* these two drop pages, yet make no event: Linux 6.13 */
+#define HOOKS_MADV_GUARD_INSTALL 102
+#define HOOKS_MADV_GUARD_REMOVE	 103
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+/* sizes of huge pages, of which an address does not tell more */
+#define HOOKS_HUGE_MIN	  ((size_t) 64 << 10)
+#define HOOKS_HUGE_MAX	  ((size_t) 1 << 30)
+#define HOOKS_TRIES	  64  /* to have a mapping in one piece */
+#define HOOKS_LAST_NUMBER 470 /* of the system calls that are known */
+
+#define HOOKS_ASK_PERSONALITY 0xffffffffu
+
+/*
+ * Defined here, so that libc_hooks.c needs this object file: link-time
+ * optimization does not see that assembly calls mrrc_patch_called.
+ */
+size_t mrrc_libc_hooks_page;
+
+/* A call that the kernel would refuse is not announced. */
+static bool hooks_valid(uintptr_t start, size_t len)
+{
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+
+	return len && !(start & mask) && len <= UINTPTR_MAX - mask - start;
+}
+
+/*
+ * Returns whether it was announced, or need not be. So do the functions below.
+ */
+static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
+{
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+	uintptr_t end;
+
+	if (!hooks_valid(start, len))
+		return true;
+	end = (start + len + mask) & ~mask;
+	/* hooks that go with it announce nothing any more */
+	return mrrc_libc_hooks_tell(start, end, how) &&
+	       !mrrc_libc_hooks_use(start, end - start);
+}
+
+static bool hooks_range(uintptr_t start, size_t len)
+{
+	return hooks_any(start, len, MRRC_LIBC_HOOKS_BEFORE);
+}
+
+/* ---- mremap ---- */
+
+/* May it move, or grow? */
+static bool hooks_moves(const struct mrrc_patch_call *call)
+{
+	return call->number == SYS_mremap &&
+	       hooks_valid(call->arg[0], call->arg[1]) &&
+	       (call->arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP) ||
+		(size_t) call->arg[2] > (size_t) call->arg[1]);
+}
+
+/*
+ * The kernel moves and enlarges only one mapping, and a watched part makes it
+ * several. Unwatched they are one again, unless another thread watches a part
+ * at this moment: so the hook makes the call, and repeats it. Regions that are
+ * being deregistered are watched, too, though no cache knows them: they are
+ * unwatched when the kernel has refused.
+ */
+static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
+{
+	const uintptr_t old = call->arg[0];
+	unsigned tries;
+	long to = -EFAULT;
+
+	for (tries = 0; tries < HOOKS_TRIES && to == -EFAULT; tries++) {
+		if (tries)
+			mrrc_libc_hooks_clear(old, old + old_len);
+		to = mrrc_patch_make(call);
+	}
+	return to;
+}
+
+/*
+ * A mapping that moves is announced whatever it takes, so that it is in one
+ * piece.
+ */
+static bool hooks_mremap(const struct mrrc_patch_call *call)
+{
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+	const uintptr_t old = call->arg[0];
+	const size_t old_len = (call->arg[1] + mask) & ~mask;
+	const size_t len = (call->arg[2] + mask) & ~mask;
+	bool told = true;
+
+	if (call->arg[3] & MREMAP_FIXED)
+		told = hooks_range(call->arg[4], len);
+	if (hooks_moves(call))
+		told &= hooks_range(old, old_len);
+	else if (len < old_len)
+		told &= hooks_range(old + len, old_len - len);
+	return told;
+}
+
+/* ---- the others ---- */
+
+/*
+ * A mapping of huge pages replaces whole pages, however short it is. If their
+ * size is not told, the address is aligned to it. A file may have huge pages
+ * without the flag.
+ */
+static bool hooks_fixed(const struct mrrc_patch_call *call)
+{
+	const uintptr_t start = call->arg[0];
+	const long flags = call->arg[3];
+	size_t len = call->arg[1], huge = start & -start;
+
+	if (flags & MAP_HUGETLB && flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK)
+		huge = (size_t) 1 << (flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK);
+	else if (huge > HOOKS_HUGE_MAX)
+		huge = HOOKS_HUGE_MAX;
+	if (huge >= HOOKS_HUGE_MIN && len <= SIZE_MAX - huge &&
+	    (flags & MAP_HUGETLB || !(flags & MAP_ANONYMOUS)))
+		len = (len + huge - 1) & ~(huge - 1);
+	return hooks_range(start, len);
+}
+
+static bool hooks_madvise(uintptr_t start, size_t len, long advice, bool after)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+	case HOOKS_MADV_GUARD_INSTALL:
+	case HOOKS_MADV_GUARD_REMOVE:
+		return hooks_any(start, len,
+				 after ? MRRC_LIBC_HOOKS_AFTER :
+					 MRRC_LIBC_HOOKS_BEFORE);
+	default:
+		return true;
+	}
+}
+
+/* A way to change the signal mask that changes nothing: it only reads. */
+static bool hooks_readable(const void *word)
+{
+	return !syscall(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) ||
+	       errno != EFAULT;
+}
+
+/* The call's target process is not considered. */
+static bool hooks_process_madvise(const struct iovec *iov, size_t count,
+				  long advice, bool after)
+{
+	const int error = errno;
+	bool told = true;
+	size_t i;
+
+	for (i = 0; i < count && i < IOV_MAX; i++) {
+		if (!hooks_readable(&iov[i].iov_base) ||
+		    !hooks_readable(&iov[i].iov_len))
+			break;
+		told &= hooks_madvise((uintptr_t) iov[i].iov_base,
+				      iov[i].iov_len, advice, after);
+	}
+	errno = error;
+	return told;
+}
+
+static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
+{
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+	const uintptr_t start = (end + mask) & ~mask;
+	uintptr_t now;
+
+	if (!end)
+		return true;
+	/* This call is announced, too, and reaches the line above. */
+	now = syscall(SYS_brk, 0);
+	return start >= now || hooks_range(start, now - start);
+}
+
+/*
+ * The only call that replaces memory and makes no event. The length depends on
+ * the page size of the segment, which is not known: everything from there on.
+ */
+static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
+						  bool after)
+{
+	if (!(flags & SHM_REMAP) || !addr)
+		return true;
+	if (flags & SHM_RND)
+		addr &= ~((uintptr_t) SHMLBA - 1);
+	return hooks_any(addr, UINTPTR_MAX - mrrc_libc_hooks_page - addr,
+			 after ? MRRC_LIBC_HOOKS_AFTER :
+				 MRRC_LIBC_HOOKS_BEFORE);
+}
+
+/*
+ * Calls that the kernel reports before it makes the change, or not at all: what
+ * is registered in between is forgotten after the call.
+ */
+static bool hooks_early(const struct mrrc_patch_call *call)
+{
+	return call->number == SYS_madvise ||
+	       call->number == SYS_process_madvise || call->number == SYS_shmat;
+}
+
+static bool hooks_told_early(const struct mrrc_patch_call *call, bool after)
+{
+	const long *const arg = call->arg;
+
+	switch (call->number) {
+	case SYS_madvise:
+		return hooks_madvise(arg[0], arg[1], arg[2], after);
+	case SYS_process_madvise:
+		return hooks_process_madvise((const struct iovec *) arg[1],
+					     arg[2], arg[3], after);
+	default:
+		return hooks_shmat(arg[1], arg[2], after);
+	}
+}
+
+static bool hooks_told(const struct mrrc_patch_call *call)
+{
+	const long *const arg = call->arg;
+
+	switch (call->number) {
+	case SYS_munmap:
+		return hooks_range(arg[0], arg[1]);
+	case SYS_mremap:
+		return hooks_mremap(call);
+	case SYS_mmap:
+		mrrc_libc_hooks_mapping();
+		return !(arg[3] & MAP_FIXED) ||
+		       (arg[3] & MAP_FIXED_NOREPLACE) || hooks_fixed(call);
+	case SYS_brk:
+		return hooks_brk(arg[0]);
+	default:
+		return !hooks_early(call) || hooks_told_early(call, false);
+	}
+}
+
+/* ---- code ---- */
+
+bool mrrc_libc_hooks_knows(long number)
+{
+	static const long numbers[] = {
+		SYS_munmap,	    SYS_mremap,
+		SYS_madvise,	    SYS_process_madvise,
+		SYS_mmap,	    SYS_brk,
+		SYS_shmat,	    SYS_mprotect,
+		SYS_pkey_mprotect,  SYS_remap_file_pages,
+		SYS_personality,    SYS_io_uring_setup,
+		SYS_io_uring_enter,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (number == numbers[i])
+			return true;
+	}
+	return false;
+}
+
+bool mrrc_libc_hooks_matters(long number)
+{
+	/* numbers of future kernels */
+	return mrrc_libc_hooks_knows(number) || number < 0 ||
+	       number > HOOKS_LAST_NUMBER;
+}
+
+/* Does it drop the pages, so that what was written there is lost? */
+static bool hooks_drops(long advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED ||
+	       advice == MADV_FREE || advice == MADV_REMOVE;
+}
+
+/*
+ * The memory that it takes away, changes, or lets others access; false: none.
+ */
+static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
+			  size_t *len)
+{
+	const long *const arg = call->arg;
+
+	*start = arg[0];
+	*len = arg[1];
+	switch (call->number) {
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+	case SYS_mremap:
+		return true;
+	case SYS_mmap:
+		return arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE);
+	case SYS_madvise:
+		return hooks_drops(arg[2]);
+	case SYS_shmat:
+		*start = arg[1] & ~((uintptr_t) SHMLBA - 1);
+		*len = UINTPTR_MAX - mrrc_libc_hooks_page - *start;
+		return arg[2] & SHM_REMAP;
+	default:
+		return false;
+	}
+}
+
+enum hooks_code {
+	HOOKS_CODE_NONE,
+	HOOKS_CODE_NEW,	  /* it may be there, and will be listed */
+	HOOKS_CODE_KNOWN, /* it is there, as far as is known */
+};
+
+/*
+ * Code that it takes away while trust is being sought: code that could not be
+ * proven may be gone after it, and code that is being patched must not go.
+ */
+static enum hooks_code hooks_takes(const struct mrrc_patch_call *call)
+{
+	uintptr_t start;
+	size_t len;
+
+	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN || mrrc_trusted() ||
+	    !hooks_changes(call, &start, &len))
+		return HOOKS_CODE_NONE;
+	if (hooks_valid(start, len) && mrrc_libc_hooks_is_code(start, len))
+		return HOOKS_CODE_KNOWN;
+	if (call->number == SYS_mremap && call->arg[3] & MREMAP_FIXED &&
+	    hooks_valid(call->arg[4], call->arg[2]) &&
+	    mrrc_libc_hooks_is_code(call->arg[4], call->arg[2]))
+		return HOOKS_CODE_KNOWN;
+	return mrrc_libc_hooks_is_new() ? HOOKS_CODE_NEW : HOOKS_CODE_NONE;
+}
+
+/* May it bring code that was not there? */
+static bool hooks_brings(const struct mrrc_patch_call *call)
+{
+	const long *const arg = call->arg;
+
+	switch (call->number) {
+	case SYS_mmap:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+		return arg[2] & PROT_EXEC;
+	case SYS_mremap:
+		return hooks_moves(call) &&
+		       mrrc_libc_hooks_is_code(arg[0], arg[1]);
+	case SYS_shmat:
+		return arg[2] & SHM_EXEC;
+	case SYS_remap_file_pages:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Code whose pages are dropped is that of its file again. Stubs are not, and one
+ * is being executed: their page is left out.
+ */
+static long hooks_drop(const struct mrrc_patch_call *call)
+{
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
+	const uintptr_t home = (uintptr_t) mrrc_patch_home();
+	const uintptr_t start = call->arg[0];
+	const uintptr_t end = (start + call->arg[1] + mask) & ~mask;
+	struct mrrc_patch_call part = *call;
+	long ret = 0;
+
+	if (!home || end <= home || start >= home + MRRC_PATCH_HOME)
+		return mrrc_patch_make(call);
+	part.arg[1] = (long) (home - start);
+	if (start < home)
+		ret = mrrc_patch_make(&part);
+	part.arg[0] = (long) (home + MRRC_PATCH_HOME);
+	part.arg[1] = (long) (end - part.arg[0]);
+	if (!ret && part.arg[1])
+		ret = mrrc_patch_make(&part);
+	return ret;
+}
+
+static long hooks_made(const struct mrrc_patch_call *call, bool moves)
+{
+	if (moves)
+		return hooks_move(call, call->arg[1]);
+	return call->number == SYS_madvise && hooks_drops(call->arg[2]) ?
+		       hooks_drop(call) :
+		       mrrc_patch_make(call);
+}
+
+/* Trust may be given again, when what the call has changed was looked at. */
+static void hooks_end(const struct mrrc_patch_call *made, long result,
+		      bool brings, enum hooks_code takes)
+{
+	const long *const arg = made->arg;
+
+	if (!brings && takes != HOOKS_CODE_KNOWN)
+		mrrc_trust_end(0, 0);
+	else if (made->number == SYS_mprotect ||
+		 made->number == SYS_pkey_mprotect ||
+		 made->number == SYS_munmap || made->number == SYS_madvise ||
+		 (made->number == SYS_mremap && !brings))
+		mrrc_trust_end(arg[0], arg[0] + arg[1]);
+	else if (made->number == SYS_mmap)
+		mrrc_trust_end(result, result + arg[1]);
+	else
+		mrrc_trust_end(0, UINTPTR_MAX);
+}
+
+/*
+ * Makes the call in libc's place: trust has ended before it, and is not given
+ * again before it is over. None of these calls waits for long; a handler that
+ * left it by a jump or an exception would leave trust lost for good.
+ */
+static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
+		       bool brings, enum hooks_code takes)
+{
+	const bool changes = brings || !told || takes;
+	const uint64_t old = changes ? mrrc_libc_hooks_block() : 0;
+	const bool ends = changes && mrrc_trust_begin();
+	const struct mrrc_patch_call made = *call;
+
+	call->number = hooks_made(&made, moves);
+	if (hooks_early(&made))
+		hooks_told_early(&made, true);
+	if (brings)
+		mrrc_libc_hooks_brought();
+	if (!told)
+		mrrc_libc_hooks_check();
+	if (ends)
+		hooks_end(&made, call->number, brings, takes);
+	if (changes)
+		mrrc_libc_hooks_unblock(old);
+}
+
+/* Calls that evade hooks and proof. */
+static void hooks_ends(const struct mrrc_patch_call *call)
+{
+	switch (call->number) {
+	case SYS_io_uring_setup:
+	case SYS_io_uring_enter:
+		mrrc_trust_break("io_uring is in use");
+		break;
+	case SYS_personality:
+		if ((unsigned) call->arg[0] != HOOKS_ASK_PERSONALITY &&
+		    call->arg[0] & READ_IMPLIES_EXEC)
+			mrrc_trust_break("what can be read can be executed");
+		break;
+	default:
+		break;
+	}
+}
+
+bool mrrc_patch_called(struct mrrc_patch_call *call)
+{
+	const bool told = hooks_told(call);
+	const bool brings = mrrc_trust_mode() != MRRC_TRUST_HOOKED &&
+			    hooks_brings(call);
+	const enum hooks_code takes = brings ? HOOKS_CODE_NONE :
+					       hooks_takes(call);
+	const bool moves = hooks_moves(call);
+
+	hooks_ends(call);
+	if (!moves && !brings && !takes && !hooks_early(call) && told)
+		return true;
+	hooks_make(call, told, moves, brings, takes);
+	return false;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Private to libc_hooks.c (announcing, placing) and libc_hooks_call.c (what a
+ * call takes away).
+ */
+#ifndef MRRC_LIBC_HOOKS_PRIV_H
+#define MRRC_LIBC_HOOKS_PRIV_H
+
+#include "sys/hooks/libc_hooks.h"
+
+extern size_t mrrc_libc_hooks_page; /* bytes; 0: nothing was hooked yet */
+
+/* Announce whole pages that are about to go, if anything is watched there.
+ * false: something was, and could not be announced. */
+bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
+			  enum mrrc_libc_hooks_how how);
+
+/* No handler runs in between, so that none can leave a hook by a jump. */
+uint64_t mrrc_libc_hooks_block(void);
+void mrrc_libc_hooks_unblock(uint64_t old);
+
+/* Nothing is watched in the range afterwards, even if no cache knows it. */
+void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);
+
+/* May code be there? "Yes" may be wrong. */
+bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len);
+
+/* May code be there that was not listed yet? */
+bool mrrc_libc_hooks_is_new(void);
+
+/* A call has brought code. Before its mrrc_trust_end(). */
+void mrrc_libc_hooks_brought(void);
+
+/* Counts a call of mmap(2). */
+void mrrc_libc_hooks_mapping(void);
+
+#endif /* MRRC_HOOKS_PRIV_H */

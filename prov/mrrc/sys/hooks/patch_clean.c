@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The last bytes of patches that were taken back: the jumps in filler, by which a
+ * short jump led to a stub (patch.h). A thread may have made the short jump
+ * before it was taken back, and not the long one yet. So each other thread is
+ * first seen elsewhere, as the kernel shows where a thread sleeps. Those that
+ * never sleep meanwhile keep the jumps where they are; nothing leads there.
+ *
+ * A thread whose signal handler sleeps cannot be seen where the handler
+ * interrupted it. That it was between these two jumps is not considered.
+ */
+#include "config.h"
+#include "sys/hooks/patch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/base/mappings.h"
+
+#define CLEAN_TRIES 200 /* for all threads together */
+#define CLEAN_US    100
+
+static bool clean_has(const struct mrrc_patch *all, size_t count, uintptr_t at)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (all[i].filler && at == (uintptr_t) all[i].filler)
+			return true;
+	}
+	return false;
+}
+
+/* Where it sleeps; -EBUSY: it does not; 0: it has ended. */
+static int clean_where(const char *tid, uintptr_t *at)
+{
+	char path[64], line[256] = "";
+	const char *last;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.16s/syscall", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT || errno == ESRCH ? 0 : -EBUSY;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	last = strrchr(line, ' ');
+	if (!last || strncmp(last, " 0x", 3) != 0)
+		return -EBUSY;
+	mrrc_mappings_hex(last + 3, at);
+	return *at ? 0 : -EBUSY;
+}
+
+/* Has each other thread been seen elsewhere? */
+static bool clean_passed(const struct mrrc_patch *all, size_t count)
+{
+	unsigned tries = CLEAN_TRIES;
+	char self[16];
+	struct dirent *entry;
+	uintptr_t at;
+	DIR *dir = opendir("/proc/self/task");
+
+	snprintf(self, sizeof(self), "%d", gettid());
+	while (dir && tries && (entry = readdir(dir))) {
+		if (*entry->d_name == '.' || !strcmp(entry->d_name, self))
+			continue;
+		for (at = 0; tries && (clean_where(entry->d_name, &at) ||
+				       clean_has(all, count, at));
+		     tries--)
+			usleep(CLEAN_US);
+	}
+	if (dir)
+		closedir(dir);
+	return dir && tries;
+}
+
+void mrrc_patch_clean(const struct mrrc_patch *all, size_t count)
+{
+	size_t i;
+
+	if (!clean_passed(all, count))
+		return;
+	for (i = 0; i < count; i++) {
+		/* other code in its place may lead there */
+		if (all[i].filler && *all[i].word == all[i].before)
+			mrrc_patch_unfill(&all[i]);
+	}
+}

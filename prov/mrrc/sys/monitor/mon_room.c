@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The number of ranges that a monitor may watch (struct mrrc_mon_room): how
+ * many mappings the process can spare, and which subscriber gives up ranges.
+ *
+ * MONITOR lock held, except in mrrc_mon_make_room and mrrc_mon_room_init.
+ */
+#include "config.h"
+#include "sys/monitor/mon_priv.h"
+
+#include "sys/hooks/libc_hooks.h"
+#include "sys/base/mappings.h"
+#include "sys/base/vm.h"
+
+/* A subscriber gives up ranges for one that has at least this many fewer. */
+#define MRRC_MON_SHARE 256
+
+void mrrc_mon_room_init(struct mrrc_mon_room *room)
+{
+	room->mappings = mrrc_vm_map_max();
+	room->most = room->mappings / 4;
+	room->look = room->mappings / 64;
+}
+
+/* MONITOR lock held. */
+static size_t mon_ranges(struct mrrc_mon *mon)
+{
+	size_t count = mon->idle.count;
+	struct mrrc_mon_sub *sub;
+
+	TAILQ_FOREACH(sub, &mon->subs, link)
+		count += mrrc_mon_sub_count(mon, sub);
+	return count;
+}
+
+/* Always available for watching: just under a twentieth of the mappings. */
+static size_t mon_least(const struct mrrc_mon_room *room)
+{
+	return room->mappings / 42;
+}
+
+/*
+ * MONITOR lock held: count the mappings. @ranges ranges are watched now, and
+ * take at most two mappings each; adjacent ranges share one mapping.
+ */
+static void mon_look(struct mrrc_mon *mon, size_t ranges)
+{
+	struct mrrc_mon_room *room = &mon->room;
+	const size_t half = room->mappings / 2;
+	const size_t most = room->mappings / 20 * 19;
+	const size_t all = mrrc_mappings_count();
+	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
+	const size_t left = all < most ? most - all : 0;
+	/* neighbours may be more, until others between them go */
+	const size_t over = ours > half ? ours - half : 0;
+	size_t lack = all > most ? all - most : 0;
+	size_t more = ours < half ? (half - ours) / 2 : 0;
+	size_t calls = left / 4; /* two each, and what is not counted */
+
+	if (more > left / 2)
+		more = left / 2;
+	if (lack < over)
+		lack = over;
+	room->most = ranges > lack / 2 ? ranges - lack / 2 + more : 0;
+	room->look = room->mappings / 64;
+	if (calls < room->mappings / 1024)
+		calls = room->mappings / 1024;
+	/* else what the application maps later could not be given back to it */
+	if (!mrrc_libc_hooks_count(mon, calls) || room->most < mon_least(room))
+		room->most = mon_least(room);
+}
+
+/* MONITOR lock held: is the limit reached? */
+bool mrrc_mon_full(struct mrrc_mon *mon)
+{
+	size_t ranges;
+
+	if (!mon->room.mappings)
+		return false;
+	ranges = mon_ranges(mon);
+	if (!mon->room.look--)
+		mon_look(mon, ranges);
+	return ranges >= mon->room.most;
+}
+
+/*
+ * MONITOR lock held: the subscriber with the most ranges; NULL: none has any.
+ */
+static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
+{
+	struct mrrc_mon_sub *sub, *richest = NULL;
+	size_t count;
+
+	*most = 0;
+	TAILQ_FOREACH(sub, &mon->subs, link) {
+		count = mrrc_mon_sub_count(mon, sub);
+		if (count > *most) {
+			*most = count;
+			richest = sub;
+		}
+	}
+	return richest;
+}
+
+/*
+ * MONITOR lock held: invalidate so many ranges of @sub, as if they were
+ * unmapped.
+ */
+static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
+		     size_t count)
+{
+	struct mrrc_range range = { 0, 0 };
+
+	for (; count; count--) {
+		range = mrrc_mon_sub_cover(mon, sub, range.end);
+		if (range.start == range.end)
+			break;
+		mrrc_mon_forget(mon, range.start, range.end);
+	}
+}
+
+bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
+{
+	struct mrrc_mon_sub *richest;
+	size_t most;
+	bool taken;
+
+	mrrc_lock_acquire(&mon->lock);
+	richest = mon_richest(mon, &most);
+	taken = mrrc_mon_works(mon) && richest && richest != sub &&
+		most > mrrc_mon_sub_count(mon, sub) + MRRC_MON_SHARE;
+	if (taken)
+		mon_take(mon, richest, MRRC_MON_SHARE / 4);
+	mrrc_lock_release(&mon->lock);
+	return taken;
+}
+
+/*
+ * MONITOR lock held: reduce the ranges to @goal; the largest subscriber gives
+ * up ranges first.
+ */
+static void mon_shed(struct mrrc_mon *mon, size_t goal)
+{
+	size_t ranges, before = SIZE_MAX, most;
+	struct mrrc_mon_sub *sub;
+
+	mrrc_mon_unwatch_all_idle(mon);
+	while ((ranges = mon_ranges(mon)) > goal && ranges < before) {
+		before = ranges;
+		sub = mon_richest(mon, &most);
+		if (sub)
+			mon_take(mon, sub, ranges - goal);
+	}
+}
+
+void mrrc_mon_crowded(struct mrrc_mon *mon)
+{
+	struct mrrc_mon_room *room = &mon->room;
+	const size_t least = mon_least(room), some = room->mappings / 64;
+	const size_t ranges = room->mappings ? mon_ranges(mon) : 0;
+
+	if (ranges > least) {
+		mon_look(mon, ranges);
+		if (ranges <= room->most)
+			return;
+		/* enough that the limit is not reached again at once */
+		mon_shed(mon,
+			 room->most > least + some ? room->most - some : least);
+		mrrc_libc_hooks_count(mon, some / 2);
+	} else {
+		/* before there are more */
+		room->look = 0;
+	}
+}

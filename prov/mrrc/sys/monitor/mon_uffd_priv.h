@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Private to mon_uffd.c (what is watched) and mon_uffd_read.c (its events).
+ */
+#ifndef MRRC_MON_UFFD_PRIV_H
+#define MRRC_MON_UFFD_PRIV_H
+
+#include "sys/monitor/mon.h"
+
+#include <semaphore.h>
+
+#include "sys/base/fd_id.h"
+
+#define MRRC_UFFD_QUEUE 64 /* events; more become one */
+
+struct mrrc_uffd_event {
+	struct mrrc_range range;
+	enum mrrc_mon_event kind;
+	bool announced; /* not by the kernel */
+};
+
+struct mrrc_uffd {
+	int fd;	     /* the userfaultfd; after stop, a stand-in */
+	int stop_fd; /* readable once the reader has to end */
+	int spare;   /* mrrc_uffd_prepare(); -1: none */
+	/* a program may have closed them and reused their numbers */
+	struct mrrc_fd_id id;
+	struct mrrc_fd_id stop_id;
+	struct mrrc_fd_id spare_id;
+	size_t huge;		    /* huge page size, 0 if none */
+	bool tells;		    /* mrrc_uffd_anonymous() */
+	pthread_mutex_t start_lock; /* no other lock is held */
+	bool runs;		    /* both threads do; start_lock */
+	pthread_t reader;
+	pthread_t handler;
+	sem_t ready;	    /* the reader keeps its descriptors */
+	sem_t work;	    /* for the handler */
+	atomic_bool broken; /* the reader has ended: the number can be closed */
+	atomic_bool stop;   /* it has to end */
+	/*
+	 * Held with all signals blocked, for reading and queuing only. Guards
+	 * the fields below, and the step of seq to even when the queue is
+	 * empty.
+	 */
+	pthread_mutex_t lock;
+	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
+	unsigned queued;
+	bool dead; /* the reader reads no more: never settled */
+};
+
+/* 0, or -EBADF: the number is not ours any more */
+int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
+
+/*
+ * Closes the userfaultfd, but keeps its number: probes of other threads then
+ * find a file that refuses them, and not a file of the application.
+ */
+void mrrc_uffd_replace(struct mrrc_uffd *uffd);
+
+/* Writes why into mon's reason. Returns ret. */
+int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret);
+
+/* Both threads; the reader starts first: nothing is watched before both run.
+ * -E*: neither runs. */
+int mrrc_uffd_read_start(struct mrrc_mon *mon);
+/* They have ended afterwards. Not for a forked child. */
+void mrrc_uffd_read_end(struct mrrc_mon *mon);
+
+/* The monitor's operations of these names (mon.h) */
+int mrrc_uffd_drain(struct mrrc_mon *mon);
+bool mrrc_uffd_settle(struct mrrc_mon *mon);
+void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
+		    enum mrrc_mon_event event);
+void mrrc_uffd_stop(struct mrrc_mon *mon);
+
+#endif /* MRRC_MON_UFFD_PRIV_H */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The budget of registered bytes that the processes of a node share
+ * (FI_OFI_MRRC_NODE_MAX_SIZE), as one process uses it: bytes are taken before a
+ * registration and put after it has ended.
+ *
+ * The process reserves bytes of the node's segment (sys/node/node_shm.h) in grains,
+ * so that most calls find enough and cost two atomic operations. A grain is
+ * reserved without a lock between processes: the process publishes its new
+ * reservation, adds up those of all, and goes back if the sum is beyond the
+ * budget. Of two that do so at once one at least sees both.
+ *
+ * What a process lacks it publishes, and rings. A thread of each process sleeps
+ * until then; it gives back what core/cache/node.h says, at first bytes that are
+ * reserved and not used, then those of regions that it has its members evict,
+ * and what its allocators keep free. They come back when they are deregistered.
+ * A process that lacks bytes does not wait: it evicts regions of its own.
+ *
+ * Without a segment the process has a budget of its own.
+ *
+ * Any thread, no lock held, but for open and close. Not in a forked child: it
+ * has no part in the budget, and its calls would write to its parent's slot.
+ */
+#ifndef MRRC_BUDGET_H
+#define MRRC_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bsd/sys/queue.h>
+
+#include "core/cache/node.h"
+#include "core/text/stats.h"
+
+#define MRRC_BUDGET_NONE SIZE_MAX
+
+struct mrrc_budget_attr {
+	size_t bytes; /* of the node; NONE: no limit, nothing is reserved */
+	size_t alone; /* and of a process without a segment, if that is less */
+	const char
+		*dir; /* of the segment; NULL: sys/node/node_dir.h finds it */
+};
+
+/* A cache that takes part; its functions are called with no LEAF lock held. */
+struct mrrc_budget_member {
+	/* Counts requests for memory. */
+	uint64_t (*uses)(struct mrrc_budget_member *member);
+	/* What is registered, which it evicts unless operations hold it. */
+	size_t (*bytes)(struct mrrc_budget_member *member);
+	/* Evicts about as many bytes, of which it returns the number. */
+	size_t (*evict)(struct mrrc_budget_member *member, size_t bytes);
+	struct mrrc_stats *stats; /* gets the node's counters; or NULL */
+	bool would;		  /* members_lock: it has a use for a helper */
+	TAILQ_ENTRY(mrrc_budget_member) link;
+};
+
+/*
+ * An allocator that takes part. What it keeps free is for those that lack bytes:
+ * its functions deregister it, and are called with no lock held but a mutex.
+ */
+struct mrrc_budget_keeper {
+	void (*trim)(struct mrrc_budget_keeper *keeper); /* all of it */
+	/* What was free for a second: for other processes. */
+	void (*give)(struct mrrc_budget_keeper *keeper);
+	/* What the cache of its domain has evicted, in a call of its own. */
+	void (*reap)(struct mrrc_budget_keeper *keeper);
+	bool any_thread; /* may call trim and give; else its own calls alone */
+	TAILQ_ENTRY(mrrc_budget_keeper) link;
+};
+
+struct mrrc_budget_stats {
+	uint64_t budget;   /* bytes; 0: no limit */
+	uint64_t node;	   /* reserved by all, as last seen */
+	uint64_t reserved; /* by this process */
+	uint64_t want;	   /* that it lacks */
+	uint64_t given;	   /* for others, since it was opened */
+	uint64_t taken;	   /* added to the reservation, since then */
+};
+
+struct mrrc_budget;
+
+/* *alone: why there is no segment, an error of mrrc_node_shm_open(), or 0. */
+int mrrc_budget_open(const struct mrrc_budget_attr *attr,
+		     struct mrrc_budget **budget, int *alone);
+void mrrc_budget_close(struct mrrc_budget *budget);
+
+/* Bytes that this process may have in all. */
+size_t mrrc_budget_limit(const struct mrrc_budget *budget);
+
+/*
+ * The one of this process, for all its domains; opened by the first. In a
+ * forked child that is another one.
+ */
+int mrrc_budget_join(const struct mrrc_budget_attr *attr,
+		     struct mrrc_budget **budget, int *alone);
+/* NULL is allowed. */
+void mrrc_budget_leave(struct mrrc_budget *budget);
+
+void mrrc_budget_add(struct mrrc_budget *budget,
+		     struct mrrc_budget_member *member);
+void mrrc_budget_remove(struct mrrc_budget *budget,
+			struct mrrc_budget_member *member);
+
+/* false: the budget does not have as many bytes now. */
+bool mrrc_budget_take(struct mrrc_budget *budget, size_t bytes);
+
+/* The same, but others are not told that bytes are lacking. */
+bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
+
+/*
+ * The same for an allocator. The allocators of the process give what they keep
+ * free, @own (or NULL) first, until it is enough. Then the members evict what is
+ * missing, if they have as much, and the call waits for that, and for other
+ * processes, at most @ms. (sys/node/budget_keep.c)
+ */
+bool mrrc_budget_take_wait(struct mrrc_budget *budget,
+			   struct mrrc_budget_keeper *own, size_t bytes,
+			   unsigned ms);
+void mrrc_budget_keep(struct mrrc_budget *budget,
+		      struct mrrc_budget_keeper *keeper);
+void mrrc_budget_keep_end(struct mrrc_budget *budget,
+			  struct mrrc_budget_keeper *keeper);
+
+/* For what an operation holds: beyond the budget if need be; then false. */
+bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes);
+
+void mrrc_budget_put(struct mrrc_budget *budget, size_t bytes);
+
+/* The other members of this process evict as many bytes for this one. */
+size_t mrrc_budget_evict_others(struct mrrc_budget *budget,
+				struct mrrc_budget_member *member,
+				size_t bytes);
+
+/* Zeroes where there is no limit. */
+void mrrc_budget_stats(struct mrrc_budget *budget,
+		       struct mrrc_budget_stats *stats);
+
+/* ---- helper threads of the node's processes (sys/node/node_helper.c) ---- */
+
+struct mrrc_budget_helper {
+	bool may;	  /* this process may have a helper thread now */
+	uint64_t move_ns; /* by which its deadlines are to be moved */
+};
+
+/*
+ * To be asked by a helper thread that predicts, often: each time it wakes. What
+ * files tell is read every MRRC_BUDGET_HELPER_MS, and less and less often, down
+ * to every MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: on a node
+ * of many processors it takes a millisecond. A call in between is a clock, a
+ * lock and a few loads. @would: the member has a use for a helper
+ * thread; call it with false when it has not any more. The process would use
+ * one while any of its members would, and all of these get the same answer.
+ */
+#define MRRC_BUDGET_HELPER_MS	  100
+#define MRRC_BUDGET_HELPER_MAX_MS 800
+struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
+					     struct mrrc_budget_member *member,
+					     enum mrrc_node_helpers policy,
+					     bool would);
+
+#endif /* MRRC_BUDGET_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The directory that has the node's segment (sys/node/node_shm.h): one that other users
+ * cannot use, where there is one, as anyone can take the segment's name in
+ * /dev/shm, or all of its memory.
+ *
+ * Threading: as of getenv(3).
+ */
+#ifndef MRRC_NODE_DIR_H
+#define MRRC_NODE_DIR_H
+
+#define MRRC_NODE_DIRS	  3
+#define MRRC_NODE_DIR_MAX 256 /* longer names are not used */
+
+struct mrrc_node_shm;
+
+/* In the order in which they are tried. */
+struct mrrc_node_dirs {
+	char dir[MRRC_NODE_DIRS][MRRC_NODE_DIR_MAX];
+	unsigned count;
+};
+
+/*
+ * $XDG_RUNTIME_DIR and /run/user/UID, each if this user owns it and its mode is
+ * 0700, and /dev/shm.
+ */
+void mrrc_node_dirs(struct mrrc_node_dirs *dirs);
+
+/*
+ * Opens a segment that is in any of them; makes one where there is none. So the
+ * processes of a login, which has such a directory, and of a batch system, which
+ * may have none, share one. Returns the error of the last directory.
+ */
+int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
+			struct mrrc_node_shm **shm);
+
+#endif /* MRRC_NODE_DIR_H */

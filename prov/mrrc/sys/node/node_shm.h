@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The segment in which the processes of one user on a node tell each other
+ * what they have registered and what they lack: a file with a slot for each
+ * process, in a directory that sys/node/node_dir.h finds. core/cache/node.h is what they make of it.
+ *
+ * A process writes its own slot alone, and no lock is taken: a process that is
+ * stopped or killed at any moment stops no other. Nothing in the segment is
+ * trusted: values are cut to their ranges, and loops end after all slots.
+ *
+ * A process holds an open-file-description lock on its slot's
+ * byte of the file, which the kernel releases when the process ends, whatever
+ * its number and name space. Process numbers are reused and differ between
+ * containers; the locks of fcntl(2) that belong to a process end when any code
+ * of it closes the file; a robust mutex ends with its thread, and has the
+ * kernel follow pointers that others may write. A lock of this kind is shared
+ * with forked children, so a fork handler closes the descriptor there; it is
+ * not the one that is mapped, since a mapping keeps a description, too. A child
+ * made by a bare clone(2) keeps its parent's slot alive as long as it lives.
+ * To ask for a lock takes some 500 ns: it is only done where bytes are short. A
+ * slot has a generation, and one that was found dead is not asked for again.
+ *
+ * Threading: one call at a time for each object, but for _ring and _wait.
+ */
+#ifndef MRRC_NODE_SHM_H
+#define MRRC_NODE_SHM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/cache/node.h"
+
+/*
+ * The processes of all versions of the provider share one segment, or each
+ * version would take the whole budget. So the name, the magic number and the
+ * fields below stay as they are. What is added goes into the slots' spare bytes,
+ * which a process zeroes when it takes a slot, or behind the last slot.
+ */
+#define MRRC_NODE_SLOTS	    1024
+#define MRRC_NODE_SHM_NAME  "ofi_mrrc-%u.1" /* the user */
+#define MRRC_NODE_SHM_MAGIC UINT64_C(0x65646f6e5f697201)
+
+/* Flags of a slot. */
+#define MRRC_NODE_LIVE	 1u
+#define MRRC_NODE_ACTIVE 2u
+#define MRRC_NODE_HELPER 4u
+
+/* Amounts are in units of MRRC_NODE_UNIT bytes. */
+struct mrrc_node_slot {
+	_Alignas(64) _Atomic uint64_t word; /* generation << 40 | reserved */
+	_Atomic uint64_t want;
+	_Atomic uint64_t used;
+	_Atomic uint64_t cpus;
+	_Atomic uint32_t flags;
+	_Atomic uint32_t heard; /* the bell's number when it last looked */
+	_Atomic uint64_t spare[3];
+};
+
+/* An empty file, which is all zeroes, is a segment without processes. */
+struct mrrc_node_head {
+	_Alignas(64) _Atomic uint64_t magic; /* or 0 */
+	_Atomic uint32_t slots; /* that were ever in use; no others are read */
+	_Atomic uint32_t bell;	/* a futex: some process lacks bytes */
+	struct mrrc_node_slot slot[MRRC_NODE_SLOTS];
+};
+
+_Static_assert(sizeof(struct mrrc_node_slot) == 64 &&
+		       offsetof(struct mrrc_node_slot, flags) == 32 &&
+		       offsetof(struct mrrc_node_head, slot) == 64,
+	       "other versions have another layout");
+
+struct mrrc_node_shm;
+
+/* The path of this user's segment in @dir. -ENAMETOOLONG. */
+int mrrc_node_shm_path(const char *dir, char *path, size_t size);
+
+/*
+ * Before fork handlers are set whose locks are held across the next call:
+ * handlers run in reverse order.
+ */
+void mrrc_node_shm_init(void);
+
+/*
+ * Takes a slot of this user's segment in @dir, which is made if it is not
+ * there. -ELOOP, -EPERM: not a file of this user's alone; -EPROTO: not a
+ * segment; -EUSERS: no slot; -ENOSPC: no memory; or the error of a call.
+ */
+int mrrc_node_shm_open(const char *dir, struct mrrc_node_shm **shm);
+void mrrc_node_shm_close(struct mrrc_node_shm *shm);
+
+/* What an error of it means; NULL: what strerror(3) says. */
+const char *mrrc_node_shm_why(int err);
+
+/* false: the application has closed the descriptor, so the slot is lost. */
+bool mrrc_node_shm_whole(const struct mrrc_node_shm *shm);
+
+/* This process's slot, to write; the reservation by _reserve. */
+struct mrrc_node_slot *mrrc_node_shm_mine(struct mrrc_node_shm *shm);
+void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units);
+
+/*
+ * All processes into @share, which has room for MRRC_NODE_SLOTS. Returns how
+ * many; *self: this one's. @look: asks the kernel which are alive; without,
+ * processes that have died since the last time are among them. @now: ms.
+ */
+size_t mrrc_node_shm_read(struct mrrc_node_shm *shm, bool look, uint64_t now,
+			  struct mrrc_node_share *share, size_t *self);
+
+/* Wakes the threads of all processes that wait. Any thread. */
+void mrrc_node_shm_ring(struct mrrc_node_shm *shm);
+
+/*
+ * Waits until a process has rung since the bell had this number, or @ns
+ * nanoseconds; 0: without end. Any thread.
+ */
+uint32_t mrrc_node_shm_bell(const struct mrrc_node_shm *shm);
+void mrrc_node_shm_wait(struct mrrc_node_shm *shm, uint32_t bell, uint64_t ns);
+
+#endif /* MRRC_NODE_SHM_H */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A statistics segment: the counters of one cache, in a sealed memfd, where
+ * other processes of the same user read them while they are counted
+ * (/proc/PID/fd/N). It leaves no file, and describes its own content.
+ *
+ * The cache writes the values in place under its lock; the rest is written
+ * once, except the texts. One thread opens, publishes and closes a segment.
+ *
+ * Threads count their hits in tables of their own (sys/cache/region_hints.h). A
+ * reader that wants them wakes the segment's thread, by a futex that a mapping
+ * without write access can wake; the thread has the hits added up. So a process
+ * that no reader looks at does nothing for it.
+ */
+#ifndef MRRC_STATS_SHM_H
+#define MRRC_STATS_SHM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/text/stats.h"
+#include "sys/hooks/trust.h"
+
+#define MRRC_STATS_SHM_NAME  "ofi_mrrc"		   /* of the memfd */
+#define MRRC_STATS_SHM_MAGIC 0x6372726d5f69666fULL /* "ofi_mrrc" */
+#define MRRC_STATS_SHM_LACKS 512		   /* bytes */
+
+/*
+ * 1. New fields are only added at the end, which head_size tells; the version
+ * changes only for what an older reader would misunderstand.
+ */
+#define MRRC_STATS_SHM_VERSION 1
+
+/*
+ * At the start, in the machine's byte order. Offsets are from there. Strings
+ * end with a NUL; the counters' names follow each other.
+ */
+struct mrrc_stats_shm_head {
+	uint64_t magic; /* written last: 0 until then */
+	uint32_t version;
+	uint32_t head_size;
+	uint32_t size;	 /* of everything */
+	uint32_t pid;	 /* in the process's own name space */
+	uint64_t opened; /* nanoseconds since 1970 */
+	uint64_t max_bytes;
+	uint64_t max_regions;
+	uint32_t counters;
+	uint32_t values; /* offset of uint64_t[counters], aligned */
+	uint32_t names;	 /* offset */
+	uint32_t names_size;
+	char provider[32]; /* the core provider */
+	char policy[64];   /* with its parameters */
+	char monitor[16];
+	/* why lookups of a process with threads ask the kernel: printable
+	 * ASCII, empty if they do not. The one that is not in force changes */
+	uint32_t asks_at; /* 0 or 1 */
+	char asks[2][MRRC_TRUST_WHY];
+	/* what the cache lacks, and the cure; as asks */
+	uint32_t lacks_at;
+	char lacks[2][MRRC_STATS_SHM_LACKS];
+	uint32_t registers; /* 0: the domain registers no buffers */
+	uint32_t serves;    /* 1: FUTEX_WAKE on wake updates everything */
+	uint32_t wake;
+	uint32_t updates; /* how often that was done: a futex, too */
+};
+
+struct mrrc_stats_shm_info {
+	const char *provider;
+	const char *policy;
+	const char *monitor;
+	size_t max_bytes;
+	size_t max_regions;
+	/*
+	 * Tells the present reason, from any thread. NULL: lookups do not ask.
+	 */
+	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
+	/* Tells what the cache lacks, from any thread; NULL: nothing. */
+	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
+	/*
+	 * Brings the counters up to date, in a thread of the segment's. NULL:
+	 * they always are, and there is no thread.
+	 */
+	void (*collect)(void *arg);
+	void *arg;
+	bool registers; /* the domain registers buffers */
+};
+
+struct mrrc_stats_shm;
+
+/* Readers do not accept it as a segment yet. -E* of the call that failed. */
+int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
+
+/* Zeroes, for a cache to count in. */
+struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment);
+
+/* Describes it, and makes it readable from now on. */
+void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
+			    const struct mrrc_stats_shm_info *info);
+
+/*
+ * Any thread: the reason why lookups ask, or what a cache lacks, may have
+ * changed. Updates all segments.
+ */
+void mrrc_stats_shm_update(void);
+
+/*
+ * Ends the segment's thread, if it has one: before the cache is closed. Not in a
+ * child, however it was forked. NULL is allowed.
+ */
+void mrrc_stats_shm_still(struct mrrc_stats_shm *segment);
+
+/* After the cache is closed. NULL is allowed. */
+void mrrc_stats_shm_close(struct mrrc_stats_shm *segment);
+
+#endif /* MRRC_STATS_SHM_H */

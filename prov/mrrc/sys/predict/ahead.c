@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registers ahead of use (ahead.h): steps, turns, and life.
+ */
+#include "config.h"
+#include "sys/predict/ahead_priv.h"
+
+#include <errno.h>
+
+#include "sys/base/apart.h"
+#include "sys/base/biased_lock.h"
+
+#define SIGNATURES 4096
+#define BATCH	   32 /* buffers that one barrier serves */
+
+#define QUEUE_NS   50000	     /* a wake-up, and a region in a queue */
+#define PERIOD	   UINT64_C(2000000) /* between two looks at the rings, */
+#define PERIOD_MAX (8 * PERIOD)	     /* while there is little to do */
+#define BARRED_MAX (256 * PERIOD)    /* and while it may not act */
+#define QUIET	   4 /* looks in vain, before it sleeps until it is woken */
+#define ASK_NS	   UINT64_C(1000000000) /* between two questions while asleep */
+#define BUSY_PART  4 /* of its time in use, and a region is asked about again */
+#define WORTH	   8 /* times the cost, and a region may leave for that time */
+
+static struct mrrc_buffer *buffer_of(struct mrrc_scheduled *item)
+{
+	return (struct mrrc_buffer *) ((char *) item -
+				       offsetof(struct mrrc_buffer, item));
+}
+
+/* ---- steps --------------------------------------------------------------- */
+
+/* Is a buffer in this region to stay registered? */
+static bool ahead_wanted(const struct mrrc_ahead *ahead,
+			 const struct mrrc_region *region)
+{
+	const uintptr_t start = region->start;
+	struct mrrc_span *span;
+
+	for (span = mrrc_spans_first(&ahead->buffers, start, region->len); span;
+	     span = mrrc_spans_next(span, start, region->len)) {
+		if (mrrc_scheduled_registered(&mrrc_ahead_buffer(span)->item))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * CACHE lock held: regions of one buffer leave. Peers may know the key of one
+ * that they can reach, which would change. false: one is in use.
+ */
+static bool ahead_leave(struct mrrc_ahead *ahead,
+			const struct mrrc_buffer *buffer,
+			struct mrrc_region_list *gone)
+{
+	struct mrrc_cache *cache = &ahead->cache->cache;
+	const uintptr_t start = buffer->span.start;
+	const size_t len = buffer->span.len;
+	struct mrrc_region *region, *next;
+	bool busy = false;
+	int access;
+
+	for (access = MRRC_RO; access <= MRRC_RW; access++) {
+		region = mrrc_index_first_overlap(&cache->index[access], start,
+						  len);
+		for (; region; region = next) {
+			next = mrrc_index_next_overlap(region, start, len);
+			if (ahead_wanted(ahead, region))
+				continue;
+			if (mrrc_region_held(region))
+				busy = true;
+			else
+				mrrc_cache_leave(cache, region, gone);
+		}
+	}
+	return !busy;
+}
+
+/* Between two looks, at least; others may have the processor for longer. */
+static uint64_t ahead_least(const struct mrrc_ahead *ahead)
+{
+	return PERIOD + ahead->delay;
+}
+
+/* One in use is asked about again, later and later. */
+static void ahead_retain(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
+{
+	const uint64_t now = ahead->ticks.ns;
+
+	mrrc_schedule_retain(&ahead->schedule, &buffer->item,
+			     now + (now - buffer->item.last) / BUSY_PART +
+				     ahead_least(ahead));
+}
+
+static void ahead_deregister(struct mrrc_ahead *ahead,
+			     struct mrrc_buffer *const *buffer, size_t count)
+{
+	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
+	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
+	struct mrrc_cache_mt *cache = ahead->cache;
+	struct mrrc_region *region;
+	uint64_t left;
+	size_t i;
+
+	mrrc_lock_acquire(&cache->lock);
+	for (i = 0; i < count; i++) {
+		if (!ahead_leave(ahead, buffer[i], &gone))
+			ahead_retain(ahead, buffer[i]);
+		else if (buffer[i]->prepared)
+			mrrc_cache_count(&cache->cache, MRRC_STAT_AHEAD_UNUSED);
+		buffer[i]->prepared = false;
+	}
+	mrrc_cache_left(&cache->cache, &gone, &victims);
+	cache->helping = true;
+	mrrc_lock_release(&cache->lock);
+
+	TAILQ_FOREACH(region, &victims, link)
+		mrrc_away_add(ahead, region);
+	mrrc_thread_outside();
+	left = mrrc_cache_mt_dereg_list(cache, &victims);
+	mrrc_thread_inside();
+	mrrc_ahead_stat(ahead, MRRC_STAT_EARLY, left);
+	mrrc_cache_mt_helped(cache);
+}
+
+/* A buffer is due: what is away of it. */
+static void ahead_register(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
+{
+	const uintptr_t start = buffer->span.start;
+	const size_t len = buffer->span.len;
+	struct mrrc_span *span, *next;
+	bool there = false;
+	int ret;
+
+	for (span = mrrc_spans_first(&ahead->aways, start, len); span;
+	     span = next) {
+		next = mrrc_spans_next(span, start, len);
+		mrrc_thread_outside();
+		ret = mrrc_cache_mt_ahead(ahead->cache, span->start, span->len,
+					  mrrc_away_at(span)->access,
+					  mrrc_away_at(span)->token,
+					  ahead->flushes);
+		mrrc_thread_inside();
+		mrrc_ahead_stat(ahead,
+				ret ? MRRC_STAT_AHEAD_REFUSED : MRRC_STAT_AHEAD,
+				ret != -EEXIST);
+		buffer->prepared |= !ret;
+		there |= !ret || ret == -EEXIST;
+		mrrc_away_forget(ahead, mrrc_away_at(span));
+	}
+	if (there)
+		mrrc_schedule_registered(&ahead->schedule, &buffer->item);
+	else
+		mrrc_schedule_forget(&ahead->schedule, &buffer->item);
+}
+
+/*
+ * Is it away for long enough to be worth it? The helper's work is then a small
+ * part of the time, however short the periods are.
+ */
+static bool ahead_worth(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
+{
+	struct mrrc_scheduled *item = &buffer->item;
+	const uint64_t worth = WORTH * (item->deadline.cost - ahead->delay);
+	const uint64_t due = item->deadline.due;
+
+	if (item->state != MRRC_SCHEDULED_PLANNED ||
+	    due >= ahead->ticks.ns + item->deadline.cost + worth)
+		return true;
+	mrrc_schedule_retain(&ahead->schedule, item, due + worth);
+	return false;
+}
+
+/* Some steps; false: there are none before *wake. */
+static bool ahead_steps(struct mrrc_ahead *ahead, uint64_t *wake)
+{
+	struct mrrc_buffer *batch[BATCH];
+	struct mrrc_scheduled *item;
+	enum mrrc_step step;
+	unsigned steps, count = 0;
+
+	for (steps = 0; steps < BATCH; steps++) {
+		step = mrrc_schedule_next(&ahead->schedule,
+					  mrrc_ticks_look(&ahead->ticks), &item,
+					  wake);
+		if (step == MRRC_STEP_NONE)
+			break;
+		if (step == MRRC_STEP_REGISTER)
+			ahead_register(ahead, buffer_of(item));
+		else if (ahead_worth(ahead, buffer_of(item)))
+			batch[count++] = buffer_of(item);
+	}
+	if (count)
+		ahead_deregister(ahead, batch, count);
+	return steps;
+}
+
+/* ---- turns --------------------------------------------------------------- */
+
+/* After a flush, or where the helper may not act: no plan holds. */
+static void ahead_forget(struct mrrc_ahead *ahead)
+{
+	struct mrrc_away *away;
+
+	while ((away = TAILQ_FIRST(&ahead->gone)))
+		mrrc_away_forget(ahead, away);
+}
+
+/* Processes of the node share processors: is this one's turn here? */
+static void ahead_ask(struct mrrc_ahead *ahead, bool would)
+{
+	struct mrrc_cache_mt *cache = ahead->cache;
+
+	if (cache->budget)
+		ahead->leave = mrrc_budget_helper(cache->budget, &cache->member,
+						  cache->helpers, would);
+}
+
+static bool ahead_may(struct mrrc_ahead *ahead)
+{
+	struct mrrc_cache_mt *cache = ahead->cache;
+	uint64_t flushes, delay;
+
+	ahead_ask(ahead, true);
+	mrrc_lock_acquire(&cache->lock);
+	flushes = cache->flushes;
+	mrrc_lock_release(&cache->lock);
+	delay = ahead->leave.move_ns;
+	ahead->delay = delay / 2 * 2;
+	ahead->schedule.queue_ns = QUEUE_NS + delay / 2;
+	if (!ahead->leave.may || flushes != ahead->flushes)
+		ahead_forget(ahead);
+	ahead->flushes = flushes;
+	return ahead->leave.may;
+}
+
+/*
+ * Asleep: when the helper is to wake, if no use wakes it before. While it may
+ * not act it asks from time to time, since a process that ends tells no other;
+ * in between it is in the way of none.
+ */
+static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
+{
+	if (wake == UINT64_MAX)
+		ahead_ask(ahead, false);
+	if (!may && mrrc_schedule_holds(&ahead->schedule))
+		return ahead->ticks.ns + ASK_NS;
+	return wake;
+}
+
+/*
+ * Nothing was noted for some time: the next use is to wake the helper. The
+ * barrier orders the use that another thread is noting, and its look at the
+ * flag. false: there was one.
+ */
+static bool ahead_sleep(struct mrrc_ahead *ahead)
+{
+	struct mrrc_cache_mt *cache = ahead->cache;
+	struct mrrc_uses *uses;
+	bool any = false;
+
+	atomic_store(&cache->asleep, true);
+	mrrc_biased_barrier();
+	mrrc_lock_acquire(&cache->lock);
+	TAILQ_FOREACH(uses, &cache->hints_list.uses, link)
+		any |= mrrc_uses_any(uses) || uses->ended;
+	mrrc_lock_release(&cache->lock);
+	if (any)
+		atomic_store(&cache->asleep, false);
+	return !any;
+}
+
+/*
+ * To the next look at the rings: longer and longer, and no shorter than others
+ * may have the processor. A helper that may not act looks so that it knows what
+ * is used when it may; what is overwritten by then is not missed.
+ */
+static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
+{
+	const uint64_t least = ahead_least(ahead);
+	const uint64_t max = may ? PERIOD_MAX : BARRED_MAX;
+	const uint64_t period = ahead->period < max ? ahead->period : max;
+
+	ahead->period = period < max ? 2 * period : max;
+	return period > least ? period : least;
+}
+
+uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep)
+{
+	uint64_t wake = UINT64_MAX;
+	uint64_t period;
+	bool any, may;
+
+	*asleep = false;
+	if (atomic_load(&ahead->cache->asleep))
+		atomic_store(&ahead->cache->asleep, false);
+	may = ahead_may(ahead);
+	any = mrrc_ahead_read(ahead);
+	mrrc_ticks_look(&ahead->ticks);
+	mrrc_away_sweep(ahead);
+	ahead->quiet = any ? 0 : ahead->quiet + 1;
+	if (may && ahead_steps(ahead, &wake)) {
+		ahead->period = PERIOD;
+		mrrc_ahead_show(ahead);
+		return 0;
+	}
+	mrrc_ahead_show(ahead);
+	*asleep = ahead->quiet > QUIET && ahead_sleep(ahead);
+	if (*asleep)
+		return ahead_asleep(ahead, may, wake);
+	period = ahead_period(ahead, may);
+	/* a step that is near looks, too */
+	return ahead->ticks.ns + 2 * period < wake ? ahead->ticks.ns + period :
+						     wake;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int mrrc_ahead_open(struct mrrc_cache_mt *cache, bool counter,
+		    struct mrrc_ahead **out)
+{
+	struct mrrc_ahead *ahead;
+
+	if (!mrrc_mon_remembers(cache->mon))
+		return -ENODEV;
+	ahead = mrrc_apart_grow(NULL, sizeof(*ahead) +
+					      mrrc_predict_bytes(SIGNATURES));
+	if (!ahead)
+		return -ENOMEM;
+	mrrc_predict_place(&ahead->predict, SIGNATURES, ahead->entries);
+	ahead->cache = cache;
+	ahead->leave.may = true;
+	ahead->period = PERIOD;
+	mrrc_schedule_init(&ahead->schedule, &ahead->predict,
+			   &cache->cache.cost, QUEUE_NS);
+	mrrc_ticks_init(&ahead->ticks, counter);
+	ahead->counted = ahead->ticks.ns;
+	mrrc_spans_init(&ahead->buffers);
+	mrrc_spans_init(&ahead->aways);
+	TAILQ_INIT(&ahead->used);
+	TAILQ_INIT(&ahead->gone);
+	TAILQ_INIT(&ahead->free);
+	mrrc_hints_list_note(&cache->hints_list, counter);
+	*out = ahead;
+	return 0;
+}
+
+void mrrc_ahead_close(struct mrrc_ahead *ahead)
+{
+	ahead_ask(ahead, false);
+	mrrc_apart_free(ahead);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The predicting half of a cache's helper thread (li2011): it deregisters
+ * regions between their uses, and registers them again ahead of the next use.
+ *
+ * Threads of the application note their uses (uses.h). The helper reads these,
+ * asks core/helper/schedule.h for steps, and executes them: a region that no operation
+ * holds leaves as if it was evicted; a region that is due is registered as by a
+ * miss, unless that would evict anything.
+ *
+ * A region is only registered again if all its pages are known to be there: the
+ * monitor goes on watching its memory, and has reported no change
+ * (mrrc_mon_unchanged). So nothing is registered that the application has
+ * unmapped or dropped, and no page is populated.
+ *
+ * All but use and wake: the helper thread, no lock held.
+ */
+#ifndef MRRC_AHEAD_H
+#define MRRC_AHEAD_H
+
+#include "sys/cache/cache_mt_priv.h"
+
+/* The smallest use that is noted, as in the paper: more than 16 KiB. */
+#define MRRC_AHEAD_MIN ((size_t) 16384 + 1)
+
+/*
+ * @counter: uses are noted with the processor's ticks. -ENOMEM; -ENODEV: the
+ * monitor cannot tell whether memory has changed.
+ */
+int mrrc_ahead_open(struct mrrc_cache_mt *cache, bool counter,
+		    struct mrrc_ahead **ahead);
+
+/* The thread has ended. */
+void mrrc_ahead_close(struct mrrc_ahead *ahead);
+
+/*
+ * Read what was noted, and execute some steps. Returns when to call it again,
+ * in nanoseconds of CLOCK_MONOTONIC: 0 at once, UINT64_MAX never. *asleep:
+ * cache->asleep is set, so that the next use clears it and wakes the helper.
+ */
+uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep);
+
+#endif /* MRRC_AHEAD_H */

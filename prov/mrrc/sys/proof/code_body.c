@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Functions of x86-64 (code_body.h), decoded by Zydis from their start to
+ * their end, in the mode that tells lengths and branches only.
+ */
+#include "config.h"
+#include "sys/proof/code_body.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <errno.h>
+#include <string.h>
+#include <Zydis/Zydis.h>
+
+#include "sys/base/apart.h"
+
+#define LONGEST ((uint32_t) 1 << 24) /* bytes of a function */
+#define LOCK	0xf0
+
+static int body_grow(struct mrrc_code_body *body)
+{
+	const uint32_t room = body->room ? 2 * body->room : 1024;
+	struct mrrc_code_insn *insn;
+
+	if (body->count < body->room)
+		return 0;
+	insn = mrrc_apart_grow(body->insn, room * sizeof(*insn));
+	if (!insn)
+		return -ENOMEM;
+	body->insn = insn;
+	body->room = room;
+	return 0;
+}
+
+/*
+ * Processors differ in where a branch leads that has an operand-size prefix
+ * and no REX.W.
+ */
+static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
+{
+	unsigned i;
+
+	if (zydis->raw.rex.W)
+		return false;
+	for (i = 0; i < zydis->raw.prefix_count; i++) {
+		if (zydis->raw.prefixes[i].value == 0x66)
+			return true;
+	}
+	return false;
+}
+
+/* Does it name a place by its distance, but not as a branch? */
+static bool body_rip(const ZydisDecodedInstruction *zydis)
+{
+	return zydis->raw.modrm.mod == 0 && zydis->raw.modrm.rm == 5;
+}
+
+/* false: nothing that can be relied on. */
+static bool body_flow(const ZydisDecodedInstruction *zydis,
+		      struct mrrc_code_insn *insn)
+{
+	const bool relative = zydis->raw.imm[0].is_relative;
+	const int64_t to =
+		(int64_t) insn->at + insn->len + zydis->raw.imm[0].value.s;
+
+	insn->to = MRRC_CODE_NONE;
+	insn->flow = MRRC_CODE_NEXT;
+	if (relative) {
+		if (body_odd_branch(zydis))
+			return false;
+		if (to >= 0 && to < LONGEST)
+			insn->to = (uint32_t) to;
+		insn->flow = MRRC_CODE_BRANCH;
+	}
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_INT3:
+		insn->filler = true;
+		break;
+	case ZYDIS_MNEMONIC_JMP:
+		/* By a pointer in the GOT: to a function, elsewhere. */
+		insn->flow = relative || body_rip(zydis) ? MRRC_CODE_JUMP :
+							   MRRC_CODE_AWAY;
+		break;
+	case ZYDIS_MNEMONIC_CALL:
+		insn->flow = MRRC_CODE_CALLS;
+		break;
+	case ZYDIS_MNEMONIC_RET:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_SYSRET:
+	case ZYDIS_MNEMONIC_SYSEXIT:
+		insn->flow = MRRC_CODE_JUMP; /* with no place named */
+		break;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		insn->flow = MRRC_CODE_SYSCALL;
+		break;
+	case ZYDIS_MNEMONIC_SYSENTER:
+		insn->flow = MRRC_CODE_SYSCALL32;
+		break;
+	case ZYDIS_MNEMONIC_INT:
+		if ((uint8_t) zydis->raw.imm[0].value.u == 0x80)
+			insn->flow = MRRC_CODE_SYSCALL32;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static void body_decoder(ZydisDecoder *decoder)
+{
+	ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+	ZydisDecoderEnableMode(decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+}
+
+static bool body_insn(const ZydisDecoder *decoder, const uint8_t *code,
+		      uint32_t at, uint32_t len, struct mrrc_code_insn *insn)
+{
+	ZydisDecodedInstruction zydis;
+
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+		    decoder, NULL, code + at, len - at, &zydis)))
+		return false;
+	*insn = (struct mrrc_code_insn){
+		.at = at,
+		.len = zydis.length,
+		.first = MRRC_CODE_NONE,
+		.next = MRRC_CODE_NONE,
+	};
+	if (zydis.raw.imm[0].is_relative) {
+		insn->field = zydis.raw.imm[0].offset;
+		insn->size = zydis.raw.imm[0].size / 8;
+	} else if (zydis.mnemonic == ZYDIS_MNEMONIC_LEA && body_rip(&zydis)) {
+		insn->field = zydis.raw.disp.offset;
+		insn->size = zydis.raw.disp.size / 8;
+	}
+	return body_flow(&zydis, insn);
+}
+
+bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
+			 struct mrrc_code_insn *insn)
+{
+	ZydisDecoder decoder;
+
+	body_decoder(&decoder);
+	return body_insn(&decoder, code, at, len, insn);
+}
+
+/* As far as the instruction that has the byte @until. */
+static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
+		       uint32_t len, uint32_t until)
+{
+	struct mrrc_code_insn *insn;
+	ZydisDecoder decoder;
+	uint32_t at;
+	int ret;
+
+	body_decoder(&decoder);
+	insn = body->count ? &body->insn[body->count - 1] : NULL;
+	at = insn ? insn->at + insn->len : 0;
+	while (at < len && at <= until) {
+		ret = body_grow(body);
+		if (ret)
+			return ret;
+		insn = &body->insn[body->count];
+		if (!body_insn(&decoder, code, at, len, insn))
+			return 0;
+		body->away = body->away || insn->flow == MRRC_CODE_AWAY;
+		body->count++;
+		at += insn->len;
+	}
+	body->whole = at == len;
+	return 0;
+}
+
+uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at)
+{
+	uint32_t lo = 0, hi = body->count, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (body->insn[mid].at + body->insn[mid].len <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < body->count ? lo : MRRC_CODE_NONE;
+}
+
+/* Each branch is one of those of the instruction that it leads to. */
+static void body_link(struct mrrc_code_body *body, const uint8_t *code)
+{
+	struct mrrc_code_insn *insn, *to;
+	uint32_t i, j, inside;
+
+	for (i = 0; i < body->count; i++) {
+		insn = &body->insn[i];
+		j = insn->to == MRRC_CODE_NONE ?
+			    MRRC_CODE_NONE :
+			    mrrc_code_body_find(body, insn->to);
+		if (j == MRRC_CODE_NONE) {
+			insn->to = MRRC_CODE_NONE;
+			continue;
+		}
+		to = &body->insn[j];
+		inside = insn->to - to->at;
+		if (inside && !(inside == 1 && code[to->at] == LOCK) &&
+		    (!to->split || inside < to->split))
+			to->split = (uint8_t) inside;
+		insn->next = to->first;
+		to->first = i;
+	}
+}
+
+int mrrc_code_body_begin(struct mrrc_code_body *body,
+			 const struct mrrc_code_range *function)
+{
+	body->function = *function;
+	body->count = 0;
+	body->whole = body->away = body->linked = false;
+	body->walk = 0;
+	return function->end - function->start > LONGEST ? -E2BIG : 0;
+}
+
+int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until)
+{
+	const uintptr_t len = body->function.end - body->function.start;
+
+	if (len > LONGEST)
+		return -E2BIG;
+	return body->whole ?
+		       0 :
+		       body_decode(body, (const uint8_t *) body->function.start,
+				   (uint32_t) len, until);
+}
+
+int mrrc_code_body_read(struct mrrc_code_body *body,
+			const struct mrrc_code_range *function)
+{
+	int ret = 0;
+
+	if (body->function.start != function->start ||
+	    body->function.end != function->end || !function->start)
+		ret = mrrc_code_body_begin(body, function);
+	if (!ret && body->linked)
+		return 0;
+	if (!ret)
+		ret = mrrc_code_body_reach(body, UINT32_MAX);
+	if (!ret)
+		body_link(body, (const uint8_t *) function->start);
+	body->linked = !ret;
+	return ret;
+}
+
+uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
+			    const struct mrrc_code_insn *insn)
+{
+	const uintptr_t at = body->function.start + insn->at;
+	const uint8_t *const field = (const uint8_t *) at + insn->field;
+	int32_t distance = 0;
+
+	if (!insn->field)
+		return 0;
+	if (insn->size == 1)
+		distance = *(const int8_t *) field;
+	else
+		memcpy(&distance, field, sizeof(distance));
+	return at + insn->len + (uintptr_t) (intptr_t) distance;
+}
+
+static void body_bit(uint8_t *bits, uintptr_t at)
+{
+	bits[at / 8] |= (uint8_t) (1u << at % 8);
+}
+
+void mrrc_code_body_guard(const struct mrrc_code_body *body,
+			  const struct mrrc_code *code, uint8_t *at,
+			  uint8_t *inside)
+{
+	const uintptr_t start = body->function.start - code->image->start;
+	uint32_t i;
+
+	for (i = 0; i < body->count; i++) {
+		if (body->insn[i].walk == body->walk)
+			body_bit(at, start + body->insn[i].at);
+		if (i)
+			body_bit(inside, start + body->insn[i].at);
+	}
+}
+
+void mrrc_code_body_close(struct mrrc_code_body *body)
+{
+	mrrc_apart_free(body->insn);
+	*body = (struct mrrc_code_body){ 0 };
+}
+
+#endif /* HAVE_ZYDIS */

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Gaps between functions (code_gap.h): tables that assembly keeps beside its
+ * code, filler, and functions without an entry in .eh_frame.
+ *
+ * What is executed in a gap is entered from outside of it. The places where it
+ * may be entered:
+ *
+ * - its first byte, if the function before it does not end with a jump;
+ * - what a branch leads to. The distance of a branch is four bytes, or one if
+ *   it is near. So all four bytes of the mapping and all single ones near the
+ *   gap are taken for a distance, whatever they are: no branch is missed, not
+ *   even one in code that does not decode;
+ * - what a lea computes: its distance is one of these, too;
+ * - dynamic symbols but objects, all addends of relocations, DT_INIT, DT_FINI
+ *   and the program's entry.
+ *
+ * From each of them, instructions are followed to all places that they lead
+ * to. Bytes that decode to no instruction end a path, as what is executed
+ * decodes. A pair that no path reaches as an instruction is not a system call.
+ *
+ * If a path reaches a pair from a start that was taken from a distance, that
+ * distance is checked: it does not count if its bytes are another part of an
+ * instruction of a function, or filler between two functions.
+ *
+ * The answer is "not known" where pointers may be in no table (code_names.c), or
+ * if a path reaches an indirect jump in the gap.
+ */
+#include "config.h"
+#include "sys/proof/code_gap.h"
+#include "sys/proof/code_refs.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <errno.h>
+#include <string.h>
+
+#include "sys/base/apart.h"
+
+#define LONGEST ((uintptr_t) 1 << 24) /* bytes of a gap */
+#define PATHS	256		      /* that wait to be followed */
+
+static bool gap_has(const struct mrrc_code_gap *gap, uintptr_t at)
+{
+	return at >= gap->range.start && at < gap->range.end;
+}
+
+static void gap_unknown(struct mrrc_code_gap *gap, const char *why)
+{
+	if (!gap->unknown)
+		gap->unknown = why;
+}
+
+/* What was come to from a place. */
+struct gap_trip {
+	uint32_t path[PATHS];
+	unsigned paths;
+	uint32_t call[MRRC_CODE_GAP_CALLS];
+	unsigned calls;
+	const char *unknown;
+};
+
+static void trip_push(struct mrrc_code_gap *gap, struct gap_trip *trip,
+		      uint32_t at)
+{
+	const uint8_t bit = (uint8_t) (1u << at % 8);
+
+	if (at >= gap->range.end - gap->range.start || gap->seen[at / 8] & bit)
+		return;
+	gap->seen[at / 8] |= bit;
+	if (trip->paths == PATHS)
+		trip->unknown = "in no function, with many branches";
+	else
+		trip->path[trip->paths++] = at;
+}
+
+/*
+ * The jump that each linked file has from its compiler's start files, to a
+ * function of another library that may be absent:
+ *
+ *	mov x(%rip), %rax; test %rax, %rax; je ...; jmp *%rax
+ */
+static bool gap_optional(const uint8_t *code, uint32_t at)
+{
+	return at >= 12 && !memcmp(code + at - 12, "\x48\x8b\x05", 3) &&
+	       !memcmp(code + at - 5, "\x48\x85\xc0\x74", 4) &&
+	       !memcmp(code + at, "\xff\xe0", 2);
+}
+
+static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
+		      uint32_t at)
+{
+	const uint8_t *const code = (const uint8_t *) gap->range.start;
+	const uint32_t len = (uint32_t) (gap->range.end - gap->range.start);
+	const uintptr_t more = gap->code->image->end - gap->range.end;
+	const uint32_t end = len + (uint32_t) (more < 15 ? more : 15);
+	struct mrrc_code_insn insn;
+
+	if (!mrrc_code_insn_read(code, at, end, &insn))
+		return;
+	if (at + insn.len > len)
+		trip->unknown = "in no function, and leads into one";
+	if (insn.flow == MRRC_CODE_AWAY && !gap_optional(code, at))
+		trip->unknown = "in no function, with an indirect jump";
+	if (insn.flow == MRRC_CODE_SYSCALL ||
+	    insn.flow == MRRC_CODE_SYSCALL32) {
+		if (trip->calls == MRRC_CODE_GAP_CALLS)
+			trip->unknown = "in no function, among many";
+		else
+			trip->call[trip->calls++] = at;
+	}
+	if (insn.to != MRRC_CODE_NONE)
+		trip_push(gap, trip, insn.to);
+	if (mrrc_code_body_falls(&insn))
+		trip_push(gap, trip, at + insn.len);
+}
+
+/*
+ * Follows the code at @at. @field: the distance that leads there, of @size
+ * bytes; or 0.
+ */
+static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
+		      unsigned size)
+{
+	const size_t len = (gap->range.end - gap->range.start) / 8 + 1;
+	struct gap_trip trip;
+
+	if (!gap_has(gap, at) || gap->unknown)
+		return;
+	trip.paths = trip.calls = 0;
+	trip.unknown = NULL;
+	trip_push(gap, &trip, (uint32_t) (at - gap->range.start));
+	while (trip.paths && !trip.unknown)
+		trip_step(gap, &trip, trip.path[--trip.paths]);
+	if (!trip.unknown && !trip.calls)
+		return;
+	if (field && !mrrc_code_refs_real(gap->code, &gap->body, field, size)) {
+		/* What was seen on the way has to be seen anew. */
+		memset(gap->seen, 0, len);
+		return;
+	}
+	if (trip.unknown || trip.calls > MRRC_CODE_GAP_CALLS - gap->calls) {
+		gap_unknown(gap, trip.unknown ? trip.unknown :
+						"in no function, among many");
+		return;
+	}
+	memcpy(gap->call + gap->calls, trip.call,
+	       trip.calls * sizeof(trip.call[0]));
+	gap->calls += trip.calls;
+}
+
+static void gap_far(void *arg, uintptr_t to, uintptr_t field)
+{
+	gap_enter(arg, to, field, 4);
+}
+
+static void gap_close(void *arg, uintptr_t to, uintptr_t field)
+{
+	gap_enter(arg, to, field, 1);
+}
+
+static void gap_branches(struct mrrc_code_gap *gap)
+{
+	const struct mrrc_code_image *const image = gap->code->image;
+	const struct mrrc_code_range before = { image->start,
+						gap->range.start };
+	const struct mrrc_code_range behind = { gap->range.end, image->end };
+
+	mrrc_code_refs_far(&before, &gap->range, gap_far, gap);
+	mrrc_code_refs_far(&behind, &gap->range, gap_far, gap);
+	mrrc_code_refs_near(&before, &gap->range, gap_close, gap);
+	mrrc_code_refs_near(&behind, &gap->range, gap_close, gap);
+}
+
+int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
+		       const struct mrrc_code_range *range, bool falls)
+{
+	const size_t len = range->end - range->start;
+	size_t i;
+
+	gap->range = *range;
+	gap->code = code;
+	gap->calls = 0;
+	gap->unknown = code->hidden;
+	gap->body.function = (struct mrrc_code_range){ 0 };
+	mrrc_apart_free(gap->seen);
+	gap->seen = NULL;
+	if (len > LONGEST)
+		gap_unknown(gap, "in no function, in a long gap");
+	if (gap->unknown)
+		return 0;
+	gap->seen = mrrc_apart_grow(NULL, len / 8 + 1);
+	if (!gap->seen)
+		return -ENOMEM;
+	if (falls)
+		gap_enter(gap, range->start, 0, 0);
+	for (i = 0; i < code->names; i++)
+		gap_enter(gap, code->name[i], 0, 0);
+	gap_branches(gap);
+	return 0;
+}
+
+const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at)
+{
+	const uint32_t offset = (uint32_t) (at - gap->range.start);
+	unsigned i;
+
+	if (gap->unknown)
+		return gap->unknown;
+	for (i = 0; i < gap->calls; i++) {
+		/* A prefix or more may come before the pair. */
+		if (gap->call[i] <= offset && offset - gap->call[i] < 15)
+			return "in no function";
+	}
+	return NULL;
+}
+
+void mrrc_code_gap_close(struct mrrc_code_gap *gap)
+{
+	mrrc_code_body_close(&gap->body);
+	mrrc_apart_free(gap->seen);
+	gap->seen = NULL;
+}
+
+#endif /* HAVE_ZYDIS */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Bytes of x86-64 code that belong to no function: which of them can be
+ * executed.
+ *
+ * Threading: a gap is one thread's.
+ */
+#ifndef MRRC_CODE_GAP_H
+#define MRRC_CODE_GAP_H
+
+#include "sys/proof/code_body.h"
+
+#define MRRC_CODE_GAP_CALLS 16
+
+struct mrrc_code_gap {
+	struct mrrc_code_range range;
+	const struct mrrc_code *code;
+	struct mrrc_code_body body; /* of a function that may lead here */
+	uint8_t *seen;		    /* a bit for each byte: an instruction
+					 * that may be executed begins there */
+	uint32_t call[MRRC_CODE_GAP_CALLS]; /* these make system calls */
+	unsigned calls;
+	const char *unknown; /* why nothing is known, or NULL */
+};
+
+/*
+ * Reads another gap. @falls: the function before it leads to its first byte.
+ */
+int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
+		       const struct mrrc_code_range *range, bool falls);
+
+/* Why the pair at @at may be executed; NULL: it is not. */
+const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at);
+
+void mrrc_code_gap_close(struct mrrc_code_gap *gap);
+
+#endif /* MRRC_CODE_GAP_H */

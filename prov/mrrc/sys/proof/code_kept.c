@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What was found in code (code_kept.h).
+ *
+ * A file's key is followed by the number of its sites, and each site has an
+ * entry that is found by the key and its number. All are written by one call.
+ */
+#include "config.h"
+#include "sys/proof/code_kept.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef HAVE_ZYDIS
+#include <Zydis/Zydis.h>
+#endif
+
+#include "core/text/hash.h"
+#include "sys/hooks/libc_hooks.h"
+#include "sys/base/own_file.h"
+
+#define KEPT  4096 /* entries; when they are full they begin anew */
+#define SITES 64   /* of one file that are kept */
+#define LANES 4
+#define ODD   0x9e3779b97f4a7c15
+
+/* /proc/PID/pagemap */
+#define PAGE_PRESENT ((uint64_t) 1 << 63)
+#define PAGE_SWAPPED ((uint64_t) 1 << 62)
+#define PAGE_FILE    ((uint64_t) 1 << 61)
+
+struct kept_key {
+	uint64_t word[2];
+};
+
+/* A site's: where it is from the image's base, and its number. */
+struct kept_site {
+	uint32_t at;
+	int32_t number;
+};
+
+static struct {
+	char path[PATH_MAX];
+	bool none; /* until a place is named */
+	int fd;	   /* -1: there is no file */
+	struct kept_key entry[KEPT];
+	size_t count;
+} kept = { .fd = -1, .none = true };
+
+void mrrc_code_kept_at(const char *path)
+{
+	kept.none = path && !*path;
+	snprintf(kept.path, sizeof(kept.path), "%s", path ? path : "");
+}
+
+/* ---- the file ---- */
+
+/* A folder that no other user can write to. */
+static bool kept_dir(const char *dir)
+{
+	struct stat st;
+
+	return (!mkdir(dir, 0700) || errno == EEXIST) && !lstat(dir, &st) &&
+	       S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022);
+}
+
+static bool kept_default(void)
+{
+	const char *cache = secure_getenv("XDG_CACHE_HOME");
+	const char *home = secure_getenv("HOME");
+	char *const path = kept.path;
+	int len;
+
+	if (cache && *cache == '/')
+		len = snprintf(path, PATH_MAX, "%s", cache);
+	else if (home && *home == '/')
+		len = snprintf(path, PATH_MAX, "%s/.cache", home);
+	else
+		return false;
+	if (len < 0 || (size_t) len + sizeof("/ofi_mrrc/code") > PATH_MAX ||
+	    !kept_dir(path))
+		return false;
+	strcat(path, "/ofi_mrrc");
+	if (!kept_dir(path))
+		return false;
+	strcat(path, "/code");
+	return true;
+}
+
+void mrrc_code_kept_close(void)
+{
+	if (kept.fd >= 0)
+		close(kept.fd);
+	kept.fd = -1;
+}
+
+void mrrc_code_kept_open(void)
+{
+	ssize_t len;
+
+	kept.none = kept.none || (!*kept.path && !kept_default());
+	kept.fd = kept.none ? -1 :
+			      mrrc_own_file_open(kept.path, O_RDWR | O_APPEND);
+	if (kept.fd < 0)
+		return;
+	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);
+	/* one that another process cut off or filled begins anew */
+	if (len < 0 || (size_t) len == sizeof(kept.entry) ||
+	    len % sizeof(*kept.entry)) {
+		len = 0;
+		if (ftruncate(kept.fd, 0))
+			mrrc_code_kept_close();
+	}
+	kept.count = (size_t) len / sizeof(*kept.entry);
+}
+
+/* ---- keys ---- */
+
+static void key_add(struct kept_key *key, uint64_t value)
+{
+	key->word[0] = mrrc_hash(key->word[0] ^ value);
+	key->word[1] = mrrc_hash(key->word[1] + ~value);
+}
+
+static void key_file(struct kept_key *key, const struct stat *st)
+{
+	key_add(key, st->st_dev);
+	key_add(key, st->st_ino);
+	key_add(key, (uint64_t) st->st_size);
+	key_add(key, (uint64_t) st->st_mtim.tv_sec);
+	key_add(key, (uint64_t) st->st_mtim.tv_nsec);
+	key_add(key, (uint64_t) st->st_ctim.tv_sec);
+	key_add(key, (uint64_t) st->st_ctim.tv_nsec);
+}
+
+/* What decides: the file that a function of it is in. */
+static bool key_rules(struct kept_key *key, const void *function)
+{
+	struct stat st;
+	Dl_info info;
+
+	if (!dladdr(function, &info) || stat(info.dli_fname, &st))
+		return false;
+	key_file(key, &st);
+	return true;
+}
+
+/* Has the kernel made no copy of any page? */
+static bool key_pages(uintptr_t start, uintptr_t end)
+{
+	const size_t page = (size_t) sysconf(_SC_PAGESIZE);
+	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry[512];
+	size_t i, count = 0;
+	bool same = fd >= 0;
+
+	for (; same && start < end; start += count * page) {
+		count = (end - start) / page;
+		if (count > sizeof(entry) / sizeof(*entry))
+			count = sizeof(entry) / sizeof(*entry);
+		same = pread(fd, entry, count * sizeof(*entry),
+			     (off_t) (start / page * sizeof(*entry))) ==
+		       (ssize_t) (count * sizeof(*entry));
+		for (i = 0; i < count && same; i++)
+			same = !(entry[i] & PAGE_SWAPPED) &&
+			       (!(entry[i] & PAGE_PRESENT) ||
+				entry[i] & PAGE_FILE);
+	}
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* What is kept of the code is found by its file. */
+static bool key_identity(const struct mrrc_code_place *place,
+			 struct kept_key *key)
+{
+	struct stat st;
+
+	*key = (struct kept_key){ { place->offset } };
+	if (!mrrc_code_stat(place, &st) ||
+	    !key_rules(key, (const void *) (uintptr_t) mrrc_code_kept_open))
+		return false;
+#ifdef HAVE_ZYDIS
+	if (!key_rules(key, (const void *) (uintptr_t) ZydisDecoderInit))
+		return false;
+#endif
+	key_file(key, &st);
+	key_add(key, place->end - place->start);
+	key_add(key, place->start - place->lo);
+	key_add(key, place->hi - place->lo);
+	return true;
+}
+
+/* All of it matters, so each step can be undone. */
+static void key_bytes(struct kept_key *key, uintptr_t start, uintptr_t end)
+{
+	uint64_t lane[LANES] = { 0 }, word[LANES];
+	size_t len = end - start;
+	unsigned i;
+
+	while (len) {
+		memset(word, 0, sizeof(word));
+		memcpy(word, (const void *) (end - len),
+		       len < sizeof(word) ? len : sizeof(word));
+		for (i = 0; i < LANES; i++)
+			lane[i] = mrrc_rotl(lane[i] ^ word[i], 29) * ODD;
+		len -= len < sizeof(word) ? len : sizeof(word);
+	}
+	for (i = 0; i < LANES; i++)
+		key_add(key, lane[i]);
+}
+
+/* ---- entries ---- */
+
+static struct kept_key kept_entry(const struct kept_key *key, unsigned nth)
+{
+	struct kept_key entry = *key;
+
+	key_add(&entry, nth);
+	return entry;
+}
+
+/* Its second word, beside that of the key; false: there is no such entry. */
+static bool kept_find(const struct kept_key *key, uint64_t *value)
+{
+	size_t i;
+
+	for (i = 0; i < kept.count; i++) {
+		*value = kept.entry[i].word[1] ^ key->word[1];
+		if (kept.entry[i].word[0] == key->word[0])
+			return true;
+	}
+	return false;
+}
+
+/* How many sites; -1: it is not kept. */
+static int kept_get(const struct kept_key *key, struct kept_site site[SITES])
+{
+	struct kept_key entry;
+	uint64_t count, value;
+	unsigned i;
+
+	if (!kept_find(key, &count) || count > SITES)
+		return -1;
+	for (i = 0; i < count; i++) {
+		entry = kept_entry(key, i);
+		if (!kept_find(&entry, &value))
+			return -1;
+		memcpy(&site[i], &value, sizeof(value));
+	}
+	return (int) count;
+}
+
+static void kept_put(const struct kept_key *key, const struct kept_site *site,
+		     unsigned count)
+{
+	struct kept_key entry[SITES + 1];
+	uint64_t value;
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		entry[i] = kept_entry(key, i);
+		memcpy(&value, &site[i], sizeof(value));
+		entry[i].word[1] ^= value;
+	}
+	entry[i] = *key;
+	entry[i++].word[1] ^= count;
+	if (i > KEPT - kept.count)
+		kept.count = 0;
+	memcpy(&kept.entry[kept.count], entry, i * sizeof(*entry));
+	kept.count += i;
+	if (kept.fd >= 0 && write(kept.fd, entry, i * sizeof(*entry)) < 0)
+		mrrc_code_kept_close();
+}
+
+/* ---- looking ---- */
+
+struct kept_look {
+	const struct mrrc_code_copy *copy;
+	mrrc_code_kept_site matters, each;
+	void *arg;
+	struct kept_site site[SITES];
+	unsigned count;
+	bool keeps; /* all that was found can be kept */
+	bool told;  /* the caller wants no more */
+};
+
+static bool kept_found(void *arg, const struct mrrc_code_site *site)
+{
+	struct kept_look *look = arg;
+
+	if (!look->matters(look->arg, look->copy, site))
+		return true;
+	/* that of syscall(2) is hooked; of others it is to be said why */
+	look->keeps =
+		look->keeps && look->count < SITES &&
+		(site->number != MRRC_CODE_ANY ||
+		 mrrc_libc_hooks_has(mrrc_code_live(look->copy, site->at)));
+	if (look->keeps)
+		look->site[look->count++] = (struct kept_site){
+			.at = (uint32_t) (site->at - look->copy->image.base),
+			.number = (int32_t) site->number,
+		};
+	look->told = look->told || !look->each(look->arg, look->copy, site);
+	return look->keeps || !look->told;
+}
+
+/* Decodes it, unless that was done before. */
+static int kept_look(struct kept_look *look, const struct kept_key *key)
+{
+	const int count = look->keeps ? kept_get(key, look->site) : -1;
+	struct mrrc_code_counts counts;
+	struct mrrc_code_site site;
+	int i, ret;
+
+	for (i = 0; i < count; i++) {
+		site = (struct mrrc_code_site){
+			.at = look->copy->image.base + look->site[i].at,
+			.number = look->site[i].number,
+			.why = "the number is not known",
+		};
+		if (!look->each(look->arg, look->copy, &site))
+			break;
+	}
+	if (count >= 0)
+		return 0;
+	ret = mrrc_code_look(&look->copy->image, kept_found, look, &counts);
+	if (!ret && look->keeps)
+		kept_put(key, look->site, look->count);
+	return ret;
+}
+
+int mrrc_code_sites(const struct mrrc_code_place *place,
+		    mrrc_code_kept_site matters, mrrc_code_kept_site each,
+		    void *arg)
+{
+	struct mrrc_code_copy copy;
+	struct kept_look look = {
+		.copy = &copy, .matters = matters, .each = each, .arg = arg
+	};
+	struct kept_key key;
+	bool same;
+	int ret;
+
+	look.keeps = key_identity(place, &key);
+	same = look.keeps && key_pages(place->start, place->end);
+	if (same && !kept_get(&key, look.site))
+		return 0;
+	ret = mrrc_code_copy(place, &copy);
+	if (ret)
+		return ret;
+	if (look.keeps && !same)
+		key_bytes(&key, copy.image.start, copy.image.end);
+	ret = kept_look(&look, &key);
+	mrrc_code_free(&copy);
+	return ret;
+}

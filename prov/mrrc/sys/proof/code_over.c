@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Overwritten functions (code_over.h). Patchers redirect a function of libc by
+ * writing one of these over its first instructions:
+ *
+ *	e9 REL32			jmp			UCX, if near
+ *	48 b8 IMM64  ff e0		mov, %rax; jmp *%rax	UCX, else
+ *	49 bb IMM64  41 ff e3		mov, %r11; jmp *%r11	Open MPI
+ *
+ * The jump may end in the middle of an instruction, so the rest cannot be
+ * decoded from there; it need not be, if nothing leads to it. Compilers, too,
+ * make functions that begin with a jump, and reach the rest in ways that are
+ * not seen (landing pads): such a function has the same jump in the file.
+ *
+ * What leads to the rest is looked for in the whole mapping and its tables. A
+ * patcher that keeps a way to the original function has a jump to the rest in
+ * memory of its own, which is code of no file, hence unknown (prove.c).
+ */
+#include "config.h"
+#include "sys/proof/code_over.h"
+#include "sys/proof/code_gap.h"
+#include "sys/proof/code_refs.h"
+
+#ifdef HAVE_ZYDIS
+
+#include <string.h>
+
+#define CHUNK 4096 /* bytes of the file that are read at a time */
+
+struct over_look {
+	const struct mrrc_code *code;
+	struct mrrc_code_range rest; /* but the function's first byte */
+	struct mrrc_code_body body;
+	unsigned size; /* of the distances looked at */
+	bool led;      /* something leads to the rest */
+};
+
+/* The bytes of the jump that a function begins with; 0: there is none. */
+static size_t over_jump(const uint8_t *at, size_t len)
+{
+	if (len >= 5 && at[0] == 0xe9)
+		return 5;
+	if (len >= 12 && !memcmp(at, "\x48\xb8", 2) &&
+	    !memcmp(at + 10, "\xff\xe0", 2))
+		return 12;
+	if (len >= 13 && !memcmp(at, "\x49\xbb", 2) &&
+	    !memcmp(at + 10, "\x41\xff\xe3", 3))
+		return 13;
+	return 0;
+}
+
+/* Does a near jump lead to another place in the function? */
+static bool over_loops(const struct mrrc_code_range *function)
+{
+	const uint8_t *const at = (const uint8_t *) function->start;
+	uintptr_t to = function->start + 5;
+	int32_t distance;
+
+	if (at[0] != 0xe9)
+		return false;
+	memcpy(&distance, at + 1, sizeof(distance));
+	to += (uintptr_t) (intptr_t) distance;
+	return to >= function->start && to < function->end;
+}
+
+/* 0: the file has the same bytes there; 1: it has others; -1: none. */
+static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
+{
+	uint8_t bytes[CHUNK];
+
+	if (!mrrc_code_filed(code, at, bytes, len))
+		return -1;
+	return memcmp(bytes, (const void *) at, len) != 0;
+}
+
+/*
+ * The file differs from the function in the jump, and not behind the word that
+ * the jump ends in: that may have what is left of a patch of ours (patch.h).
+ */
+static bool over_differs(const struct mrrc_code *code,
+			 const struct mrrc_code_range *function, size_t jump)
+{
+	uintptr_t at = (function->start + jump + 7) & ~(uintptr_t) 7;
+	size_t len;
+
+	if (over_compare(code, function->start, jump) != 1)
+		return false;
+	for (; at < function->end; at += len) {
+		len = function->end - at;
+		if (len > CHUNK)
+			len = CHUNK;
+		if (over_compare(code, at, len))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * From another function. Behind a jump that it begins with, it may not decode:
+ * what is behind a byte that ends the opcode of a branch counts, and what is
+ * behind bytes that were overwritten. Of the jumps, the near one alone has a
+ * distance.
+ */
+static void over_ref(void *arg, uintptr_t to, uintptr_t field)
+{
+	struct over_look *const look = arg;
+	struct mrrc_code_range from, gap;
+	size_t jump;
+
+	if (look->led)
+		return;
+	look->led = true;
+	if (mrrc_code_function(look->code, field, &from, &gap))
+		return;
+	jump = over_jump((const uint8_t *) from.start, from.end - from.start);
+	if (field - from.start < jump)
+		look->led = jump == 5 && field == from.start + 1;
+	else if (jump)
+		look->led = field - from.start < jump + 2 ||
+			    mrrc_code_refs_size((const uint8_t *) from.start,
+						field - from.start - 1) ==
+				    look->size;
+	else
+		look->led = mrrc_code_refs_real(look->code, &look->body, field,
+						look->size);
+}
+
+static void over_refs(struct over_look *look)
+{
+	const struct mrrc_code_image *const image = look->code->image;
+	const struct mrrc_code_range in[] = {
+		{ image->start, look->rest.start - 1 },
+		{ look->rest.end, image->end },
+	};
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		look->size = 4;
+		mrrc_code_refs_far(&in[i], &look->rest, over_ref, look);
+		look->size = 1;
+		mrrc_code_refs_near(&in[i], &look->rest, over_ref, look);
+	}
+}
+
+bool mrrc_code_over_jumps(const struct mrrc_code_range *function)
+{
+	return over_jump((const uint8_t *) function->start,
+			 function->end - function->start) &&
+	       !over_loops(function);
+}
+
+bool mrrc_code_over(const struct mrrc_code *code,
+		    const struct mrrc_code_range *function)
+{
+	struct over_look look = {
+		.code = code,
+		.rest = { function->start + 1, function->end },
+	};
+	const size_t jump = over_jump((const uint8_t *) function->start,
+				      function->end - function->start);
+	size_t i;
+
+	if (code->hidden || !over_differs(code, function, jump))
+		return false;
+	for (i = 0; i < code->names; i++)
+		look.led |= code->name[i] >= look.rest.start &&
+			    code->name[i] < look.rest.end;
+	over_refs(&look);
+	mrrc_code_body_close(&look.body);
+	return !look.led;
+}
+
+#endif /* HAVE_ZYDIS */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files of code.h share: an image whose headers were checked, the
+ * function around an address, and what is found out of each byte pair.
+ *
+ * Threading: a look has its own.
+ */
+#ifndef MRRC_CODE_PRIV_H
+#define MRRC_CODE_PRIV_H
+
+#include <elf.h>
+
+#include "sys/proof/code.h"
+
+struct mrrc_code_range {
+	uintptr_t start, end;
+};
+
+/* A section that lies in memory. */
+struct mrrc_code_section {
+	struct mrrc_code_range range;
+	uint64_t offset; /* in the file */
+	uint32_t type;	 /* SHT_* */
+	bool text;	 /* it holds code */
+};
+
+enum mrrc_code_kind {
+	MRRC_CODE_INSIDE, /* of another instruction */
+	MRRC_CODE_DATA,
+	MRRC_CODE_CALL,	    /* an instruction, of a known number */
+	MRRC_CODE_CALL_ANY, /* an instruction, of a number not known */
+	MRRC_CODE_UNKNOWN,  /* may be an instruction */
+};
+
+/* A byte pair, or what stands for it. */
+struct mrrc_code_found {
+	uintptr_t at;
+	enum mrrc_code_kind kind;
+	long number;	 /* CALL */
+	const char *why; /* CALL_ANY and UNKNOWN */
+};
+
+struct mrrc_code {
+	const struct mrrc_code_image *image;
+	const Elf64_Ehdr *ehdr;
+	const Elf64_Phdr *phdr;
+	unsigned phdrs;
+	struct mrrc_code_range frames; /* .eh_frame_hdr, or empty */
+	int fd;			       /* the image's file, or -1 */
+	struct mrrc_code_section *section;
+	unsigned sections; /* 0: there are no section headers */
+	struct mrrc_code_found *found;
+	size_t count, room;
+	bool named;	 /* its tables were read */
+	uintptr_t *name; /* places in the mapping that they name */
+	size_t names, names_room;
+	const char *hidden; /* why there may be others, or NULL */
+};
+
+/* Are these bytes in a segment of the image that can be read? */
+bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len);
+
+/*
+ * The section that holds code at this address, or all of the mapping if there
+ * are no section headers; false: it is data.
+ */
+bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
+		    struct mrrc_code_range *text);
+
+/* The headers of the image. -EINVAL: they are not as they should be. */
+int mrrc_code_headers(struct mrrc_code *code,
+		      const struct mrrc_code_image *image);
+
+/* Reads the file's section headers; a file without them has 0 sections. */
+void mrrc_code_sections(struct mrrc_code *code);
+
+/*
+ * Reads what the file has for @len bytes at the address @at, before relocation.
+ * false: it has nothing there.
+ */
+bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
+		     size_t len);
+
+/* Fills in @name and @hidden; once. */
+void mrrc_code_names(struct mrrc_code *code);
+
+void mrrc_code_done(struct mrrc_code *code);
+
+/* One pair more. */
+int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
+
+/*
+ * The last function that begins at @at or before, by .eh_frame_hdr, and the gap
+ * between its end and the next one's begin. @at is in either. Without such a
+ * function, it is empty. Both are within the mapping. -ENOENT: there is no
+ * table; -EINVAL: it is not as it should be.
+ */
+int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
+		       struct mrrc_code_range *function,
+		       struct mrrc_code_range *gap);
+
+/* By the processor that the code is for. */
+int mrrc_code_look_x86_64(struct mrrc_code *code);
+int mrrc_code_look_aarch64(struct mrrc_code *code);
+
+#endif /* MRRC_CODE_PRIV_H */

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * System calls in code for x86-64 (code.h): the byte pairs 0F 05 (syscall),
+ * 0F 34 (sysenter) and CD 80 (int 0x80), and what each of them is.
+ *
+ * A pair is no instruction if its section holds data; or if the function
+ * around it decodes from its start to the pair, that lies in the middle of an
+ * instruction, and no branch of the function leads into that. To tell so,
+ * branches need not be decoded: no bytes of the function may be a distance to
+ * there.
+ */
+#include "config.h"
+#include "sys/proof/code_gap.h"
+#include "sys/proof/code_over.h"
+#include "sys/proof/code_refs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sys/base/apart.h"
+
+#ifdef HAVE_ZYDIS
+
+#define BLOCK 64 /* bytes that are compared at a time */
+
+typedef uint8_t code_bytes __attribute__((vector_size(16)));
+
+/* Is there a pair that begins in this block? Reads a byte more. */
+static bool x86_block(const uint8_t *at)
+{
+	code_bytes first, second, any = { 0 };
+	uint64_t words[2];
+	unsigned i;
+
+	for (i = 0; i < BLOCK; i += sizeof(first)) {
+		memcpy(&first, at + i, sizeof(first));
+		memcpy(&second, at + i + 1, sizeof(second));
+		any |= (code_bytes) (first == 0x0f) &
+		       ((code_bytes) (second == 0x05) |
+			(code_bytes) (second == 0x34));
+		any |= (code_bytes) (first == 0xcd) &
+		       (code_bytes) (second == 0x80);
+	}
+	memcpy(words, &any, sizeof(words));
+	return words[0] | words[1];
+}
+
+static bool x86_pair(const uint8_t *at)
+{
+	return (at[0] == 0x0f && (at[1] == 0x05 || at[1] == 0x34)) ||
+	       (at[0] == 0xcd && at[1] == 0x80);
+}
+
+/* What is mapped behind the mapping may complete its last byte. */
+static bool x86_half(uint8_t byte)
+{
+	return byte == 0x0f || byte == 0xcd;
+}
+
+static int x86_pairs(struct mrrc_code *code)
+{
+	const uint8_t *at = (const uint8_t *) code->image->start;
+	const uint8_t *const end = (const uint8_t *) code->image->end;
+	const uint8_t *stop;
+	int ret = 0;
+
+	while (end - at > 1 && !ret) {
+		if (end - at > BLOCK && !x86_block(at)) {
+			at += BLOCK;
+			continue;
+		}
+		stop = end - at > BLOCK ? at + BLOCK : end - 1;
+		for (; at < stop && !ret; at++) {
+			if (x86_pair(at))
+				ret = mrrc_code_add(code, (uintptr_t) at);
+		}
+	}
+	if (!ret && x86_half(end[-1]))
+		ret = mrrc_code_add(code, (uintptr_t) (end - 1));
+	return ret;
+}
+
+#define ENTRIES 64 /* places that are led to from other functions */
+#define PASSES	64 /* over the mapping, in sum */
+#define DECODE	8  /* what decoding costs, in bytes passed over */
+
+/* What the pairs of a mapping are decided by: the last function and gap. */
+struct x86_look {
+	struct mrrc_code *code;
+	struct mrrc_code_body body;
+	struct mrrc_code_gap gap;
+	struct mrrc_code_guard guard;
+	uintptr_t entry[ENTRIES];
+	unsigned entries; /* one more than there is room for: too many */
+	uint64_t left;	  /* bytes that may still be passed over */
+	struct mrrc_code_range over; /* the last one asked about */
+	bool dead; /* it is overwritten, and the rest not executed */
+};
+
+static void x86_unknown(struct mrrc_code_found *found, const char *why)
+{
+	found->kind = MRRC_CODE_UNKNOWN;
+	found->why = why;
+}
+
+/*
+ * Bounds the work: files with errors may have functions and gaps without end.
+ */
+static int x86_spend(struct x86_look *look, uint64_t bytes)
+{
+	if (bytes > look->left)
+		return -E2BIG;
+	look->left -= bytes;
+	return 0;
+}
+
+/* A pair in the function that the body is of, which is read. */
+static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
+{
+	struct mrrc_code_body *const body = &look->body;
+	const uint32_t at = (uint32_t) (found->at - body->function.start);
+	const uint32_t i = mrrc_code_body_find(body, at);
+	const struct mrrc_code_insn *insn;
+
+	if (!body->whole || i == MRRC_CODE_NONE) {
+		x86_unknown(found, "the function does not decode");
+		return;
+	}
+	insn = &body->insn[i];
+	if (insn->split && insn->at + insn->split <= at) {
+		x86_unknown(found, "a branch leads into an instruction");
+	} else if (x86_spend(look, body->count)) {
+		x86_unknown(found, "there is too much to look at");
+	} else if (insn->flow == MRRC_CODE_SYSCALL) {
+		found->at = body->function.start + insn->at;
+		mrrc_code_body_number(look->code, body, i, found);
+		if (found->kind != MRRC_CODE_CALL_ANY)
+			mrrc_code_body_guard(body, look->code, look->guard.at,
+					     look->guard.inside);
+	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
+		found->at = body->function.start + insn->at;
+		found->kind = MRRC_CODE_CALL_ANY;
+		found->why = "a 32-bit system call";
+	} else {
+		found->kind = MRRC_CODE_INSIDE;
+	}
+}
+
+/* Bytes of the function may be a distance that leads to a certain place. */
+static void x86_led(void *arg, uintptr_t to, uintptr_t field)
+{
+	bool *const led = arg;
+
+	*led = true;
+}
+
+/*
+ * The pair is in the middle of an instruction, and whatever the function's
+ * bytes are, none is a branch into that. false: the branches have to be known.
+ */
+static bool x86_inside(struct x86_look *look, uint32_t at)
+{
+	const struct mrrc_code_range *const function = &look->body.function;
+	const uint32_t i = mrrc_code_body_find(&look->body, at);
+	const struct mrrc_code_insn *insn;
+	struct mrrc_code_range middle;
+	bool led = false;
+
+	if (i == MRRC_CODE_NONE)
+		return false;
+	insn = &look->body.insn[i];
+	if (insn->flow == MRRC_CODE_SYSCALL ||
+	    insn->flow == MRRC_CODE_SYSCALL32)
+		return false;
+	middle.start = function->start + insn->at + 1;
+	middle.end = function->start + at + 1;
+	mrrc_code_refs_far(function, &middle, x86_led, &led);
+	mrrc_code_refs_near(function, &middle, x86_led, &led);
+	return !led;
+}
+
+/* Is the pair in what is left of an overwritten function? */
+static bool x86_over(struct x86_look *look)
+{
+	const struct mrrc_code_range *const function = &look->body.function;
+	const struct mrrc_code_image *const image = look->code->image;
+
+	if (look->over.start != function->start ||
+	    look->over.end != function->end) {
+		look->over = *function;
+		mrrc_code_names(look->code);
+		look->dead = mrrc_code_over_jumps(function) &&
+			     !x86_spend(look, image->end - image->start) &&
+			     mrrc_code_over(look->code, function);
+	}
+	return look->dead;
+}
+
+/* A pair in the function that the body is of. */
+static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
+{
+	const struct mrrc_code_range function = look->body.function;
+	const uint32_t at = (uint32_t) (found->at - function.start);
+	int ret;
+
+	if (x86_over(look)) {
+		found->kind = MRRC_CODE_INSIDE;
+		return 0;
+	}
+	ret = mrrc_code_body_reach(&look->body, at);
+	if (ret)
+		return ret;
+	if (x86_inside(look, at)) {
+		found->kind = MRRC_CODE_INSIDE;
+		return 0;
+	}
+	ret = mrrc_code_body_read(&look->body, &function);
+	if (!ret)
+		x86_in_body(look, found);
+	return ret;
+}
+
+/* Does the function's last instruction lead to what is behind it? */
+static bool x86_goes_on(const struct mrrc_code_body *body)
+{
+	return body->whole && body->count &&
+	       mrrc_code_body_falls(&body->insn[body->count - 1]);
+}
+
+/*
+ * A pair that is in no function, but behind the one that the body is of.
+ * Functions whose unwinding ends before a certain instruction, as clone(), go
+ * on there.
+ */
+static int x86_in_gap(struct x86_look *look,
+		      const struct mrrc_code_range *range,
+		      struct mrrc_code_found *found)
+{
+	const struct mrrc_code_range both = { look->body.function.start,
+					      range->end };
+	const bool falls = look->body.function.end == range->start &&
+			   (!look->body.whole || x86_goes_on(&look->body));
+	const struct mrrc_code_image *const image = look->code->image;
+	const char *why;
+	int ret = 0;
+
+	if (look->gap.range.start != range->start) {
+		ret = x86_spend(look, image->end - image->start);
+		mrrc_code_names(look->code);
+		if (!ret)
+			ret = mrrc_code_gap_read(&look->gap, look->code, range,
+						 falls);
+	}
+	if (ret)
+		return ret;
+	why = mrrc_code_gap_why(&look->gap, found->at);
+	if (!why) {
+		found->kind = MRRC_CODE_DATA;
+		return 0;
+	}
+	if (falls) {
+		ret = mrrc_code_body_read(&look->body, &both);
+		if (!ret)
+			x86_in_body(look, found);
+		if (ret || found->kind == MRRC_CODE_CALL)
+			return ret;
+	}
+	x86_unknown(found, why);
+	return 0;
+}
+
+static int x86_in_text(struct x86_look *look,
+		       const struct mrrc_code_range *text,
+		       struct mrrc_code_found *found)
+{
+	struct mrrc_code_range function, gap;
+	int ret;
+
+	if (found->at >= look->body.function.start &&
+	    found->at < look->body.function.end)
+		return x86_in_function(look, found);
+	if (mrrc_code_function(look->code, found->at, &function, &gap)) {
+		x86_unknown(found, "no table of functions");
+		return 0;
+	}
+	ret = x86_spend(look, DECODE * (function.end - function.start));
+	if (!ret)
+		ret = mrrc_code_body_begin(&look->body, &function);
+	if (ret)
+		return ret;
+	if (found->at < function.end)
+		return x86_in_function(look, found);
+	ret = mrrc_code_body_read(&look->body, &function);
+	if (ret)
+		return ret;
+	if (gap.start < text->start)
+		gap.start = text->start;
+	if (gap.end > text->end)
+		gap.end = text->end;
+	return x86_in_gap(look, &gap, found);
+}
+
+static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
+{
+	struct mrrc_code_range text;
+	int ret;
+
+	if (!mrrc_code_text(look->code, found->at, &text)) {
+		found->kind = MRRC_CODE_DATA;
+		return 0;
+	}
+	if (found->at == look->code->image->end - 1) {
+		x86_unknown(found, "at the end of the mapping");
+		return 0;
+	}
+	ret = x86_in_text(look, &text, found);
+	if (ret != -E2BIG)
+		return ret;
+	look->body.function = (struct mrrc_code_range){ 0 };
+	x86_unknown(found, "there is too much to look at");
+	return 0;
+}
+
+static void x86_entry(void *arg, uintptr_t at)
+{
+	struct x86_look *const look = arg;
+
+	if (look->entries < ENTRIES)
+		look->entry[look->entries++] = at;
+	else
+		look->entries = ENTRIES + 1;
+}
+
+/* Does something lead into the function, but where it begins? */
+static bool x86_entered(const struct x86_look *look, uintptr_t at)
+{
+	struct mrrc_code_range function, gap;
+	unsigned i;
+
+	if (look->entries > ENTRIES ||
+	    mrrc_code_function(look->code, at, &function, &gap))
+		return true;
+	for (i = 0; i < look->entries; i++) {
+		if (look->entry[i] > function.start && look->entry[i] < gap.end)
+			return true;
+	}
+	return false;
+}
+
+/* A number counts if nothing leads between it and the system call. */
+static int x86_all(struct x86_look *look)
+{
+	struct mrrc_code *const code = look->code;
+	struct mrrc_code_found *found;
+	bool calls = false;
+	int ret = 0;
+	size_t i;
+
+	for (i = 0; i < code->count && !ret; i++) {
+		ret = x86_decide(look, &code->found[i]);
+		calls = calls || code->found[i].kind == MRRC_CODE_CALL;
+	}
+	if (ret || !calls)
+		return ret;
+	mrrc_code_names(code);
+	if (!code->hidden)
+		mrrc_code_refs_guarded(code, &look->guard, x86_entry, look);
+	for (found = code->found; found < code->found + code->count; found++) {
+		if (found->kind != MRRC_CODE_CALL)
+			continue;
+		if (code->hidden)
+			found->why = code->hidden;
+		else if (x86_entered(look, found->at))
+			found->why = "its function may be entered elsewhere";
+		else
+			continue;
+		found->kind = MRRC_CODE_CALL_ANY;
+	}
+	return 0;
+}
+
+int mrrc_code_look_x86_64(struct mrrc_code *code)
+{
+	const size_t len = code->image->end - code->image->start;
+	struct x86_look look = { .code = code,
+				 .left = PASSES * (uint64_t) len };
+	int ret;
+
+	ret = x86_pairs(code);
+	if (ret || !code->count)
+		return ret;
+	mrrc_code_sections(code);
+	look.guard.at = mrrc_apart_grow(NULL, len / 8 + 1);
+	look.guard.inside = mrrc_apart_grow(NULL, len / 8 + 1);
+	ret = look.guard.at && look.guard.inside ? x86_all(&look) : -ENOMEM;
+	mrrc_code_body_close(&look.body);
+	mrrc_code_gap_close(&look.gap);
+	mrrc_apart_free(look.guard.at);
+	mrrc_apart_free(look.guard.inside);
+	return ret;
+}
+
+#else
+
+int mrrc_code_look_x86_64(struct mrrc_code *code)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Harmless system calls (prove_site.h).
+ */
+#include "config.h"
+#include "sys/proof/prove_site.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "sys/hooks/libc_hooks.h"
+#include "sys/hooks/patch.h"
+
+/* Bytes around the instruction by which the provider makes its calls. */
+#define MADE_BEFORE 28
+#define MADE_FROM   3
+
+/* Libraries that may make a call which is not hooked, by their name's begin. */
+static const struct {
+	const char *name;
+	long number;
+	enum mrrc_prove_verdict verdict;
+} site_may[] = {
+	/* only in place of libc's brk and sbrk, which it has overwritten then */
+	{ "libucm.so.", SYS_brk, MRRC_PROVE_BRK },
+	/*
+	 * It maps and unmaps its own rings alone, which are shared and never
+	 * cached, and keeps them from children. But rings can discard any
+	 * memory (IORING_OP_MADVISE): those of libfabric carry sockets.
+	 */
+	{ "liburing.so.", SYS_mmap, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_munmap, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_madvise, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_io_uring_setup, MRRC_PROVE_RINGS },
+	{ "liburing.so.", SYS_io_uring_enter, MRRC_PROVE_RINGS },
+};
+
+enum mrrc_prove_verdict mrrc_prove_may(const char *name, long number)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(site_may) / sizeof(site_may[0]); i++) {
+		if (number == site_may[i].number &&
+		    !strncmp(name, site_may[i].name, strlen(site_may[i].name)))
+			return site_may[i].verdict;
+	}
+	return MRRC_PROVE_ASKS;
+}
+
+enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path)
+{
+	static const char fabric[] = "libfabric.so.";
+	struct mrrc_code_file elf;
+	bool needs;
+
+	if (mrrc_code_open(file, &elf))
+		return MRRC_PROVE_RINGS_ANY;
+	needs = mrrc_code_needs(&elf, "liburing");
+	mrrc_code_close(&elf);
+	if (!needs)
+		return MRRC_PROVE_RINGS_NONE;
+	return strncmp(mrrc_prove_name(path), fabric, sizeof(fabric) - 1) ?
+		       MRRC_PROVE_RINGS_ANY :
+		       MRRC_PROVE_RINGS_FABRIC;
+}
+
+const char *mrrc_prove_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : *path ? path : "anonymous memory";
+}
+
+/* The provider's own instruction; in a file that is not loaded, one like it. */
+static bool site_made(const struct mrrc_prove_file *file, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = file->image;
+	const uintptr_t made = mrrc_patch_made();
+
+	if (file->live)
+		return file->live + (at - image->base) == made;
+	return at - image->start >= MADE_BEFORE &&
+	       image->end - at >= MADE_FROM &&
+	       !memcmp((const void *) (at - MADE_BEFORE),
+		       (const void *) (made - MADE_BEFORE),
+		       MADE_BEFORE + MADE_FROM);
+}
+
+static bool site_known(const struct mrrc_prove_file *file, uintptr_t at)
+{
+	const struct mrrc_code_image *const image = file->image;
+
+	return site_made(file, at) ||
+	       (file->libc &&
+		mrrc_code_glibc((const uint8_t *) at, at - image->start,
+				image->end - at));
+}
+
+bool mrrc_prove_matters(struct mrrc_prove_file *file,
+			const struct mrrc_code_copy *copy,
+			const struct mrrc_code_site *site)
+{
+	file->image = &copy->image;
+	file->live = mrrc_code_live(copy, copy->image.base);
+	return site->number == MRRC_CODE_ANY ?
+		       !site_known(file, site->at) :
+		       mrrc_libc_hooks_matters(site->number) ||
+			       mrrc_libc_hooks_knows(site->number);
+}
+
+bool mrrc_prove_is_libc(const struct mrrc_code_place *place)
+{
+	const uintptr_t libc = (uintptr_t) pthread_self;
+
+	return libc >= place->lo && libc < place->hi;
+}
+
+enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
+					const struct mrrc_code_site *site,
+					char why[MRRC_TRUST_WHY])
+{
+	const char *const name = mrrc_prove_name(file->path);
+	const uintptr_t at = site->at - file->image->base;
+	const bool any = site->number == MRRC_CODE_ANY;
+	const enum mrrc_prove_verdict may = mrrc_prove_may(name, site->number);
+
+	if ((!any && !mrrc_libc_hooks_matters(site->number)) ||
+	    (file->live && mrrc_libc_hooks_has(file->live + at)) ||
+	    (any && site_known(file, site->at)))
+		return MRRC_PROVE_HARMLESS;
+	if (may != MRRC_PROVE_ASKS)
+		return may;
+	if (any)
+		snprintf(why, MRRC_TRUST_WHY, "%.60s+0x%lx: %s", name,
+			 (long) at, site->why);
+	else
+		snprintf(why, MRRC_TRUST_WHY,
+			 "%.60s+0x%lx: system call %ld is not hooked", name,
+			 (long) at, site->number);
+	return MRRC_PROVE_ASKS;
+}

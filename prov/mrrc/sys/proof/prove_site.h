@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which system calls in a file's code can take no memory away unannounced: the
+ * same rules for the code of this process (prove.c) and for files that are not
+ * loaded (fi_mrrc_stat).
+ *
+ * Any thread.
+ */
+#ifndef MRRC_PROVE_SITE_H
+#define MRRC_PROVE_SITE_H
+
+#include "sys/proof/code_copy.h"
+#include "sys/hooks/trust.h"
+
+struct mrrc_prove_file {
+	const char *path;		     /* or the name alone */
+	const struct mrrc_code_image *image; /* that is looked at */
+	uintptr_t live;			     /* where the image's base is in
+						 * this process, or 0 */
+	bool libc;			     /* the C library that is hooked */
+};
+
+enum mrrc_prove_verdict {
+	MRRC_PROVE_HARMLESS,
+	MRRC_PROVE_BRK,	  /* as long as libc's brk and sbrk are as they were */
+	MRRC_PROVE_RINGS, /* as long as no other than libfabric uses io_uring */
+	MRRC_PROVE_ASKS,
+};
+
+/* @why: is written if it asks. */
+enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
+					const struct mrrc_code_site *site,
+					char why[MRRC_TRUST_WHY]);
+
+/*
+ * Of code of this process: may it have to be hooked, by its number? Sets what is
+ * of the copy in @file.
+ */
+bool mrrc_prove_matters(struct mrrc_prove_file *file,
+			const struct mrrc_code_copy *copy,
+			const struct mrrc_code_site *site);
+
+/* Is it of the C library that is hooked? */
+bool mrrc_prove_is_libc(const struct mrrc_code_place *place);
+
+/* The name of a library, without the folder of its path. */
+const char *mrrc_prove_name(const char *path);
+
+/* May library @name make system call @number, which is not hooked there? */
+enum mrrc_prove_verdict mrrc_prove_may(const char *name, long number);
+
+enum mrrc_prove_rings {
+	MRRC_PROVE_RINGS_NONE,
+	MRRC_PROVE_RINGS_FABRIC,
+	MRRC_PROVE_RINGS_ANY,
+};
+
+/*
+ * Which rings a library or program may make by liburing: none if it is not linked
+ * to it. @file is read; @path is its name in the process, which may differ.
+ */
+enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path);
+
+#endif /* MRRC_PROVE_SITE_H */
