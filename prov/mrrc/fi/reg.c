@@ -18,6 +18,7 @@
 #include "sys/node/budget.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/hooks/libc_hooks.h"
+#include "sys/predict/ahead.h"
 #include "sys/proof/prove.h"
 
 #define MRRC_KEY_TRIES 64
@@ -239,14 +240,16 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		.ops = &mrrc_reg_ops,
 		.arg = reg,
 		.helper = reg->helper,
-		.predict = mrrc_params.helper == MRRC_HELPER_PREDICT,
+		.predictor = mrrc_params.helper == MRRC_HELPER_PREDICT ?
+				     &mrrc_ahead_predictor :
+				     NULL,
 		.helpers = mrrc_params.helper_node,
 		.revoke = reg->revoke,
 		.records = reg->records,
 	};
 	int ret;
 
-	ret = mrrc_reg_join(attr.helper && attr.predict, &reg->budget);
+	ret = mrrc_reg_join(attr.helper && attr.predictor, &reg->budget);
 	if (ret)
 		return ret;
 	attr.budget = reg->budget;
@@ -264,7 +267,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 		goto err_mon;
 	mrrc_report_limit(reg);
 	reg->predicts = mrrc_cache_mt_predicts(reg->cache);
-	if (attr.predict && !reg->predicts)
+	if (attr.predictor && !reg->predicts)
 		MRRC_WARN(MR, "FI_OFI_MRRC_HELPER=predict has no effect: %s\n",
 			  reg->helper ? "the memory monitor does not tell "
 					"whether memory has changed" :

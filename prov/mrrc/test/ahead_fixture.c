@@ -35,6 +35,7 @@ void ahead_setup(void)
 	fake_mon_of(mt_mon)->base = base;
 	ck_assert_int_eq(open_cache(&cache), 0);
 	mrrc_cache_mt_set_cost(cache, &cost);
+	cache->predictor = &mrrc_ahead_predictor;
 	ck_assert_int_eq(mrrc_ahead_open(cache, false, &cache->ahead), 0);
 }
 

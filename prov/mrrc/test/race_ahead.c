@@ -25,6 +25,7 @@
 #include "duel_way.h"
 #include "sys/cache/cache_use.h"
 #include "sys/base/vm.h"
+#include "sys/predict/ahead.h"
 
 #define BURST 240u
 #define US    2000 /* between two bursts */
@@ -96,7 +97,7 @@ static bool run_open(struct run *run)
 	struct mrrc_cache_attr attr = {
 		.ops = &note_ops,
 		.helper = true,
-		.predict = true,
+		.predictor = &mrrc_ahead_predictor,
 		.helpers = MRRC_NODE_AGGRESSIVE,
 	};
 	char why[MRRC_MON_REASON];
@@ -141,7 +142,7 @@ static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
 			*(volatile uint64_t *) (ptr + i * page) = word;
 	}
 	/* as a use of a buffer that is large enough, as data calls do */
-	mrrc_cache_use(run->cache, ptr, MRRC_AHEAD_MIN, ptr);
+	mrrc_cache_use(run->cache, ptr, MRRC_USES_MIN, ptr);
 	for (i = 0; i < BURST; i++) {
 		check(!mrrc_cache_mt_get(run->cache, ptr, pages * page, MRRC_RW,
 					 &region),

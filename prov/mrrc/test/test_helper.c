@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "sys/node/budget_priv.h"
+#include "sys/predict/ahead.h"
 
 #define PAGES  5 /* more than 16 KiB */
 #define CROWD  3
@@ -37,7 +38,7 @@ static int open_predicting(struct mrrc_cache_mt **out)
 		.arg = &fake,
 		.mon = mt_mon,
 		.helper = true,
-		.predict = true,
+		.predictor = &mrrc_ahead_predictor,
 		.helpers = MRRC_NODE_AGGRESSIVE,
 		.budget = budget,
 	};

@@ -10,12 +10,12 @@
  * a thread with a hint can read the region's word without a lock.
  */
 #include "config.h"
-#include "sys/predict/ahead.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/cache/cache_mt_priv.h"
 #include "sys/base/vm.h"
 
 /* Room for regions beyond the indexed ones: dead ones that are still held. */
@@ -365,9 +365,10 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
 			     cache->pool, attr->records);
 	/* where memory cannot be seen to change, it only deregisters */
-	if (attr->helper && attr->predict) {
-		ret = mrrc_ahead_open(cache, mrrc_ticks_counter(),
-				      &cache->ahead);
+	cache->predictor = attr->predictor;
+	if (attr->helper && cache->predictor) {
+		ret = cache->predictor->open(cache, mrrc_ticks_counter(),
+					     &cache->ahead);
 		if (ret && ret != -ENODEV)
 			goto err_cond;
 	}
@@ -381,7 +382,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 
 err_ahead:
 	if (cache->ahead)
-		mrrc_ahead_close(cache->ahead);
+		cache->predictor->close(cache->ahead);
 err_cond:
 	pthread_cond_destroy(&cache->settled);
 err_lock:
@@ -405,7 +406,7 @@ static void cache_mt_close_ahead(struct mrrc_cache_mt *cache)
 		mrrc_uses_free(uses);
 	}
 	if (cache->ahead)
-		mrrc_ahead_close(cache->ahead);
+		cache->predictor->close(cache->ahead);
 }
 
 int mrrc_cache_mt_close(struct mrrc_cache_mt *cache)

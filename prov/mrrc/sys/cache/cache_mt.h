@@ -39,12 +39,14 @@ struct mrrc_cache_attr {
 	size_t max_regions; /* 0: default; both 1: tiny */
 	const char *policy; /* core/policy/policy.h; NULL: default */
 	const struct mrrc_reg_ops *ops;
-	void *arg;			/* for ops */
-	struct mrrc_mon *mon;		/* not owned: outlives the cache */
-	struct mrrc_stats *stats;	/* likewise, zeroes; NULL: its own */
-	bool helper;			/* a helper thread calls dereg */
-	bool predict;			/* and registers ahead of use, too, */
-	enum mrrc_node_helpers helpers; /* if the budget's node lets it */
+	void *arg;		  /* for ops */
+	struct mrrc_mon *mon;	  /* not owned: outlives the cache */
+	struct mrrc_stats *stats; /* likewise, zeroes; NULL: its own */
+	bool helper;		  /* a helper thread calls dereg */
+	/* and registers ahead of use, too, if the budget's node lets it; NULL:
+	 * it does not */
+	const struct mrrc_predictor *predictor;
+	enum mrrc_node_helpers helpers;
 	/* The user's records, one for each use of a region; threads keep some
 	 * (cache_hit.h). Outlives the cache. NULL: none */
 	struct mrrc_pool *records;

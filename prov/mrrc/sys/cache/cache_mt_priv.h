@@ -28,6 +28,14 @@ struct mrrc_pending {
 
 struct mrrc_ahead;
 
+/* What predicts, which is above the cache: sys/predict/ahead.h. */
+struct mrrc_predictor {
+	int (*open)(struct mrrc_cache_mt *cache, bool counter,
+		    struct mrrc_ahead **ahead);
+	void (*close)(struct mrrc_ahead *ahead);
+	uint64_t (*turn)(struct mrrc_ahead *ahead, bool *asleep);
+};
+
 struct mrrc_cache_mt {
 	/* constant, read by hits; the list's head: lock */
 	struct mrrc_mon *mon;
@@ -48,12 +56,13 @@ struct mrrc_cache_mt {
 	atomic_bool has_victims;	 /* lock; read without: deregister */
 	bool helped;			 /* constant until close: by helper */
 	pthread_t helper;
-	pthread_cond_t work;	  /* lock: there are victims, or stop */
-	size_t queued;		  /* lock: bytes of victims queued */
-	bool idle;		  /* lock: the helper waits for work */
-	bool helping;		  /* lock: it has taken victims */
-	uint64_t rounds;	  /* lock: times that it was done */
-	bool stop;		  /* lock: it is to end */
+	pthread_cond_t work; /* lock: there are victims, or stop */
+	size_t queued;	     /* lock: bytes of victims queued */
+	bool idle;	     /* lock: the helper waits for work */
+	bool helping;	     /* lock: it has taken victims */
+	uint64_t rounds;     /* lock: times that it was done */
+	bool stop;	     /* lock: it is to end */
+	const struct mrrc_predictor *predictor; /* constant */
 	struct mrrc_ahead *ahead; /* constant until close: it predicts */
 	bool registering;	  /* lock: ahead of use */
 	uint64_t flushes;	  /* lock: so many */

@@ -8,7 +8,6 @@
 #ifndef MRRC_CACHE_USE_H
 #define MRRC_CACHE_USE_H
 
-#include "sys/predict/ahead.h"
 #include "sys/cache/cache_hit.h"
 
 /* reaper.c: the rare cases */
@@ -22,7 +21,7 @@ static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
 {
 	struct mrrc_hints *hints = mrrc_cache_hit_table(cache);
 
-	if (len < MRRC_AHEAD_MIN)
+	if (len < MRRC_USES_MIN)
 		return false;
 	if (__builtin_expect(!hints || !hints->uses, 0))
 		return mrrc_cache_mt_use_first(cache, addr, len, site);

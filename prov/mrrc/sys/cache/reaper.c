@@ -159,7 +159,7 @@ static void helper_turn(struct mrrc_cache_mt *cache, uint64_t wake)
 
 	if (cache->ahead) {
 		mrrc_lock_release(&cache->lock);
-		ahead = mrrc_ahead_turn(cache->ahead, &asleep);
+		ahead = cache->predictor->turn(cache->ahead, &asleep);
 		mrrc_lock_acquire(&cache->lock);
 		if (ahead < wake)
 			wake = ahead;

@@ -26,6 +26,9 @@
 #include "core/helper/predict.h"
 #include "sys/monitor/mon.h"
 
+/* The smallest use that is noted, as in the paper: more than 16 KiB. */
+#define MRRC_USES_MIN ((size_t) 16384 + 1)
+
 #define MRRC_USES_RING 256 /* a power of two: 8 KiB */
 
 struct mrrc_use {

@@ -350,3 +350,9 @@ void mrrc_ahead_close(struct mrrc_ahead *ahead)
 	ahead_ask(ahead, false);
 	mrrc_apart_free(ahead);
 }
+
+const struct mrrc_predictor mrrc_ahead_predictor = {
+	.open = mrrc_ahead_open,
+	.close = mrrc_ahead_close,
+	.turn = mrrc_ahead_turn,
+};

@@ -20,8 +20,8 @@
 
 #include "sys/cache/cache_mt_priv.h"
 
-/* The smallest use that is noted, as in the paper: more than 16 KiB. */
-#define MRRC_AHEAD_MIN ((size_t) 16384 + 1)
+/* The functions below, for the cache. */
+extern const struct mrrc_predictor mrrc_ahead_predictor;
 
 /*
  * @counter: uses are noted with the processor's ticks. -ENOMEM; -ENODEV: the
