@@ -74,7 +74,7 @@ check_mutations()
 # Without objects it looks at includes only.
 check_folders()
 {
-	prov/mrrc/fi/folders.sh "$NOTHING"
+	prov/mrrc/folders.sh "$NOTHING"
 }
 
 check_parameters()
