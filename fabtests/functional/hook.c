@@ -435,6 +435,8 @@ int main(int argc, char **argv)
 		log_to_file();
 		rendezvous();
 	} else {
+		/* fi_close() revokes keys; hook_keys.c has other settings */
+		setenv("FI_OFI_MRRC_REVOKE_MS", "0", 0);
 		core();
 	}
 	return ft_done();

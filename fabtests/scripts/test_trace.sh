@@ -276,7 +276,7 @@ test_secure()
 	local group
 
 	group=$(id -G | tr ' ' '\n' | grep -vx "$(id -g)" | head -n 1)
-	rm -f "$DIR"/trace.* "$DIR/stats"
+	rm -f "$DIR"/trace.* "$DIR"/{stats,code}
 	cp "$(command -v "${BIN}fi_mrrc_msg")" "$DIR/program" || return 1
 	if ! chgrp "${group:-65534}" "$DIR/program" 2>/dev/null ||
 	   ! chmod g+s "$DIR/program" || ! "$DIR/program" -p "$PROVIDER" \
@@ -286,12 +286,13 @@ test_secure()
 	fi
 	FI_LOG_LEVEL=warn FI_OFI_MRRC_TRACE=$DIR/trace.%p \
 		FI_OFI_MRRC_STATS_FILE=$DIR/stats \
+		FI_OFI_MRRC_CODE_FILE=$DIR/code FI_OFI_MRRC_PROBE=proven \
 		FI_OFI_MRRC_COST=file:$DIR/precious \
 		"$DIR/program" -p "$PROVIDER" >"$DIR/out" 2>&1 ||
 		{ cat "$DIR/out"; return 1; }
-	[ "$(grep -c 'is ignored: this program has rights' "$DIR/out")" -eq 3 ] ||
+	[ "$(grep -c 'is ignored: this program has rights' "$DIR/out")" -eq 4 ] ||
 		{ cat "$DIR/out"; fail "does not say so"; return 1; }
-	[ -z "$(find "$DIR" -name 'trace.*' -o -name stats)" ] ||
+	[ -z "$(find "$DIR" -name 'trace.*' -o -name stats -o -name code)" ] ||
 		fail "a file was written"
 }
 
