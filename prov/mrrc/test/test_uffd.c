@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
@@ -426,6 +427,50 @@ START_TEST(test_fail)
 }
 END_TEST
 
+static struct rlimit descriptors;
+
+/* From here on the process can open none, and poll(2) takes none. */
+static void no_descriptors(void)
+{
+	struct rlimit none;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	none = descriptors;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+/* Unmapping waits for the reader, which is there still. */
+START_TEST(test_no_descriptors)
+{
+	char *ptr = mon_map(4);
+	int i;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	no_descriptors();
+	for (i = 0; i < 4; i++)
+		munmap(ptr + i * mon_page, mon_page);
+	setrlimit(RLIMIT_NOFILE, &descriptors);
+	ck_assert_uint_eq(mon_events(), 4);
+	ck_assert(mrrc_mon_works(mon));
+}
+END_TEST
+
+/* A monitor that fails leaves no thread waiting. */
+START_TEST(test_fail_no_descriptors)
+{
+	char *ptr = mon_map(4);
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	no_descriptors();
+	mrrc_mon_fail(mon, "for a test");
+	munmap(ptr, 4 * mon_page);
+	setrlimit(RLIMIT_NOFILE, &descriptors);
+}
+END_TEST
+
 Suite *uffd_suite(void)
 {
 	Suite *suite = suite_create("uffd");
@@ -446,6 +491,8 @@ Suite *uffd_suite(void)
 	tcase_add_test(tcase, test_huge);
 	tcase_add_test(tcase, test_probe);
 	tcase_add_test(tcase, test_fail);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_fail_no_descriptors);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

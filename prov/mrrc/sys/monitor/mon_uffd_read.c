@@ -29,6 +29,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
@@ -227,9 +228,9 @@ void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 {
 	if (mrrc_uffd_lost(uffd))
 		return;
-	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
-		dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC);
-	else
+	/* refused above RLIMIT_NOFILE, which may have been lowered */
+	if (!mrrc_fd_is(uffd->stop_fd, &uffd->stop_id) ||
+	    dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC) < 0)
 		close(uffd->fd);
 }
 
@@ -310,6 +311,28 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 		waitpid(pid, NULL, __WCLONE);
 }
 
+/*
+ * Returns 0 or -E*. The kernel refuses to wait where RLIMIT_NOFILE is below 2,
+ * which any thread may set: then events are looked for each millisecond.
+ */
+static int uffd_wait(struct pollfd fds[2])
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	int ret = 0;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	if (poll(fds, 2, MRRC_UFFD_LOOK_MS) < 0)
+		ret = -errno;
+	if (ret == -EINVAL)
+		nanosleep(&nap, NULL);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	if (ret != -EINVAL && ret != -EINTR)
+		return ret;
+	fds[0].revents = POLLIN;
+	fds[1].revents = 0;
+	return 0;
+}
+
 static void *uffd_run(void *arg)
 {
 	struct mrrc_mon *mon = arg;
@@ -319,28 +342,26 @@ static void *uffd_run(void *arg)
 		{ .fd = uffd->stop_fd, .events = POLLIN },
 	};
 	sigset_t old;
-	int n, ret = 0;
+	int ret = 0;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	uffd_keep(uffd);
 	sem_post(&uffd->ready);
-	while (!ret && mrrc_mon_works(mon)) {
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-		n = poll(fds, 2, MRRC_UFFD_LOOK_MS);
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	while (!ret && mrrc_mon_works(mon) && !atomic_load(&uffd->stop)) {
+		ret = uffd_wait(fds);
 		if (mrrc_trusted())
 			mrrc_libc_hooks_check();
-		if (n < 0 && errno != EINTR)
-			ret = -errno;
-		else if (fds[1].revents &&
-			 (atomic_load(&uffd->stop) || !mrrc_mon_works(mon)))
+		if (ret)
 			break;
-		else if (fds[1].revents)
-			ret = -EBADF; /* no stop request: not ours */
-		else if (fds[0].revents & POLLIN)
+		if (fds[1].revents) {
+			/* no stop request: not ours */
+			if (!atomic_load(&uffd->stop) && mrrc_mon_works(mon))
+				ret = -EBADF;
+		} else if (fds[0].revents & POLLIN) {
 			ret = uffd_fetch(mon);
-		else if (fds[0].revents)
+		} else if (fds[0].revents) {
 			ret = -EIO;
+		}
 	}
 	/*
 	 * The last reader ends: from here on no thread may wait for a reader.
