@@ -272,7 +272,7 @@ uint64_t ft_now_us(void)
 	return (uint64_t) ft_time_us();
 }
 
-static uint64_t clock_us(clockid_t clock)
+uint64_t ft_clock_us(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -282,12 +282,12 @@ static uint64_t clock_us(clockid_t clock)
 
 uint64_t ft_cpu_us(void)
 {
-	return clock_us(CLOCK_PROCESS_CPUTIME_ID);
+	return ft_clock_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint64_t ft_thread_us(void)
 {
-	return clock_us(CLOCK_THREAD_CPUTIME_ID);
+	return ft_clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t ft_rand(void)

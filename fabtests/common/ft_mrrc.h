@@ -128,6 +128,7 @@ void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLOCK_MONOTONIC, which is never set; with a fraction, and without. */
 double ft_time_us(void);
 uint64_t ft_now_us(void);
+uint64_t ft_clock_us(clockid_t clock);
 uint64_t ft_cpu_us(void);    /* used by all threads of the process */
 uint64_t ft_thread_us(void); /* used by this one */
 /* How many tasks there are for each processor that may be used, at least 1 */

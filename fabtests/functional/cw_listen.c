@@ -12,6 +12,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,6 +25,7 @@
 
 static struct ft_pair pair;
 static char buf[2 * LEN];
+static atomic_uint *connected; /* of a child's connections */
 
 static void transfer(uint64_t tag)
 {
@@ -81,10 +84,12 @@ static unsigned accepted(uint16_t port)
 static pid_t connect_silently(uint16_t port, unsigned cnt)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = port };
-	pid_t pid = fork();
+	pid_t pid;
 	char byte;
 	int fd;
 
+	atomic_store(connected, 0);
+	pid = fork();
 	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 	if (pid)
 		return pid;
@@ -96,6 +101,7 @@ static pid_t connect_silently(uint16_t port, unsigned cnt)
 		fd = socket(AF_INET, SOCK_STREAM, 0);
 		if (fd < 0 || connect(fd, (struct sockaddr *) &at, sizeof(at)))
 			_exit(1);
+		atomic_fetch_add(connected, 1);
 	}
 	/* the last, or its end */
 	_exit(read(fd, &byte, 1) > 0);
@@ -138,6 +144,7 @@ static void silent(uint16_t port)
 
 static void no_descriptors(uint16_t port)
 {
+	const uint64_t limit = ft_deadline();
 	static int dups[FDS];
 	unsigned i, cnt = 0;
 	pid_t pid;
@@ -147,6 +154,10 @@ static void no_descriptors(uint16_t port)
 		cnt++;
 	FT_CHECK(cnt < FDS, "no limit");
 	pid = connect_silently(port, 8);
+	while (!atomic_load(connected)) {
+		usleep(1000);
+		FT_CHECK(ft_limit_us() < limit, "nothing connects");
+	}
 	ft_check_sleeps(server_sleeps);
 	for (i = 0; i < cnt; i++)
 		close(dups[i]);
@@ -183,6 +194,9 @@ int main(int argc, char **argv)
 	if (ft_core("verbs"))
 		ft_skip("of TCP sockets");
 	FT_CHECK(!setrlimit(RLIMIT_NOFILE, &fds), "setrlimit");
+	connected = mmap(NULL, sizeof(*connected), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	FT_CHECK(connected != MAP_FAILED, "mmap: %s", strerror(errno));
 	attr.cw = attr.cw_pep = true;
 	attr.wait_obj = FI_WAIT_FD;
 	ft_pair_open(&pair, &attr);
