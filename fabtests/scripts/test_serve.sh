@@ -179,9 +179,10 @@ get_says()
 		{ cat "$DIR/get.err"; fail "the client does not say '$1'"; }
 }
 
+# server_says TEXT: its log may come later than what the client was told.
 server_says()
 {
-	grep -qF -- "$1" "$DIR/serve.out" "$DIR/serve.err" || {
+	until_so grep -qF -- "$1" "$DIR/serve.out" "$DIR/serve.err" || {
 		cat "$DIR/serve.out" "$DIR/serve.err"
 		fail "the server does not say '$1'"
 	}
