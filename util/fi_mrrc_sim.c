@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "out.h"
+#include "sim/gen.h"
 #include "sim/options.h"
 
 static int complain(const char *what, const char *why)
@@ -48,7 +49,7 @@ static int load_one(const struct sim_options *options, const char *source,
 			return EXIT_FAILURE;
 		}
 	} else {
-		ret = sim_options_generate(source + 4, trace);
+		ret = sim_gen_spec(source + 4, trace);
 		if (ret == -ENOENT)
 			return complain(source, "no such generator; --list "
 						"lists them");

@@ -5,7 +5,10 @@
 #include "config.h"
 #include "sim/gen.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include "core/text/text.h"
 
 static const struct sim_gen *const gens[] = {
 	&sim_gen_cello,
@@ -29,4 +32,32 @@ const struct sim_gen *sim_gen_find(const char *name)
 			return gen;
 	}
 	return NULL;
+}
+
+#define GEN_REQUESTS_MAX 1000000000 /* 48 GB */
+
+int sim_gen_spec(const char *spec, struct sim_trace *trace)
+{
+	char name[64], *rest = name, *part;
+	const struct sim_gen *gen;
+	size_t seed = 1, requests = 0;
+	int ret = 0;
+
+	if (strlen(spec) >= sizeof(name))
+		return -EINVAL;
+	strcpy(name, spec);
+	gen = sim_gen_find(strsep(&rest, ":"));
+	if (!gen)
+		return -ENOENT;
+	while (!ret && (part = strsep(&rest, ":"))) {
+		if (!strncmp(part, "seed=", 5))
+			ret = mrrc_text_count(part + 5, &seed);
+		else if (!strncmp(part, "requests=", 9) &&
+			 !mrrc_text_count(part + 9, &requests) && requests &&
+			 requests <= GEN_REQUESTS_MAX)
+			ret = 0;
+		else
+			ret = -EINVAL;
+	}
+	return ret ? -EINVAL : gen->make(seed, requests, trace);
 }

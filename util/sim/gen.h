@@ -29,4 +29,7 @@ extern const struct sim_gen sim_gen_kv;
 const struct sim_gen *sim_gen_find(const char *name);
 const struct sim_gen *sim_gen_at(size_t i);
 
+/* "NAME[:seed=N][:requests=N]": -ENOENT, -EINVAL, or the generator's error. */
+int sim_gen_spec(const char *spec, struct sim_trace *trace);
+
 #endif /* SIM_GEN_H */

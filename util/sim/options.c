@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/text/text.h"
-#include "sim/gen.h"
 #include "sys/observe/cost_file.h"
 
 #define DEFAULT_POLICIES "lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
@@ -316,56 +315,6 @@ add_list(struct argp_state *state, struct sim_grid *grid, const char *text,
 	free(copy);
 }
 
-/* ---- --list ---- */
-
-static void list_policies(void)
-{
-	const struct mrrc_policy_ops *const *ops;
-	const struct mrrc_policy_param *param;
-	int i;
-
-	printf("Policies (all have pieces, 1 to %d; batch, 1 to 65536; and "
-	       "merge, 0 or 1):\n",
-	       MRRC_PIECES_MAX);
-	for (ops = mrrc_policies; *ops; ops++) {
-		printf("  %-10s %s\n%13spieces=%zu, batch=%zu, merge=%zu\n",
-		       (*ops)->name, (*ops)->help, "", (*ops)->pieces,
-		       (*ops)->batch, (*ops)->merge);
-		for (i = 0; i < MRRC_POLICY_PARAMS; i++) {
-			param = &(*ops)->param[i];
-			if (param->name)
-				printf("%13s%s=%zu, %zu to %zu: %s\n", "",
-				       param->name, param->value, param->min,
-				       param->max, param->help);
-		}
-	}
-	printf("  %-10s registered for each request, and then gone\n"
-	       "  %-10s a heuristic that knows the future\n"
-	       "  %-10s the lower bound of all policies\n",
-	       SIM_NAME_NONE, SIM_NAME_OFFLINE, SIM_NAME_BOUND);
-}
-
-static void list(void)
-{
-	const struct mrrc_cost_model *model;
-	const struct sim_gen *gen;
-	size_t i;
-
-	list_policies();
-	printf("Models (ns: a page and a call to register, the same to "
-	       "deregister):\n");
-	for (model = mrrc_cost_models; model->name; model++)
-		printf("  %-16s %s\n%19s%g, %g; %g, %g\n", model->name,
-		       model->help, "", model->cost.reg_page, model->cost.reg,
-		       model->cost.dereg_page, model->cost.dereg);
-	printf("  %-16s what the provider went by when the trace was "
-	       "recorded\n  %-16s what fi_mrrc_prof saved there\n",
-	       SIM_MODEL_TRACE, MRRC_COST_FILE "PATH");
-	printf("Generators:\n");
-	for (i = 0; (gen = sim_gen_at(i)); i++)
-		printf("  %-10s %s\n", gen->name, gen->help);
-}
-
 /* ---- argp ---- */
 
 static void add_source(struct argp_state *state, struct sim_options *options,
@@ -464,7 +413,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		grid->progress = false;
 		break;
 	case 'l':
-		list();
+		sim_options_list();
 		exit(EXIT_SUCCESS);
 	case ARGP_KEY_ARG:
 		add_source(state, options, arg);
@@ -514,32 +463,4 @@ void sim_options_free(struct sim_options *options)
 	free(grid->page);
 	free(grid->count);
 	free(options->source);
-}
-
-#define GEN_REQUESTS_MAX 1000000000 /* 48 GB */
-
-int sim_options_generate(const char *spec, struct sim_trace *trace)
-{
-	char name[64], *rest = name, *part;
-	const struct sim_gen *gen;
-	size_t seed = 1, requests = 0;
-	int ret = 0;
-
-	if (strlen(spec) >= sizeof(name))
-		return -EINVAL;
-	strcpy(name, spec);
-	gen = sim_gen_find(strsep(&rest, ":"));
-	if (!gen)
-		return -ENOENT;
-	while (!ret && (part = strsep(&rest, ":"))) {
-		if (!strncmp(part, "seed=", 5))
-			ret = mrrc_text_count(part + 5, &seed);
-		else if (!strncmp(part, "requests=", 9) &&
-			 !mrrc_text_count(part + 9, &requests) && requests &&
-			 requests <= GEN_REQUESTS_MAX)
-			ret = 0;
-		else
-			ret = -EINVAL;
-	}
-	return ret ? -EINVAL : gen->make(seed, requests, trace);
 }

@@ -22,7 +22,7 @@ struct sim_options {
 void sim_options_parse(int argc, char **argv, struct sim_options *options);
 void sim_options_free(struct sim_options *options);
 
-/* "NAME[:seed=N][:requests=N]": -ENOENT, -EINVAL, or the generator's error. */
-int sim_options_generate(const char *spec, struct sim_trace *trace);
+/* Prints policies, models and generators. */
+void sim_options_list(void);
 
 #endif /* SIM_OPTIONS_H */
