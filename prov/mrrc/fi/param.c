@@ -319,10 +319,10 @@ static const struct mrrc_param {
 	  .set = set_policy },
 	{ .name = "cost",
 	  .type = FI_PARAM_STRING,
-	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mietke2006, "
-		     "mietke2006-huge, rxe, nanoseconds as a=770,b=7420,"
-		     "c=220,d=1100,copy=300, or file:PATH with such a line, "
-		     "as fi_mrrc_prof saves it",
+	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mlx5, efa, "
+		     "mietke2006, mietke2006-huge, rxe, nanoseconds as "
+		     "a=770,b=7420,c=220,d=1100,copy=300, or file:PATH with "
+		     "such a line, as fi_mrrc_prof saves it",
 	  .otherwise = "measure",
 	  .help = "What registering a buffer of p pages takes, a * p + b, "
 		  "deregistering it, c * p + d, and copying it, copy * p: by "

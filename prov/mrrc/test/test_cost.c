@@ -61,6 +61,18 @@ TEST(test_published)
 	ck_assert_double_eq(mrrc_cost_pages(huge, 3 << 20), 2);
 }
 
+/* The points that the models of devices were made from. */
+TEST(test_devices)
+{
+	const struct mrrc_cost *mlx5 = mrrc_cost_find("mlx5");
+	const struct mrrc_cost *efa = mrrc_cost_find("efa");
+
+	ck_assert_double_eq_tol(mrrc_cost_reg(mlx5, 4 << 20) +
+					mrrc_cost_dereg(mlx5, 4 << 20),
+				114500, 500);
+	ck_assert_double_eq_tol(mrrc_cost_reg(efa, 391000000), 580e6 / 32, 1e5);
+}
+
 TEST(test_parse)
 {
 	static const char *const bad[] = {
