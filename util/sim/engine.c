@@ -237,11 +237,20 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	return ret || !run->offline ? ret : sim_offline_error(run->offline);
 }
 
+void sim_pinned(struct sim_result *result, size_t pinned, size_t i,
+		size_t count, size_t *part)
+{
+	result->pinned_mean += pinned;
+	while (*part < SIM_SERIES &&
+	       (i + 1) * SIM_SERIES >= (*part + 1) * count)
+		result->pinned[(*part)++] = pinned;
+	if (i + 1 == count)
+		result->pinned_mean /= count;
+}
+
 static int sim_requests(struct sim_run *run)
 {
 	const struct sim_trace *trace = run->cell->trace;
-	struct sim_result *result = run->result;
-	double pinned = 0;
 	size_t part = 0;
 	size_t i;
 	int ret;
@@ -250,12 +259,8 @@ static int sim_requests(struct sim_run *run)
 		ret = sim_request(run, &trace->req[i], i);
 		if (ret)
 			return ret;
-		pinned += run->pinned;
-		while (part < SIM_SERIES &&
-		       (i + 1) * SIM_SERIES >= (part + 1) * trace->count)
-			result->pinned[part++] = run->pinned;
+		sim_pinned(run->result, run->pinned, i, trace->count, &part);
 	}
-	result->pinned_mean = pinned / trace->count;
 	return 0;
 }
 

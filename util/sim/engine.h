@@ -59,6 +59,13 @@ struct sim_result {
 	struct mrrc_stats stats;   /* summed over processes */
 };
 
+/*
+ * After request @i of @count: so many bytes are registered. *part is 0 before
+ * the first.
+ */
+void sim_pinned(struct sim_result *result, size_t pinned, size_t i,
+		size_t count, size_t *part);
+
 /* -ENOMEM, or the error of mrrc_cache_init(). */
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
 

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 #include "sim/grid.h"
+#include "sim/once.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +27,21 @@ struct sim_work {
 	atomic_size_t done;
 	atomic_int failed;
 };
+
+bool sim_name_known(const char *policy)
+{
+	static const char *const names[] = {
+		SIM_NAME_NONE,	SIM_NAME_OFFLINE, SIM_NAME_BOUND,
+		SIM_NAME_ALLOC, SIM_NAME_STATIC,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(policy, names[i]))
+			return true;
+	}
+	return false;
+}
 
 static bool sim_looks_ahead(const char *policy)
 {
@@ -51,6 +67,10 @@ static int sim_row_run(const struct sim_grid *grid, struct sim_row *row)
 		return sim_bound(row->future, cell.cost, row->max_bytes,
 				 grid->bounce, &row->result.reg_ns);
 	}
+	if (!strcmp(row->policy, SIM_NAME_STATIC))
+		return sim_once_run(&cell, false, &row->result);
+	if (!strcmp(row->policy, SIM_NAME_ALLOC))
+		return sim_once_run(&cell, true, &row->result);
 	if (!strcmp(row->policy, SIM_NAME_NONE))
 		cell.kind = SIM_NONE;
 	else if (!strcmp(row->policy, SIM_NAME_OFFLINE))
@@ -127,17 +147,29 @@ static int sim_work_run(struct sim_work *work)
 }
 
 /* At least one page, whole pages, rounded down. */
-static size_t sim_limit_bytes(const struct sim_limit *limit, uint64_t footprint,
-			      size_t page)
+static size_t sim_limit_bytes(const struct sim_limit *limit,
+			      const struct sim_row *row)
 {
-	const double part = footprint * limit->percent / 100;
+	const double part = row->footprint * limit->percent / 100;
 	size_t bytes = limit->bytes;
 
 	/* 100 % may come to 2^64, which is too much for a size_t */
-	if (!bytes)
+	if (!bytes && limit->percent > 0)
 		bytes = part < (double) SIZE_MAX ? (size_t) part : SIZE_MAX;
-	bytes &= ~(page - 1);
-	return bytes ? bytes : page;
+	else if (!bytes)
+		bytes = row->trace->max_bytes ? row->trace->max_bytes :
+						SIZE_MAX;
+	bytes &= ~(row->page - 1);
+	return bytes ? bytes : row->page;
+}
+
+static size_t sim_limit_count(const struct sim_grid *grid,
+			      const struct sim_row *row)
+{
+	if (row->count != SIZE_MAX)
+		return row->count;
+	return grid->gain && row->trace->max_regions ? row->trace->max_regions :
+						       SIZE_MAX;
 }
 
 const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
@@ -146,7 +178,7 @@ const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
 {
 	const bool recorded = model->recorded && trace->priced;
 
-	*name = recorded || !model->recorded ? model->name : MRRC_COST_DEFAULT;
+	*name = recorded || !model->recorded ? model->name : model->otherwise;
 	return recorded ? &trace->cost : &model->cost;
 }
 
@@ -169,10 +201,10 @@ static struct sim_row *sim_rows_of(const struct sim_grid *grid,
 					row->limit = &grid->limit[l];
 					row->count = grid->count[c];
 					row->policy = grid->policy[p];
+					row->count = sim_limit_count(grid, row);
 					row->max_bytes =
 						sim_limit_bytes(row->limit,
-								row->footprint,
-								row->page);
+								row);
 				}
 			}
 		}

@@ -13,18 +13,22 @@
 #define SIM_NAME_NONE	 "none"
 #define SIM_NAME_OFFLINE "offline"
 #define SIM_NAME_BOUND	 "bound"
+#define SIM_NAME_ALLOC	 "alloc"
+#define SIM_NAME_STATIC	 "static"
 
 /* The model of a trace itself, where it was recorded. */
 #define SIM_MODEL_TRACE "trace"
 
 struct sim_model {
 	char *name;
-	bool recorded; /* SIM_MODEL_TRACE; without it, cost */
+	bool recorded;	       /* SIM_MODEL_TRACE; without it, cost */
+	const char *otherwise; /* the name of that cost */
 	struct mrrc_cost cost;
 };
 
+/* Of each process's cache. Neither: as recorded, or none. */
 struct sim_limit {
-	size_t bytes;	/* of each process's cache, or */
+	size_t bytes;	/* or */
 	double percent; /* of the trace's footprint */
 };
 
@@ -37,13 +41,14 @@ struct sim_grid {
 	size_t models;
 	struct sim_limit *limit;
 	size_t limits;
-	size_t *count; /* regions of each process's cache */
+	size_t *count; /* regions of each process's cache; SIZE_MAX: no limit */
 	size_t counts;
 	char **policy; /* core/policy/policy.h, or one of the names above */
 	size_t policies;
 	char **helper; /* helpers.h; instead of policies and limits */
 	size_t helpers;
 	bool bounce;
+	bool gain; /* gain.h; the policies are SIM_GAIN */
 	unsigned jobs;
 	bool progress; /* on stderr */
 };
@@ -62,6 +67,9 @@ struct sim_row {
 	struct sim_result result; /* of "bound": only reg_ns, the total */
 	int error;
 };
+
+/* One of the names above. */
+bool sim_name_known(const char *policy);
 
 /* The costs of a model for a trace, and what they are called. */
 const struct mrrc_cost *sim_model_cost(const struct sim_model *model,

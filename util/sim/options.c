@@ -36,8 +36,8 @@ static const char doc[] =
 static const struct argp_option option_table[] = {
 	{ "policies", 'p', "LIST", 0,
 	  "Policies with their parameters, as "
-	  "gdl:pieces=2, or none, offline, bound (default " DEFAULT_POLICIES
-	  ")",
+	  "gdl:pieces=2, or none, alloc, static, offline, bound "
+	  "(default " DEFAULT_POLICIES ")",
 	  0 },
 	{ "sizes", 's', "LIST", 0,
 	  "Limits of a cache: bytes (K, M, G, T) or "
@@ -113,9 +113,7 @@ static void add_policy(struct argp_state *state, struct sim_grid *grid,
 {
 	int ret = mrrc_policy_check(text);
 
-	if (ret == -ENOENT &&
-	    (!strcmp(text, SIM_NAME_NONE) || !strcmp(text, SIM_NAME_OFFLINE) ||
-	     !strcmp(text, SIM_NAME_BOUND)))
+	if (ret == -ENOENT && sim_name_known(text))
 		ret = 0;
 	switch (ret) {
 	case 0:
@@ -282,8 +280,10 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 
 	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
-	if (model.recorded)
-		known = mrrc_cost_find(NULL); /* where none was recorded */
+	if (model.recorded) { /* where none was recorded */
+		model.otherwise = MRRC_COST_DEFAULT;
+		known = mrrc_cost_find(model.otherwise);
+	}
 	if (known)
 		model.cost = *known;
 	else if (!strncmp(text, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))

@@ -32,9 +32,12 @@ static void list_policies(void)
 		}
 	}
 	printf("  %-10s registered for each request, and then gone\n"
+	       "  %-10s allocated by fi_mr_alloc: blocks, registered once\n"
+	       "  %-10s all memory registered once, at the start\n"
 	       "  %-10s a heuristic that knows the future\n"
 	       "  %-10s the lower bound of all policies\n",
-	       SIM_NAME_NONE, SIM_NAME_OFFLINE, SIM_NAME_BOUND);
+	       SIM_NAME_NONE, SIM_NAME_ALLOC, SIM_NAME_STATIC, SIM_NAME_OFFLINE,
+	       SIM_NAME_BOUND);
 }
 
 void sim_options_list(void)

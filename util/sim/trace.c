@@ -93,73 +93,78 @@ bool sim_trace_valid(const struct sim_trace *trace)
 
 /* ---- footprint ----------------------------------------------------------- */
 
-struct trace_range {
-	uint64_t start, end;
-	uint32_t proc;
-};
-
-static int range_cmp(const void *left, const void *right)
+static int extent_cmp(const void *left, const void *right)
 {
-	const struct trace_range *a = left, *b = right;
+	const struct sim_extent *a = left, *b = right;
 
 	if (a->proc != b->proc)
 		return a->proc < b->proc ? -1 : 1;
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-/* Bytes in the union of sorted ranges. */
-static uint64_t ranges_union(const struct trace_range *range, size_t cnt)
+/* Adds @next to the last of @cnt extents, or behind it. Returns their number. */
+static size_t extent_add(struct sim_extent *extent, size_t cnt,
+			 const struct sim_extent *next)
 {
-	uint64_t sum = 0, start, end = 0;
-	size_t i;
+	struct sim_extent *last = cnt ? &extent[cnt - 1] : NULL;
 
-	for (i = 0; i < cnt; i++) {
-		if (!i || range[i].proc != range[i - 1].proc)
-			end = 0;
-		start = range[i].start > end ? range[i].start : end;
-		if (range[i].end <= start)
-			continue;
-		end = range[i].end;
-		if (__builtin_add_overflow(sum, end - start, &sum))
-			return UINT64_MAX;
+	if (last && next->proc == last->proc && next->start >= last->start &&
+	    next->start <= last->end) {
+		if (next->end > last->end)
+			last->end = next->end;
+		return cnt;
 	}
-	return sum;
+	extent[cnt] = *next;
+	return cnt + 1;
+}
+
+int sim_trace_extents(const struct sim_trace *trace, uint64_t page,
+		      struct sim_extent **out, size_t *out_cnt)
+{
+	struct sim_extent *extent, next;
+	size_t i, cnt = 0, merged = 0;
+	const struct sim_req *req;
+
+	if (!page || page > SIM_ADDR_MAX || (page & (page - 1)))
+		return -EINVAL;
+	extent = calloc(trace->count + 1, sizeof(*extent));
+	if (!extent)
+		return -ENOMEM;
+	/* a repetition or a continuation need not be sorted */
+	for (req = trace->req; req < trace->req + trace->count; req++) {
+		next.start = req->addr & ~(page - 1);
+		next.end = (req->addr + req->len + page - 1) & ~(page - 1);
+		next.proc = req->proc;
+		cnt = extent_add(extent, cnt, &next);
+	}
+	qsort(extent, cnt, sizeof(*extent), extent_cmp);
+	for (i = 0; i < cnt; i++) {
+		next = extent[i];
+		merged = extent_add(extent, merged, &next);
+	}
+	*out = extent;
+	*out_cnt = merged;
+	return 0;
 }
 
 int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 			uint64_t *bytes)
 {
-	struct trace_range *range, *last;
-	const struct sim_req *req;
-	size_t cnt = 0;
+	struct sim_extent *extent;
+	uint64_t sum = 0;
+	size_t i, cnt;
+	int ret;
 
-	if (!page || page > SIM_ADDR_MAX || (page & (page - 1)))
-		return -EINVAL;
-	if (!trace->count) {
-		*bytes = 0;
-		return 0;
+	ret = sim_trace_extents(trace, page, &extent, &cnt);
+	if (ret)
+		return ret;
+	for (i = 0; i < cnt; i++) {
+		if (__builtin_add_overflow(sum, extent[i].end - extent[i].start,
+					   &sum))
+			sum = UINT64_MAX;
 	}
-	range = calloc(trace->count, sizeof(*range));
-	if (!range)
-		return -ENOMEM;
-	for (req = trace->req; req < trace->req + trace->count; req++) {
-		last = &range[cnt];
-		last->start = req->addr & ~(page - 1);
-		last->end = (req->addr + req->len + page - 1) & ~(page - 1);
-		last->proc = req->proc;
-		/* a repetition or a continuation need not be sorted */
-		if (cnt && last->proc == last[-1].proc &&
-		    last->start >= last[-1].start &&
-		    last->start <= last[-1].end) {
-			if (last->end > last[-1].end)
-				last[-1].end = last->end;
-			continue;
-		}
-		cnt++;
-	}
-	qsort(range, cnt, sizeof(*range), range_cmp);
-	*bytes = ranges_union(range, cnt);
-	free(range);
+	free(extent);
+	*bytes = sum;
 	return 0;
 }
 
@@ -196,6 +201,7 @@ static int merge_all(const struct sim_trace *const *traces, size_t cnt,
 	for (t = 0; t < cnt; t++) {
 		base[t] = procs;
 		procs += traces[t]->procs;
+		merged->parallel += sim_trace_parallel(traces[t]);
 		total += traces[t]->count;
 		if (procs > SIM_PROCS_MAX) {
 			ret = -E2BIG;
@@ -224,6 +230,8 @@ static void merge_cost(const struct sim_trace *const *traces, size_t cnt,
 		most = traces[i]->count;
 		merged->priced = true;
 		merged->cost = traces[i]->cost;
+		merged->max_bytes = traces[i]->max_bytes;
+		merged->max_regions = traces[i]->max_regions;
 	}
 }
 

@@ -55,6 +55,22 @@ struct sim_trace {
 	uint32_t procs;
 	bool priced; /* cost: as it was recorded */
 	struct mrrc_cost cost;
+	/* Limits of each cache while this was recorded; 0: not known. */
+	uint64_t max_bytes, max_regions;
+	/* Processes that ran in parallel, of which some had several domains,
+	 * as recordings have them; 0: all of procs. */
+	uint32_t parallel;
+};
+
+static inline uint32_t sim_trace_parallel(const struct sim_trace *trace)
+{
+	return trace->parallel ? trace->parallel : trace->procs;
+}
+
+/* Adjacent pages of one process. */
+struct sim_extent {
+	uint64_t start, end;
+	uint32_t proc;
 };
 
 /* An empty trace; the name is copied. */
@@ -70,9 +86,14 @@ int sim_trace_append(struct sim_trace *trace, const struct sim_req *req);
 bool sim_trace_valid(const struct sim_trace *trace);
 
 /*
- * Bytes of the pages that the requests touch, each process's apart, up to
- * UINT64_MAX. The page's size is a power of two up to SIM_ADDR_MAX.
+ * The pages that the requests touch, by process and address, neither adjacent
+ * nor overlapping; *extent is the caller's to free. The page's size is a power
+ * of two up to SIM_ADDR_MAX.
  */
+int sim_trace_extents(const struct sim_trace *trace, uint64_t page,
+		      struct sim_extent **extent, size_t *cnt);
+
+/* Their bytes, up to UINT64_MAX. */
 int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 			uint64_t *bytes);
 

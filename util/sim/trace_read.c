@@ -12,6 +12,7 @@
 struct reading {
 	struct sim_trace trace;
 	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS];
+	struct mrrc_trace_domain domain[MRRC_TRACE_COSTS];
 	uint64_t requests[MRRC_TRACE_COSTS]; /* of each of these */
 };
 
@@ -19,10 +20,15 @@ static void head(void *arg, const struct mrrc_trace_head *from)
 {
 	struct reading *reading = arg;
 
+	reading->trace.parallel = 1;
 	memcpy(reading->cost, from->cost, sizeof(reading->cost));
+	memcpy(reading->domain, from->domain, sizeof(reading->domain));
 }
 
-/* Of the domain with the most requests of those whose costs are known. */
+/*
+ * The costs of the domain with the most requests of those whose costs are
+ * known, and that domain's limits.
+ */
 static void take_cost(struct reading *reading)
 {
 	struct sim_trace *trace = &reading->trace;
@@ -34,6 +40,8 @@ static void take_cost(struct reading *reading)
 		    mrrc_trace_get_cost(&reading->cost[i], &trace->cost)) {
 			most = reading->requests[i];
 			trace->priced = true;
+			trace->max_bytes = reading->domain[i].max_bytes;
+			trace->max_regions = reading->domain[i].max_regions;
 		}
 	}
 }

@@ -21,6 +21,7 @@ printf 'time_us,addr,len\n1,0x1000,4096\n2,0x1000,4096\n' >"$DIR/good.csv"
 
 says 'Usage: ' --help
 says '^  gdl ' --list
+says '^  static +all memory registered once' --list
 says 'time_us,addr,len' -w - $short
 says 'lru +50\.0% +50\.0% +1\.00 ' -p lru -s 64K "$DIR/good.csv"
 says '^gen:cello:requests=2000,4096,ou2009,10,[0-9]+,,gdl:pieces=2,2000,' \
@@ -32,6 +33,11 @@ says '"pinned_over_time"' -f json -p lru -s 10% $short
 says ' of 2 processes' --together -p lru -s 10% $short $short
 says 'bounced' --bounce -f csv -p lru -m reg=900:copy_page=9 $short
 says 'pages of 65536' -P 64K -p none,lru,offline,bound $short
+
+# other ways to register, for a real program, too
+traces=${srcdir:-$(dirname -- "$0")/../../..}/fabtests/traces
+says '^nas_is,4096,ucx,0,67108864,,static,1027,1027,.*,6504448$' -f csv \
+	-s 64M -m ucx -p static,alloc "$traces/nas_is.csv.xz"
 
 # a page held for 4 us, not used for 6, and used again
 printf 'time_us,addr,len,end_ns\n0,0x1000,4096,4000\n10,0x1000,4096,0\n' \

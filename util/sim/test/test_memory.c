@@ -9,6 +9,7 @@
 #include "sim/engine.h"
 #include "sim/gen.h"
 #include "sim/helpers.h"
+#include "sim/once.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -146,6 +147,21 @@ static int try_offline(struct sim_trace *trace)
 	return try_run(NULL, trace);
 }
 
+static int try_once(struct sim_trace *trace)
+{
+	const struct mrrc_cost cost = { 10, 100, 1, 50, 30, 0, 4096, false };
+	const struct sim_cell cell = {
+		.trace = &input,
+		.cost = &cost,
+		.page = 4096,
+	};
+	struct sim_result result;
+	int ret;
+
+	ret = sim_once_run(&cell, true, &result);
+	return ret ? ret : sim_trace_init(trace, "ran");
+}
+
 static int try_helpers(struct sim_trace *trace)
 {
 	static char *helper[] = { "predict", "offline", "timeout:us=1000" };
@@ -176,8 +192,8 @@ static int try_helpers(struct sim_trace *trace)
 }
 
 static int (*const tries[])(struct sim_trace *trace) = {
-	try_read, try_merge, try_footprint, try_cello,	 try_httpd,
-	try_nas,  try_kv,    try_gdl,	    try_offline, try_helpers,
+	try_read, try_merge, try_footprint, try_cello,	 try_httpd,   try_nas,
+	try_kv,	  try_gdl,   try_once,	    try_offline, try_helpers,
 };
 
 START_TEST(test_memory)
