@@ -54,6 +54,7 @@ struct sim_result {
 	double copy_ns;
 	bool dereg_on_path;
 	size_t pinned_peak;
+	size_t regions_peak;	   /* of one process; libfabric's cache only */
 	double pinned_mean;	   /* over requests */
 	size_t pinned[SIM_SERIES]; /* after each part of the trace */
 	struct mrrc_stats stats;   /* summed over processes */

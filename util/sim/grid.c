@@ -4,6 +4,7 @@
  */
 #include "config.h"
 #include "sim/grid.h"
+#include "sim/libfabric.h"
 #include "sim/once.h"
 
 #include <errno.h>
@@ -31,8 +32,8 @@ struct sim_work {
 bool sim_name_known(const char *policy)
 {
 	static const char *const names[] = {
-		SIM_NAME_NONE,	SIM_NAME_OFFLINE, SIM_NAME_BOUND,
-		SIM_NAME_ALLOC, SIM_NAME_STATIC,
+		SIM_NAME_NONE,	 SIM_NAME_OFFLINE, SIM_NAME_BOUND,  SIM_NAME_LF,
+		SIM_NAME_LF_ALL, SIM_NAME_ALLOC,   SIM_NAME_STATIC,
 	};
 	size_t i;
 
@@ -67,6 +68,8 @@ static int sim_row_run(const struct sim_grid *grid, struct sim_row *row)
 		return sim_bound(row->future, cell.cost, row->max_bytes,
 				 grid->bounce, &row->result.reg_ns);
 	}
+	if (!strncmp(row->policy, SIM_NAME_LF, strlen(SIM_NAME_LF)))
+		return sim_lf_run(&cell, &row->result);
 	if (!strcmp(row->policy, SIM_NAME_STATIC))
 		return sim_once_run(&cell, false, &row->result);
 	if (!strcmp(row->policy, SIM_NAME_ALLOC))
@@ -166,8 +169,12 @@ static size_t sim_limit_bytes(const struct sim_limit *limit,
 static size_t sim_limit_count(const struct sim_grid *grid,
 			      const struct sim_row *row)
 {
+	if (!strcmp(row->policy, SIM_NAME_LF_ALL))
+		return SIZE_MAX;
 	if (row->count != SIZE_MAX)
 		return row->count;
+	if (!strcmp(row->policy, SIM_NAME_LF))
+		return SIM_LF_COUNT;
 	return grid->gain && row->trace->max_regions ? row->trace->max_regions :
 						       SIZE_MAX;
 }

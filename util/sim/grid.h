@@ -13,6 +13,8 @@
 #define SIM_NAME_NONE	 "none"
 #define SIM_NAME_OFFLINE "offline"
 #define SIM_NAME_BOUND	 "bound"
+#define SIM_NAME_LF	 "libfabric"
+#define SIM_NAME_LF_ALL	 "libfabric-all" /* without its limit in regions */
 #define SIM_NAME_ALLOC	 "alloc"
 #define SIM_NAME_STATIC	 "static"
 

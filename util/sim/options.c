@@ -36,7 +36,7 @@ static const char doc[] =
 static const struct argp_option option_table[] = {
 	{ "policies", 'p', "LIST", 0,
 	  "Policies with their parameters, as "
-	  "gdl:pieces=2, or none, alloc, static, offline, bound "
+	  "gdl:pieces=2, or none, libfabric, alloc, static, offline, bound "
 	  "(default " DEFAULT_POLICIES ")",
 	  0 },
 	{ "sizes", 's', "LIST", 0,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "sim/gen.h"
+#include "sim/libfabric.h"
 #include "sys/observe/cost_file.h"
 
 static void list_policies(void)
@@ -32,11 +33,13 @@ static void list_policies(void)
 		}
 	}
 	printf("  %-10s registered for each request, and then gone\n"
+	       "  %-10s libfabric's own cache, of %d regions; %s: of any\n"
 	       "  %-10s allocated by fi_mr_alloc: blocks, registered once\n"
 	       "  %-10s all memory registered once, at the start\n"
 	       "  %-10s a heuristic that knows the future\n"
 	       "  %-10s the lower bound of all policies\n",
-	       SIM_NAME_NONE, SIM_NAME_ALLOC, SIM_NAME_STATIC, SIM_NAME_OFFLINE,
+	       SIM_NAME_NONE, SIM_NAME_LF, SIM_LF_COUNT, SIM_NAME_LF_ALL,
+	       SIM_NAME_ALLOC, SIM_NAME_STATIC, SIM_NAME_OFFLINE,
 	       SIM_NAME_BOUND);
 }
 

@@ -7,6 +7,7 @@
  * Without: a program that reads the files named as arguments, or the corpus.
  */
 #include "config.h"
+#include "sim/libfabric.h"
 #include "sim/trace.h"
 #include "trace/show.h"
 
@@ -45,6 +46,24 @@ static void check_same(const struct sim_trace *trace,
 		     trace->count * sizeof(*trace->req)));
 }
 
+/* libfabric's cache, with few regions, over any trace. */
+static void check_libfabric(const struct sim_trace *trace)
+{
+	struct sim_result result;
+	const struct sim_cell cell = {
+		.trace = trace,
+		.max_bytes = SIZE_MAX,
+		.max_regions = 3,
+		.page = 4096,
+		.cost = mrrc_cost_find(NULL),
+	};
+
+	must(!sim_lf_run(&cell, &result));
+	must(result.requests == trace->count);
+	must(result.hits + result.registrations == trace->count);
+	must(result.deregistrations <= result.registrations);
+}
+
 static void check_trace(const struct sim_trace *trace)
 {
 	struct sim_trace again;
@@ -57,6 +76,7 @@ static void check_trace(const struct sim_trace *trace)
 	must(trace->count && sim_trace_valid(trace));
 	must(!sim_trace_footprint(trace, 4096, &bytes));
 	must(bytes >= 4096);
+	check_libfabric(trace);
 	file = open_memstream(&text, &size);
 	must(file);
 	must(!sim_trace_write_file(trace, "written", file));

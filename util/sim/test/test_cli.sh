@@ -21,7 +21,7 @@ printf 'time_us,addr,len\n1,0x1000,4096\n2,0x1000,4096\n' >"$DIR/good.csv"
 
 says 'Usage: ' --help
 says '^  gdl ' --list
-says '^  static +all memory registered once' --list
+says '^  libfabric +libfabric.s own cache, of 1024 regions' --list
 says 'time_us,addr,len' -w - $short
 says 'lru +50\.0% +50\.0% +1\.00 ' -p lru -s 64K "$DIR/good.csv"
 says '^gen:cello:requests=2000,4096,ou2009,10,[0-9]+,,gdl:pieces=2,2000,' \
@@ -36,8 +36,10 @@ says 'pages of 65536' -P 64K -p none,lru,offline,bound $short
 
 # other ways to register, for a real program, too
 traces=${srcdir:-$(dirname -- "$0")/../../..}/fabtests/traces
+says '^nas_is,4096,ucx,0,67108864,1024,libfabric,1027,883,' -f csv -s 64M \
+	-m ucx -p libfabric "$traces/nas_is.csv.xz"
 says '^nas_is,4096,ucx,0,67108864,,static,1027,1027,.*,6504448$' -f csv \
-	-s 64M -m ucx -p static,alloc "$traces/nas_is.csv.xz"
+	-s 64M -m ucx -p static,alloc,libfabric-all "$traces/nas_is.csv.xz"
 
 # a page held for 4 us, not used for 6, and used again
 printf 'time_us,addr,len,end_ns\n0,0x1000,4096,4000\n10,0x1000,4096,0\n' \

@@ -9,6 +9,7 @@
 #include "sim/engine.h"
 #include "sim/gen.h"
 #include "sim/helpers.h"
+#include "sim/libfabric.h"
 #include "sim/once.h"
 
 #include <errno.h>
@@ -147,19 +148,37 @@ static int try_offline(struct sim_trace *trace)
 	return try_run(NULL, trace);
 }
 
-static int try_once(struct sim_trace *trace)
+static int try_way(int (*run)(const struct sim_cell *, struct sim_result *),
+		   struct sim_trace *trace)
 {
 	const struct mrrc_cost cost = { 10, 100, 1, 50, 30, 0, 4096, false };
 	const struct sim_cell cell = {
 		.trace = &input,
 		.cost = &cost,
+		.max_bytes = 64 << 20,
+		.max_regions = 12,
 		.page = 4096,
 	};
 	struct sim_result result;
 	int ret;
 
-	ret = sim_once_run(&cell, true, &result);
+	ret = run(&cell, &result);
 	return ret ? ret : sim_trace_init(trace, "ran");
+}
+
+static int try_libfabric(struct sim_trace *trace)
+{
+	return try_way(sim_lf_run, trace);
+}
+
+static int run_blocks(const struct sim_cell *cell, struct sim_result *result)
+{
+	return sim_once_run(cell, true, result);
+}
+
+static int try_once(struct sim_trace *trace)
+{
+	return try_way(run_blocks, trace);
 }
 
 static int try_helpers(struct sim_trace *trace)
@@ -192,8 +211,9 @@ static int try_helpers(struct sim_trace *trace)
 }
 
 static int (*const tries[])(struct sim_trace *trace) = {
-	try_read, try_merge, try_footprint, try_cello,	 try_httpd,   try_nas,
-	try_kv,	  try_gdl,   try_once,	    try_offline, try_helpers,
+	try_read,  try_merge,	  try_footprint, try_cello,
+	try_httpd, try_nas,	  try_kv,	 try_gdl,
+	try_once,  try_libfabric, try_offline,	 try_helpers,
 };
 
 START_TEST(test_memory)

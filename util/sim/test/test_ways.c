@@ -6,6 +6,7 @@
 #include "config.h"
 #include "test/case.h"
 
+#include "sim/libfabric.h"
 #include "sim/once.h"
 
 #define PAGE 4096u
@@ -52,6 +53,31 @@ static struct sim_cell cell(void)
 	};
 }
 
+/* Two processes; one region lies across two pages. */
+TEST(test_libfabric_run)
+{
+	const struct sim_cell run = cell();
+
+	add(0, 4000, 200);
+	add(1, 4000, 100);
+	add(0, 4000, 100); /* a hit */
+	add(0, 0, 100);
+	add(0, 8192, 1); /* the first goes */
+	ck_assert_int_eq(sim_lf_run(&run, &result), 0);
+	ck_assert_uint_eq(result.requests, 5);
+	ck_assert_uint_eq(result.hits, 1);
+	ck_assert_uint_eq(result.registrations, 4);
+	ck_assert_uint_eq(result.registered_pages, 6);
+	ck_assert_uint_eq(result.deregistrations, 1);
+	ck_assert_uint_eq(result.stats.value[MRRC_STAT_EVICTIONS], 1);
+	ck_assert_uint_eq(result.regions_peak, 2);
+	ck_assert_double_eq(result.reg_ns, 460);
+	ck_assert_double_eq(result.dereg_ns, 52);
+	ck_assert(result.dereg_on_path);
+	ck_assert_uint_eq(result.pinned_peak, 5 * PAGE);
+	ck_assert_uint_eq(result.pinned[SIM_SERIES - 1], 4 * PAGE);
+}
+
 /* Adjacent pages are one registration, those of each process apart. */
 TEST(test_static)
 {
@@ -96,7 +122,14 @@ TEST(test_blocks)
 	ck_assert_uint_ge(result.pinned_peak, 260 * MIB);
 }
 
+Suite *libfabric_suite(void);
+
 int main(void)
 {
-	return run_suite(ways_suite(), CK_FORK_GETENV);
+	Suite *(*const suites[])(void) = {
+		ways_suite,
+		libfabric_suite,
+	};
+
+	return run_suites(suites, 2);
 }
