@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "out.h"
+#include "sim/gain.h"
 #include "sim/gen.h"
 #include "sim/options.h"
 
@@ -146,7 +147,10 @@ static int simulate(const struct sim_options *options)
 			ret == -E2BIG ?
 				"an address is too high for such pages" :
 				strerror(-ret));
-	ret = sim_report(&options->grid, rows, cnt, options->format, stdout);
+	ret = options->grid.gain ?
+		      sim_gain_report(rows, cnt, options->format, stdout) :
+		      sim_report(&options->grid, rows, cnt, options->format,
+				 stdout);
 	free(rows);
 	return ret ? complain("standard output", strerror(-ret)) : EXIT_SUCCESS;
 }

@@ -108,6 +108,11 @@ test_simulated()
 	provider=$(sed -n 's/^counters: //p' "$DIR/out")
 	"${BIN}fi_mrrc_sim" -q -f csv -p "$policy" -s $SIZE --counts=$COUNT \
 		"$FILE" >"$DIR/sim"
+	# without a cache each request is a registration
+	[ "$("${BIN}fi_mrrc_sim" -q -f csv --gain "$FILE" |
+		sed -n 's/.*,none,\([0-9]*\),.*/\1/p')" = \
+		"$(sed -n 2p "$DIR/sim" | cut -d, -f 8)" ] ||
+		{ fail "--gain counts other requests"; return 1; }
 	grep -q ',trace,' "$DIR/sim" ||
 		{ fail "not simulated with the trace's costs"; return 1; }
 	simulator=$(columns "$COLUMNS" <"$DIR/sim")

@@ -12,13 +12,23 @@
 #include <unistd.h>
 
 #include "core/text/text.h"
+#include "sim/gain.h"
 #include "sys/observe/cost_file.h"
 
 #define DEFAULT_POLICIES "lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
 #define DEFAULT_LIMITS	 "5%,10%,20%"
 #define JOBS_MAX	 1024
 
-enum { KEY_COUNT = 256, KEY_MIN_LEN, KEY_TOGETHER, KEY_BOUNCE, KEY_HELPER };
+#define GAIN_MODEL "ucx" /* of a trace that has none */
+
+enum {
+	KEY_COUNT = 256,
+	KEY_MIN_LEN,
+	KEY_TOGETHER,
+	KEY_BOUNCE,
+	KEY_HELPER,
+	KEY_GAIN
+};
 
 static const char doc[] =
 	"Replays memory registration requests through the cache of ofi_mrrc "
@@ -28,6 +38,7 @@ static const char doc[] =
 	"gen:NAME[:seed=N][:requests=N]. Lists are separated by commas; "
 	"every combination is run. The first policy is what the others are "
 	"compared with.\n\nExamples:\n"
+	"  fi_mrrc_sim --gain app.4711.trace\n"
 	"  fi_mrrc_sim -p lru,gdl,offline -s 10% gen:httpd\n"
 	"  fi_mrrc_sim -m ou2009,ucx -s 64M,256M -f csv app.csv.xz\n"
 	"  fi_mrrc_sim --write=nas.csv gen:nas:seed=7:requests=50000\n\n"
@@ -48,7 +59,8 @@ static const struct argp_option option_table[] = {
 	{ "models", 'm', "LIST", 0,
 	  "Cost models, trace for the recorded one, "
 	  "file:PATH, or one as reg_page=NS:reg=NS:dereg_page=NS:dereg=NS "
-	  "(default trace, else " MRRC_COST_DEFAULT ")",
+	  "(default trace, else " MRRC_COST_DEFAULT ", with --gain " GAIN_MODEL
+	  ")",
 	  0 },
 	{ "pages", 'P', "LIST", 0, "Page sizes (default 4K)", 0 },
 	{ "bounce", KEY_BOUNCE, NULL, 0,
@@ -59,6 +71,10 @@ static const struct argp_option option_table[] = {
 	  "Registered bytes "
 	  "over time instead, by helper thread: leave, timeout, timeout:us=N, "
 	  "predict, offline (default " SIM_HELPERS ")",
+	  0 },
+	{ "gain", KEY_GAIN, NULL, 0,
+	  "What the program would gain by a cache, and what to set, instead of "
+	  "policies",
 	  0 },
 	{ "together", KEY_TOGETHER, NULL, 0,
 	  "The traces are processes of one "
@@ -164,6 +180,13 @@ static void add_limit(struct argp_state *state, struct sim_grid *grid,
 	grid->limit =
 		grow(state, grid->limit, grid->limits, sizeof(*grid->limit));
 	grid->limit[grid->limits++] = limit;
+}
+
+/* What was recorded, or none. */
+static void add_no_limit(struct argp_state *state, struct sim_grid *grid)
+{
+	grid->limit = grow(state, NULL, 0, sizeof(*grid->limit));
+	grid->limits = 1;
 }
 
 static void add_page(struct argp_state *state, struct sim_grid *grid,
@@ -281,7 +304,7 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
 	if (model.recorded) { /* where none was recorded */
-		model.otherwise = MRRC_COST_DEFAULT;
+		model.otherwise = grid->gain ? GAIN_MODEL : MRRC_COST_DEFAULT;
 		known = mrrc_cost_find(model.otherwise);
 	}
 	if (known)
@@ -349,8 +372,13 @@ static void set_defaults(struct argp_state *state, struct sim_options *options)
 	if (grid->helpers &&
 	    (grid->policies || grid->limits || grid->counts || grid->bounce))
 		argp_error(state, "--helper has no limits, policies or copies");
+	if (grid->gain && (grid->policies || grid->helpers))
+		argp_error(state, "--gain has no policies and no helpers");
 	if (!grid->policies)
-		add_list(state, grid, DEFAULT_POLICIES, add_policy);
+		add_list(state, grid, grid->gain ? SIM_GAIN : DEFAULT_POLICIES,
+			 add_policy);
+	if (!grid->limits && grid->gain)
+		add_no_limit(state, grid);
 	if (!grid->limits)
 		add_list(state, grid, DEFAULT_LIMITS, add_limit);
 	for (i = 0; i < grid->models; i++)
@@ -395,6 +423,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_HELPER:
 		add_list(state, grid, arg ? arg : SIM_HELPERS, add_helper);
+		break;
+	case KEY_GAIN:
+		grid->gain = true;
 		break;
 	case KEY_MIN_LEN:
 		options->min_len = parse_size(state, "min-len", arg);

@@ -41,6 +41,28 @@ says '^nas_is,4096,ucx,0,67108864,1024,libfabric,1027,883,' -f csv -s 64M \
 says '^nas_is,4096,ucx,0,67108864,,static,1027,1027,.*,6504448$' -f csv \
 	-s 64M -m ucx -p static,alloc,libfabric-all "$traces/nas_is.csv.xz"
 
+# what a program would gain
+says '^  static +2 .* 1\.3MiB$' --gain -m reg=1 "$traces/own_time/lu.csv.xz"
+says "^  no cache +1027 +0\.02469 +1\.18% " --gain "$traces/nas_is.csv.xz"
+says 'Set FI_HOOK=mrrc: it saves' --gain gen:kv
+says '^nas_is,4096,ucx,libfabric,144,0,0\.00387' --gain -f csv \
+	"$traces/nas_is.csv.xz"
+says '"advice": \[' --gain -f json "$traces/nas_is.csv.xz"
+# limits: of the recording, or others
+says 'ofi_mrrc evicted [0-9]+ regions: raise' --gain -s 64M gen:kv
+says '^  libfabric.s cache +99875 ' --gain --counts=100 gen:kv
+says ' of 2 processes' --gain --together $short $short
+says 'there is no run' --gain "$DIR/long.csv"
+says 'model trace$' --gain "$corpus/recorded_cost.trace"
+refuses 2 "--gain has no policies" --gain -p lru $short
+refuses 2 "--gain has no policies" --gain --helper $short
+# the documentation's example
+docs=${srcdir:-$(dirname -- "$0")/../../..}/docs/tools.md
+run 0 --gain "$traces/imb_cold.csv.xz"
+sed -n '/^\$ fi_mrrc_sim --gain .*imb_cold/,/^```/p' "$docs" | sed '1d;$d' |
+	diff - <(sed 1d "$DIR/out") ||
+	fail "docs/tools.md has another output of --gain"
+
 # a page held for 4 us, not used for 6, and used again
 printf 'time_us,addr,len,end_ns\n0,0x1000,4096,4000\n10,0x1000,4096,0\n' \
 	>"$DIR/held.csv"
