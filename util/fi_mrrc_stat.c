@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 	argp_program_version = PACKAGE_STRING;
 	stat_options_parse(argc, argv, &options);
 	if (options.code)
-		return stat_code(options.what, options.whats);
+		return stat_code(options.what, options.whats, stdout, stderr);
 	ret = run(&watch);
 	free(watch.seen);
 	free(options.pid);

@@ -8,19 +8,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "stat/lines.h"
 #include "stat/proc.h"
 #include "sys/proof/code.h"
 #include "sys/hooks/libc_hooks.h"
@@ -29,9 +27,8 @@
 
 #define SITES 4 /* sites that are printed for a file, at most */
 
-extern char **environ;
-
 struct code {
+	FILE *out, *err;
 	struct {
 		dev_t dev;
 		ino_t ino;
@@ -54,7 +51,7 @@ struct one {
 
 static void complain(struct code *code, const char *what, const char *why)
 {
-	fprintf(stderr, "fi_mrrc_stat: %s: %s\n", what, why);
+	fprintf(code->err, "fi_mrrc_stat: %s: %s\n", what, why);
 	code->failed = true;
 }
 
@@ -85,7 +82,7 @@ static bool look_site(void *arg, const struct mrrc_code_site *site)
 	}
 	one->code->asks++;
 	if (one->asks++ < SITES)
-		printf("%s\n", why);
+		fprintf(one->code->out, "%s\n", why);
 	return true;
 }
 
@@ -142,16 +139,17 @@ static void look_file(struct code *code, const char *place, const char *path)
 		code->calls += counts.instructions;
 	}
 	if (one.asks > SITES)
-		printf("%s: %zu more\n", mrrc_prove_name(path),
-		       one.asks - SITES);
+		fprintf(code->out, "%s: %zu more\n", mrrc_prove_name(path),
+			one.asks - SITES);
 	mrrc_code_close(&elf);
 }
 
 /* ---- a file and what it is linked to ---- */
 
 /* The loader's list has lines "NAME => PATH (ADDRESS)" and "PATH (ADDRESS)". */
-static void look_listed(struct code *code, char *line)
+static void look_listed(void *arg, char *line)
 {
+	struct code *code = arg;
 	const char *to = strstr(line, "=> /");
 	const char *path = to ? to + 3 : strchr(line, '/');
 	char *end = strstr(line, " (0x");
@@ -167,38 +165,11 @@ static void look_listed(struct code *code, char *line)
 
 static void look_linked(struct code *code, char *path)
 {
-	char *const argv[] = { (char *) code->loader.dli_fname, "--list", path,
-			       NULL };
-	posix_spawn_file_actions_t actions;
-	char *line = NULL;
-	size_t size = 0;
-	FILE *list;
-	int fd[2];
-	pid_t pid;
-	int ret;
+	char *const argv[] = { (char *) stat_loader(), "--list", path, NULL };
 
-	if (!code->loader.dli_fname || pipe(fd)) {
+	if (!argv[0])
 		complain(code, path, "the loader cannot be asked");
-		return;
-	}
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fd[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addclose(&actions, fd[0]);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
-					 O_WRONLY, 0);
-	ret = posix_spawn(&pid, code->loader.dli_fname, &actions, NULL, argv,
-			  environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(fd[1]);
-	list = fdopen(fd[0], "r");
-	while (list && getline(&line, &size, list) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		look_listed(code, line);
-	}
-	free(line);
-	if (list)
-		fclose(list);
-	if (ret || waitpid(pid, &ret, 0) < 0 || ret)
+	else if (stat_lines(argv, look_listed, code))
 		complain(code, path,
 			 "the loader does not list what it is "
 			 "linked to");
@@ -243,7 +214,7 @@ static void look_mapping(struct code *code, pid_t pid, char *line)
 	else if (!strncmp(name, "/memfd:", 7))
 		why = "code of a memfd, which can be written";
 	if (why) {
-		printf("%s: %s\n", mrrc_prove_name(name), why);
+		fprintf(code->out, "%s: %s\n", mrrc_prove_name(name), why);
 		code->asks++;
 	} else if (inode) {
 		snprintf(path, sizeof(path), "/proc/%d/root%s", (int) pid,
@@ -291,9 +262,9 @@ static void hook_own(struct code *code)
 	mrrc_prove_seal();
 }
 
-int stat_code(char *const *what, size_t count)
+int stat_code(char *const *what, size_t count, FILE *out, FILE *err)
 {
-	struct code code = { 0 };
+	struct code code = { .out = out, .err = err };
 	size_t i;
 
 	hook_own(&code);
@@ -307,14 +278,15 @@ int stat_code(char *const *what, size_t count)
 	}
 	if (*code.rings && (code.has_rings[MRRC_PROVE_RINGS_ANY] ||
 			    !code.has_rings[MRRC_PROVE_RINGS_FABRIC])) {
-		printf("%s: it is not there for libfabric alone\n", code.rings);
+		fprintf(out, "%s: it is not there for libfabric alone\n",
+			code.rings);
 		code.asks++;
 	}
-	printf("%zu files, %zu system calls: lookups %s\n", code.files,
-	       code.calls,
-	       code.asks   ? "ask the kernel" :
-	       code.failed ? "ask the kernel, where all has to be known" :
-			     "make no system call");
+	fprintf(out, "%zu files, %zu system calls: lookups %s\n", code.files,
+		code.calls,
+		code.asks   ? "ask the kernel" :
+		code.failed ? "ask the kernel, where all has to be known" :
+			      "make no system call");
 	mrrc_libc_hooks_remove(&code);
 	free(code.file);
 	return code.asks || code.failed ? EXIT_FAILURE : EXIT_SUCCESS;

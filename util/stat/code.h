@@ -8,11 +8,12 @@
 #define STAT_CODE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /*
  * Each of @what is a PID or a path. Prints the answer; 0: lookups would not
- * ask, 1: they would, or it failed, which stderr says.
+ * ask, 1: they would, or it failed, which @err says.
  */
-int stat_code(char *const *what, size_t count);
+int stat_code(char *const *what, size_t count, FILE *out, FILE *err);
 
 #endif /* STAT_CODE_H */
