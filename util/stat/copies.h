@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The copies of libfabric that programs of this environment may load: the
+ * application's own, those in LD_LIBRARY_PATH and in the loader's cache, and
+ * those that packages of python3 bring. Other folders are not searched.
+ */
+#ifndef STAT_COPIES_H
+#define STAT_COPIES_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define STAT_COPIES_MAX 16
+
+struct stat_copies {
+	size_t count; /* the first is the one that the application loads */
+	struct {
+		char path[PATH_MAX];
+		dev_t dev;
+		ino_t ino;
+	} copy[STAT_COPIES_MAX];
+};
+
+/* @application: looked for in PATH; NULL: any program. */
+void stat_copies_find(const char *application, struct stat_copies *copies);
+
+#endif /* STAT_COPIES_H */
