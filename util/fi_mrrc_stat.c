@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat: the counters of registration caches in running processes, and
- * whether a program's code would make lookups ask the kernel (fi_mrrc_stat(1)).
+ * fi_mrrc_stat: the counters of registration caches in running processes,
+ * whether a program's code would make lookups ask the kernel, and why a program
+ * may gain nothing (fi_mrrc_stat(1)).
  */
 #include "config.h"
 
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "out.h"
+#include "stat/check.h"
 #include "stat/code.h"
 #include "stat/options.h"
 #include "stat/show.h"
@@ -225,6 +227,8 @@ int main(int argc, char **argv)
 	stat_options_parse(argc, argv, &options);
 	if (options.code)
 		return stat_code(options.what, options.whats, stdout, stderr);
+	if (options.check)
+		return stat_check(&options);
 	ret = run(&watch);
 	free(watch.seen);
 	free(options.pid);

@@ -215,7 +215,8 @@ SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_crowd"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_endless"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_hostile"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_late"
-readonly SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
+SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
+readonly SCRIPTED="$SCRIPTED util/fi_mrrc_stat fabtests/deny_uffd"
 
 unit_program()
 {

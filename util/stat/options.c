@@ -17,22 +17,27 @@
 #define INTERVAL_MIN 0.01
 #define INTERVAL_MAX 86400
 
+enum { OPTION_CHECK = 256 };
+
 static const char doc[] =
 	"Shows what the registration caches of ofi_mrrc do in running "
 	"processes: those with the given PID, or all of this user.  With "
 	"--code, says whether lookups of a program, a library or a process "
-	"would ask the kernel, and for which code.\v"
+	"would ask the kernel, and for which code.  With "
+	"--check, says why a program may gain nothing, and what helps.\v"
 	"See fi_mrrc_stat(1).";
 
 static const struct argp_option option_table[] = {
 	{ "interval", 'i', "SECONDS", 0, "Between samples (default 1)", 0 },
 	{ "count", 'n', "N", 0, "End after N samples", 0 },
 	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
-	{ "json", 'j', NULL, 0, "Each sample is a line with a JSON array", 0 },
+	{ "json", 'j', NULL, 0, "JSON: each sample is a line", 0 },
 	{ "code", 'c', NULL, 0,
 	  "Look at the code of the arguments, each a "
 	  "file or a PID, and end",
 	  0 },
+	{ "check", OPTION_CHECK, NULL, 0,
+	  "Check whether a cache can work here, and end", 0 },
 	{ "list", 'l', NULL, 0, "List the counters and what they mean", 0 },
 	{ 0 },
 };
@@ -105,6 +110,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		options->code = true;
 		break;
+	case OPTION_CHECK:
+		options->check = true;
+		break;
 	case ARGP_KEY_ARGS:
 		options->what = state->argv + state->next;
 		options->whats = state->argc - state->next;
@@ -112,7 +120,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (options->code && !options->whats)
 			argp_error(state, "code: of which file or PID?");
-		for (i = 0; !options->code && i < options->whats; i++)
+		if (options->code && options->check)
+			argp_error(state, "either code or check");
+		if (options->check && options->whats)
+			argp_error(state, "check: no argument is needed");
+		if (options->code || options->check)
+			break;
+		for (i = 0; i < options->whats; i++)
 			add_pid(state, options, options->what[i]);
 		break;
 	default:
@@ -126,7 +140,8 @@ void stat_options_parse(int argc, char **argv, struct stat_options *options)
 	const struct argp argp = {
 		.options = option_table,
 		.parser = parse,
-		.args_doc = "[PID]...\n--code PID|FILE...",
+		.args_doc = "[PID]...\n--code PID|FILE...\n"
+			    "--check",
 		.doc = doc,
 	};
 

@@ -1,0 +1,197 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_check.sh: each line of fi_mrrc_stat --check, provoked.  Over tcp,
+# whatever PROVIDER is.  Ends with "N passed, N failed".
+
+# shellcheck source=fabtests/scripts/testlib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME [-b BINDIR]
+
+	BINDIR: where the programs are (default: PATH).
+	EOT
+}
+
+before_test()
+{
+	BEFORE=()
+	rm -rf "$DIR"/[!.]*
+	# no application, no device's provider
+	export FI_PROVIDER='tcp;ofi_mrrc' FI_OFI_MRRC_REGISTER=always
+}
+
+# check STATUS [ARGUMENT...]: what it prints is in $DIR/out and $DIR/err, and in
+# $DIR/one with a line for each finding. BEFORE: a command that runs it.
+check()
+{
+	local want=$1 rc
+
+	shift
+	"${BEFORE[@]}" "${BIN}fi_mrrc_stat" --check "$@" \
+		>"$DIR/out" 2>"$DIR/err" </dev/null
+	rc=$?
+	cat "$DIR/out" "$DIR/err" | sed -E ':a; N; $!ba; s/\n {5,}/ /g' \
+		>"$DIR/one"
+	[ $rc -eq "$want" ] ||
+		{ cat "$DIR/one"; fail "$*: status $rc, not $want"; return 1; }
+}
+
+# says TEXT...: each is a regular expression of a finding
+says()
+{
+	local text
+
+	for text in "$@"; do
+		grep -qE -- "^$text" "$DIR/one" ||
+			{ cat "$DIR/one"; fail "no '$text'"; return 1; }
+	done
+}
+
+# hushes TEXT: no finding begins so
+hushes()
+{
+	! grep -E -- "^$1" "$DIR/one" || fail "there is a '$1'"
+}
+
+# the loader's own libfabric
+libfabric()
+{
+	/sbin/ldconfig -p | sed -n 's/^\tlibfabric\.so\.1 .*=> //p' | head -n 1
+}
+
+test_works()
+{
+	check 0 && hushes bad &&
+		says "ok +libfabric: [12]\..* loads .*libmrrc-fi.so" \
+			"ok +choice: FI_PROVIDER=tcp;ofi_mrrc" \
+			"ok +provider: tcp;ofi_mrrc, version [0-9]" &&
+		[ ! -s "$DIR/err" ]
+}
+
+# Lines have 80 columns, unless a word is longer.
+test_columns()
+{
+	check 0 && grep -q . "$DIR/out" &&
+		! grep -vE '^.{0,80}$|^ +[^ ]+$' "$DIR/out"
+}
+
+test_json()
+{
+	check 0 --json && is_json "$DIR/out" &&
+		grep -q '^{"works": true, "findings": \[{"about": "' "$DIR/out" ||
+		return 1
+	FI_OFI_MRRC_REGISTER=never check 1 --json && is_json "$DIR/out" &&
+		grep -q '^{"works": false, .*"state": "bad"' "$DIR/out"
+}
+
+test_no_provider()
+{
+	mkdir "$DIR/none"
+	FI_PROVIDER_PATH=$DIR/none check 1 &&
+		says "bad +libfabric: .* does not load ofi_mrrc: \
+FI_PROVIDER_PATH is $DIR/none cure: .*FI_PROVIDER_PATH=" &&
+		hushes "[a-z]+ +provider"
+}
+
+# Each copy is tried once, by whatever name.
+test_copies()
+{
+	local copies
+
+	mkdir -p "$DIR/here" "$DIR/there" "$DIR/py/x.libs"
+	cp "$(libfabric)" "$DIR/here/libfabric.so.1" &&
+		ln -s ../here/libfabric.so.1 "$DIR/there/libfabric.so.1" &&
+		cp "$(libfabric)" "$DIR/py/x.libs/libfabric-0123.so.1" || return 1
+	LD_LIBRARY_PATH=$DIR/here:$DIR/there PYTHONPATH=$DIR/py check 0 &&
+		says "ok +libfabric: .*$DIR/here/libfabric.so.1, loads" ||
+		return 1
+	copies=$(grep -c 'libfabric: .* loads' "$DIR/one")
+	command -v python3 >/dev/null || return 0
+	says "ok +libfabric: .*$DIR/py/x.libs/libfabric-0123" || return 1
+	[ "$copies" -eq 3 ] || fail "$copies copies, not 3"
+}
+
+# The first copy is what programs load; of others a fault is a note.
+test_broken_copy()
+{
+	mkdir -p "$DIR/here" "$DIR/py/x"
+	head -c 64 "$(libfabric)" >"$DIR/py/x/libfabric.so"
+	# one of 32 bits is no program's of ours
+	{ printf '\177ELF\1'; head -c 64 /dev/zero; } >"$DIR/py/x/libfabric-32.so"
+	PYTHONPATH=$DIR/py check 0 && hushes ".*libfabric-32" || return 1
+	! command -v python3 >/dev/null ||
+		says "note +libfabric: .*$DIR/py/x/libfabric.so can't be loaded" ||
+		return 1
+	cp "$DIR/py/x/libfabric.so" "$DIR/here/libfabric.so.1"
+	LD_LIBRARY_PATH=$DIR/here check 1 &&
+		says "bad +libfabric: .*$DIR/here/libfabric.so.1 can't be loaded"
+}
+
+test_not_chosen()
+{
+	unset FI_PROVIDER
+	check 0 && says "note +choice: .* not set cure: FI_PROVIDER=" || return 1
+	FI_PROVIDER=tcp check 0 && says "note +choice: .*FI_PROVIDER is tcp cure" \
+		"ok +provider: tcp;ofi_mrrc" || return 1
+	FI_PROVIDER=^ofi_mrrc check 0 && says "note +choice" || return 1
+	FI_HOOK=mrrc check 0 && says "ok +choice: FI_HOOK=mrrc"
+}
+
+test_no_device()
+{
+	! ls /sys/class/infiniband/* >/dev/null 2>&1 ||
+		{ echo "  not tried: there is a device"; return 0; }
+	FI_PROVIDER='verbs;ofi_mrrc' check 1 &&
+		says "bad +provider: verbs;ofi_mrrc offers nothing here cure:"
+}
+
+test_off_over_tcp()
+{
+	FI_OFI_MRRC_REGISTER=auto check 0 &&
+		says "note +registration: off: .* over tcp, which needs none \
+cure: FI_OFI_MRRC_REGISTER=always$" || return 1
+	FI_OFI_MRRC_REGISTER=never check 1 &&
+		says "bad +registration: off: .* cure: unset FI_OFI_MRRC_REGISTER"
+}
+
+test_uffd_denied()
+{
+	BEFORE=("${BIN}deny_uffd")
+	FI_OFI_MRRC_MONITOR=uffd check 1 &&
+		says "bad +provider: tcp;ofi_mrrc opens no domain: fi_domain: "
+}
+
+test_variables()
+{
+	FI_OFI_MRRC_POLICI=lru FI_OFI_MRRC_CACHE_MAX_SIZE=4Q check 0 &&
+		says "note +variables: FI_OFI_MRRC_POLICI is not .* FI_OFI_MRRC_POLICY$" \
+			"note +variables: FI_OFI_MRRC_CACHE_MAX_SIZE: \"4Q\"" ||
+		return 1
+	FI_LOG_LEVEL=warn FI_OFI_MRRC_POLICI=lru check 0 &&
+		says "note +variables: FI_OFI_MRRC_POLICI is not" || return 1
+	check 0 && hushes "note +variables"
+}
+
+# What the user records stays as it is, and nothing is left behind.
+test_traceless()
+{
+	echo mine | tee "$DIR/trace" >"$DIR/stats"
+	mkdir "$DIR/tmp"
+	TMPDIR=$DIR/tmp FI_OFI_MRRC_TRACE=$DIR/trace \
+		FI_OFI_MRRC_STATS_FILE=$DIR/stats check 0 &&
+		[ "$(cat "$DIR/trace" "$DIR/stats")" = $'mine\nmine' ] &&
+		[ -z "$(ls "$DIR/tmp")" ]
+}
+
+test_usage()
+{
+	refused 2 "either code or check" "${BIN}fi_mrrc_stat" --check --code x
+}
+
+test_options "$@"
+run_tests works columns json no_provider copies broken_copy not_chosen \
+	no_device off_over_tcp uffd_denied variables traceless usage

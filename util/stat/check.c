@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See check.h. */
+#include "config.h"
+#include "stat/check.h"
+
+#include <jansson.h>
+#include <rdma/fabric.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stat/copies.h"
+#include "stat/finding.h"
+#include "stat/probe.h"
+
+#define SAID "ofi_mrrc: " /* begins a line of the provider's */
+
+struct check {
+	struct stat_findings findings;
+	struct stat_copies copies;
+	struct stat_probe probe; /* of the first copy */
+	bool verbs;
+};
+
+/* ---- what the provider said ---- */
+
+/* The next line of the provider's, without its begin; or NULL. */
+static char *next_said(char **said)
+{
+	char *line;
+
+	while ((line = strsep(said, "\n"))) {
+		if (!strncmp(line, SAID, strlen(SAID)))
+			return line + strlen(SAID);
+	}
+	return NULL;
+}
+
+/* Is it told by a line about a limit, too? */
+static bool is_limit(const char *line)
+{
+	return strstr(line, "never kept");
+}
+
+static void find_variables(struct check *check)
+{
+	char *said = check->probe.said, *line;
+
+	while ((line = next_said(&said))) {
+		if (!is_limit(line))
+			stat_find(&check->findings, STAT_NOTE, "variables",
+				  NULL, "%s", line);
+	}
+}
+
+/* Why the provider refuses this libfabric; or NULL. */
+static char *find_refusal(char *said)
+{
+	char *line;
+
+	while ((line = next_said(&said))) {
+		if (strstr(line, ": not used"))
+			return line;
+	}
+	return NULL;
+}
+
+/* ---- copies of libfabric ---- */
+
+static bool has_provider(const char *folder)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/libmrrc-fi.so", folder);
+	return !access(path, R_OK);
+}
+
+static void find_unloaded(struct check *check, enum stat_state state,
+			  const char *path, struct stat_probe *probe)
+{
+	const char *folders = getenv("FI_PROVIDER_PATH");
+	const char *line = find_refusal(probe->said);
+	char cure[4200];
+
+	if (line)
+		snprintf(cure, sizeof(cure),
+			 "build it for this libfabric: "
+			 "configure --with-libfabric");
+	else if (has_provider(STAT_PROVDIR))
+		snprintf(cure, sizeof(cure), "export FI_PROVIDER_PATH=%s",
+			 STAT_PROVDIR);
+	else
+		snprintf(cure, sizeof(cure),
+			 "make install, or export FI_PROVIDER_PATH=FOLDER, "
+			 "where libmrrc-fi.so is");
+	stat_find(&check->findings, state, "libfabric", cure,
+		  "%u.%u, %s, does not load ofi_mrrc%s%s",
+		  FI_MAJOR(probe->ed.version), FI_MINOR(probe->ed.version),
+		  path,
+		  line	  ? ": " :
+		  folders ? ": FI_PROVIDER_PATH is " :
+			    "",
+		  line	  ? line :
+		  folders ? folders :
+			    "");
+}
+
+/* @first: the application's own, or any program's. */
+static void find_copy(struct check *check, const char *path, bool first,
+		      struct stat_probe *probe, int ret)
+{
+	const enum stat_state bad = first ? STAT_BAD : STAT_NOTE;
+	const struct stat_probed *ed = &probe->ed;
+
+	if (ret || *ed->error)
+		stat_find(&check->findings, bad, "libfabric",
+			  "install libfabric again", "%s can't be loaded: %s",
+			  path, ret ? strerror(-ret) : ed->error);
+	else if (!probe->loaded)
+		find_unloaded(check, bad, path, probe);
+	else
+		stat_find(&check->findings, STAT_OK, "libfabric", NULL,
+			  "%u.%u, %s, loads %s", FI_MAJOR(ed->version),
+			  FI_MINOR(ed->version), path, ed->file);
+}
+
+static void probe_copy(struct check *check, size_t i)
+{
+	struct stat_probe_how how = {
+		.path = check->copies.copy[i].path,
+		.verbs = check->verbs,
+		.open = !i,
+	};
+	struct stat_probe other, *probe = i ? &other : &check->probe;
+	int ret;
+
+	ret = stat_probe(&how, probe);
+	find_copy(check, how.path, !i, probe, ret);
+	if (i)
+		stat_probe_fini(probe);
+}
+
+static void find_copies(struct check *check, const char *application)
+{
+	size_t i;
+
+	stat_copies_find(application, &check->copies);
+	if (!check->copies.count)
+		stat_find(&check->findings, STAT_BAD, "libfabric",
+			  "apt-get install libfabric1, or set LD_LIBRARY_PATH",
+			  "no libfabric.so.1 is found");
+	for (i = 0; i < check->copies.count; i++)
+		probe_copy(check, i);
+}
+
+/* ---- the provider ---- */
+
+static void find_choice(struct check *check)
+{
+	const char *provider = getenv("FI_PROVIDER");
+	const char *hook = getenv("FI_HOOK");
+
+	if (stat_probe_named(provider))
+		stat_find(&check->findings, STAT_OK, "choice", NULL,
+			  "FI_PROVIDER=%s", provider);
+	else if (stat_probe_named(hook))
+		stat_find(&check->findings, STAT_OK, "choice", NULL,
+			  "FI_HOOK=%s", hook);
+	else
+		stat_find(&check->findings, STAT_NOTE, "choice",
+			  STAT_PROBE_CHOOSE,
+			  "nothing chooses ofi_mrrc: FI_PROVIDER is %s",
+			  provider ? provider : "not set");
+}
+
+/* A domain that registers nothing: says so, and opens one that does. */
+static int probe_registering(struct check *check)
+{
+	const struct stat_probe_how how = {
+		.path = check->copies.copy[0].path,
+		.verbs = check->verbs,
+		.open = true,
+		.always = true,
+	};
+	char *why = check->probe.segment.lacks;
+	char *cure = strstr(why, ": FI_");
+	const bool never = cure && strstr(cure, "=never");
+
+	if (cure)
+		*cure = '\0';
+	stat_find(&check->findings, never ? STAT_BAD : STAT_NOTE,
+		  "registration",
+		  never ? "unset FI_OFI_MRRC_REGISTER" :
+		  cure	? cure + 2 :
+			  NULL,
+		  "off: the provider %s", why);
+	stat_probe_fini(&check->probe);
+	return stat_probe(&how, &check->probe);
+}
+
+static void find_unopened(struct check *check)
+{
+	const struct stat_probed *ed = &check->probe.ed;
+	const char *chosen = getenv("FI_PROVIDER");
+
+	if (!ed->provider)
+		stat_find(&check->findings, STAT_BAD, "provider",
+			  "FI_PROVIDER=\"tcp;ofi_mrrc\" works without a device",
+			  "%s offers nothing here",
+			  stat_probe_named(chosen) ? chosen : "ofi_mrrc");
+	else
+		stat_find(&check->findings, STAT_BAD, "provider",
+			  "unset FI_OFI_MRRC_MONITOR; FI_LOG_LEVEL=warn tells "
+			  "more",
+			  "%s opens no domain: %s: %s", ed->name, ed->call,
+			  strerror(-ed->ret));
+}
+
+static void find_provider(struct check *check)
+{
+	struct stat_probe *probe = &check->probe;
+	int ret = 0;
+
+	if (!probe->loaded)
+		return;
+	find_variables(check);
+	if (probe->has_segment && !probe->segment.registers)
+		ret = probe_registering(check);
+	if (ret || !probe->has_segment) {
+		find_unopened(check);
+		return;
+	}
+	stat_find(&check->findings, STAT_OK, "provider", NULL,
+		  "%s, version %u.%u", probe->ed.name,
+		  FI_MAJOR(probe->ed.provider), FI_MINOR(probe->ed.provider));
+}
+
+/* ---- all of it ---- */
+
+static int print_json(const struct check *check)
+{
+	json_t *all =
+		json_pack("{s:b, s:o}", "works",
+			  stat_findings_worst(&check->findings) != STAT_BAD,
+			  "findings", stat_findings_json(&check->findings));
+	char *text = all ? json_dumps(all, 0) : NULL;
+
+	json_decref(all);
+	if (!text)
+		return EXIT_FAILURE;
+	printf("%s\n", text);
+	free(text);
+	return EXIT_SUCCESS;
+}
+
+int stat_check(const struct stat_options *options)
+{
+	struct check check = {
+		.probe = { .pid = -1, .hold = -1 },
+		.verbs = true,
+	};
+	int status;
+
+	find_copies(&check, NULL);
+	find_choice(&check);
+	find_provider(&check);
+	stat_probe_fini(&check.probe);
+	status = stat_findings_worst(&check.findings) == STAT_BAD;
+	if (!options->json)
+		stat_findings_print(&check.findings, stdout);
+	else if (print_json(&check))
+		status = EXIT_FAILURE;
+	stat_findings_fini(&check.findings);
+	return status;
+}
