@@ -68,7 +68,11 @@ test_works()
 	check 0 && hushes bad &&
 		says "ok +libfabric: [12]\..* loads .*libmrrc-fi.so" \
 			"ok +choice: FI_PROVIDER=tcp;ofi_mrrc" \
-			"ok +provider: tcp;ofi_mrrc, version [0-9]" &&
+			"ok +provider: tcp;ofi_mrrc, version [0-9]" \
+			"ok +userfaultfd: memory is watched" \
+			"[a-z]+ +locked memory: .*ulimit -l" \
+			"[a-z]+ +vm.max_map_count: [1-9][0-9]*; .* regions" \
+			"[a-z]+ +hooks: " "[a-z]+ +devices: " &&
 		[ ! -s "$DIR/err" ]
 }
 
@@ -94,7 +98,7 @@ test_no_provider()
 	FI_PROVIDER_PATH=$DIR/none check 1 &&
 		says "bad +libfabric: .* does not load ofi_mrrc: \
 FI_PROVIDER_PATH is $DIR/none cure: .*FI_PROVIDER_PATH=" &&
-		hushes "[a-z]+ +provider"
+		hushes "[a-z]+ +(provider|userfaultfd)"
 }
 
 # Each copy is tried once, by whatever name.
@@ -146,14 +150,15 @@ test_no_device()
 	! ls /sys/class/infiniband/* >/dev/null 2>&1 ||
 		{ echo "  not tried: there is a device"; return 0; }
 	FI_PROVIDER='verbs;ofi_mrrc' check 1 &&
-		says "bad +provider: verbs;ofi_mrrc offers nothing here cure:"
+		says "note +devices: there is no .* cure: " \
+			"bad +provider: verbs;ofi_mrrc offers nothing here cure:"
 }
 
 test_off_over_tcp()
 {
 	FI_OFI_MRRC_REGISTER=auto check 0 &&
 		says "note +registration: off: .* over tcp, which needs none \
-cure: FI_OFI_MRRC_REGISTER=always$" || return 1
+cure: FI_OFI_MRRC_REGISTER=always$" "ok +userfaultfd" || return 1
 	FI_OFI_MRRC_REGISTER=never check 1 &&
 		says "bad +registration: off: .* cure: unset FI_OFI_MRRC_REGISTER"
 }
@@ -161,8 +166,48 @@ cure: FI_OFI_MRRC_REGISTER=always$" || return 1
 test_uffd_denied()
 {
 	BEFORE=("${BIN}deny_uffd")
+	check 1 && says "bad +userfaultfd: .* nothing is kept .seccomp filter: yes;\
+.* cure: .*seccomp profile" && hushes "[a-z]+ +(hooks|lookups|variables)" ||
+		return 1
 	FI_OFI_MRRC_MONITOR=uffd check 1 &&
 		says "bad +provider: tcp;ofi_mrrc opens no domain: fi_domain: "
+}
+
+# limited KIB COMMAND...: with a limit of locked memory, which root's rights would
+# lift
+limited()
+(
+	ulimit -l "$1" || exit 1
+	[ "$(id -u)" -ne 0 ] || BEFORE=(setpriv --bounding-set=-ipc_lock)
+	shift
+	"$@"
+)
+
+test_locked_memory()
+{
+	limited 64 check 1 && says "bad +locked memory: buffers above 48 KiB \
+are never kept: ulimit -l 64 cure: .*LimitMEMLOCK" &&
+		hushes "note +variables" || return 1
+	limited 8192 check 0 && says "ok +userfaultfd" \
+		"note +locked memory: buffers above 6.0 MiB are never kept"
+}
+
+test_hooks()
+{
+	FI_OFI_MRRC_HOOKS=0 check 0 &&
+		says "note +hooks: .*FI_OFI_MRRC_HOOKS=0.* cure: unset FI_OFI" ||
+		return 1
+	FI_OFI_MRRC_MONITOR=manual check 0 && says "note +hooks: none: .* cure:"
+}
+
+# Where this machine's code can be proven.
+test_lookups()
+{
+	FI_OFI_MRRC_PROBE=always check 0 || return 1
+	grep -q 'monitor uffd+hooks' "$DIR/one" || return 0
+	says "note +lookups: .* 400 ns .*: they always are to cure: unset FI_" ||
+		return 1
+	check 0 && says "(ok +lookups: no code|note +lookups: [^:]*: [^ ]*[:+])"
 }
 
 test_variables()
@@ -194,4 +239,5 @@ test_usage()
 
 test_options "$@"
 run_tests works columns json no_provider copies broken_copy not_chosen \
-	no_device off_over_tcp uffd_denied variables traceless usage
+	no_device off_over_tcp uffd_denied locked_memory hooks \
+	lookups variables traceless usage
