@@ -216,7 +216,7 @@ SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_endless"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_hostile"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_late"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
-readonly SCRIPTED="$SCRIPTED util/fi_mrrc_stat fabtests/deny_uffd"
+readonly SCRIPTED="$SCRIPTED util/fi_mrrc_stat fabtests/fi_mrrc_live fabtests/deny_uffd"
 
 unit_program()
 {

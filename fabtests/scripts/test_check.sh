@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# test_check.sh: each line of fi_mrrc_stat --check, provoked.  Over tcp,
-# whatever PROVIDER is.  Ends with "N passed, N failed".
+# test_check.sh: each line of fi_mrrc_stat --check, provoked, and what it tells of
+# an application.  Over tcp, whatever PROVIDER is.  Ends with "N passed, N failed".
 
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
@@ -227,9 +227,67 @@ test_traceless()
 	echo mine | tee "$DIR/trace" >"$DIR/stats"
 	mkdir "$DIR/tmp"
 	TMPDIR=$DIR/tmp FI_OFI_MRRC_TRACE=$DIR/trace \
-		FI_OFI_MRRC_STATS_FILE=$DIR/stats check 0 &&
+		FI_OFI_MRRC_STATS_FILE=$DIR/stats check 0 -- \
+		env -u FI_OFI_MRRC_TRACE "${BIN}fi_mrrc_live" \
+		-p 'tcp;ofi_mrrc' && says "ok +application" &&
 		[ "$(cat "$DIR/trace" "$DIR/stats")" = $'mine\nmine' ] &&
 		[ -z "$(ls "$DIR/tmp")" ]
+}
+
+# sum NAME: what both domains of the application told of it last
+sum()
+{
+	grep -E "^(server|client) " "$DIR/out" | tail -n 2 |
+		grep -oE " $1 [0-9]+" |
+		awk '{ sum += $2 } END { print sum }'
+}
+
+# It is told what the application counted, whose output stays apart.
+test_application()
+{
+	local live=("${BIN}fi_mrrc_live" -p 'tcp;ofi_mrrc' -w)
+
+	check 0 -- "${live[@]}" && grep -q '^ready' "$DIR/out" &&
+		! grep -q '^ok ' "$DIR/out" &&
+		hushes ".*code is looked at when" &&
+		says "ok +application: 2 domains of 1 process over tcp: \
+$(sum lookups) lookups, $(sum hits) hits .*, $(sum misses) misses, \
+$(sum registrations) registrations, [1-9][0-9]* KiB" || return 1
+	check 0 --json -- "${live[@]}" && is_json "$DIR/err" &&
+		grep -q "\"application\": {\"status\": 0, \"processes\": 1, \
+\"domains\": 2, \"counters\": {\"lookups\": $(sum lookups), " "$DIR/err"
+}
+
+test_application_processes()
+{
+	local two="'${BIN}fi_mrrc_live' -p 'tcp;ofi_mrrc'"
+
+	two="$two & $two && wait"
+	check 0 -- sh -c "$two" &&
+		says "ok +application: 4 domains of 2 processes over tcp"
+}
+
+test_application_uncached()
+{
+	FI_OFI_MRRC_CACHE_MAX_SIZE=8K \
+		check 0 -- "${BIN}fi_mrrc_live" -p 'tcp;ofi_mrrc' &&
+		says "note +application: 2 domains.* 0 hits .0.0%" \
+			"note +application: [1-9][0-9]* times used once: larger \
+than the cache cure: .*CACHE_MAX_SIZE"
+}
+
+test_application_status()
+{
+	check 7 -- sh -c 'exit 7' && check 137 -- sh -c 'kill -9 $$' &&
+		check 127 -- /nonexistent/program &&
+		grep -q 'fi_mrrc_stat: /nonexistent/program: No such' "$DIR/err"
+}
+
+test_application_unused()
+{
+	check 0 -- true && says "note +application: it closed no domain" || return 1
+	FI_PROVIDER=tcp check 0 -- true &&
+		says "note +application: it did not use ofi_mrrc: .* cure: FI_PRO"
 }
 
 test_usage()
@@ -240,4 +298,5 @@ test_usage()
 test_options "$@"
 run_tests works columns json no_provider copies broken_copy not_chosen \
 	no_device off_over_tcp uffd_denied locked_memory hooks \
-	lookups variables traceless usage
+	lookups variables traceless application application_processes \
+	application_uncached application_status application_unused usage

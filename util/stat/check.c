@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stat/application.h"
 #include "stat/code.h"
 #include "stat/copies.h"
 #include "stat/finding.h"
@@ -283,36 +284,44 @@ static void find_provider(struct check *check)
 
 /* ---- all of it ---- */
 
-static int print_json(const struct check *check)
+static int print_json(const struct check *check, json_t *application, FILE *out)
 {
 	json_t *all =
-		json_pack("{s:b, s:o}", "works",
+		json_pack("{s:b, s:o, s:o*}", "works",
 			  stat_findings_worst(&check->findings) != STAT_BAD,
-			  "findings", stat_findings_json(&check->findings));
+			  "findings", stat_findings_json(&check->findings),
+			  "application", application);
 	char *text = all ? json_dumps(all, 0) : NULL;
 
 	json_decref(all);
 	if (!text)
 		return EXIT_FAILURE;
-	printf("%s\n", text);
+	fprintf(out, "%s\n", text);
 	free(text);
 	return EXIT_SUCCESS;
 }
 
 int stat_check(const struct stat_options *options)
 {
+	FILE *out = options->whats ? stderr : stdout;
 	struct check check = { .probe = { .pid = -1, .hold = -1 } };
+	json_t *application = NULL;
 	int status;
 
 	check.verbs = stat_machine_devices(&check.findings);
-	find_copies(&check, NULL);
+	find_copies(&check, options->whats ? options->what[0] : NULL);
 	find_choice(&check);
 	find_provider(&check);
 	stat_probe_fini(&check.probe);
 	status = stat_findings_worst(&check.findings) == STAT_BAD;
 	if (!options->json)
-		stat_findings_print(&check.findings, stdout);
-	else if (print_json(&check))
+		stat_findings_print(&check.findings, out);
+	if (options->whats)
+		status = stat_application(options->what, &check.findings,
+					  &application);
+	if (!options->json)
+		stat_findings_print(&check.findings, out);
+	else if (print_json(&check, application, out))
 		status = EXIT_FAILURE;
 	stat_findings_fini(&check.findings);
 	return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_stat --check: why does a program gain nothing? Tries the provider in
- * child processes (stat/probe.h), and looks at the machine's limits.
+ * child processes (stat/probe.h), looks at the machine's limits, and runs an
+ * application if there is one (stat/application.h).
  */
 #ifndef STAT_CHECK_H
 #define STAT_CHECK_H
@@ -9,7 +10,9 @@
 #include "stat/options.h"
 
 /*
- * Of @options json. The exit status: 0, or 1 if the cache can't work.
+ * Of @options what and json. The exit status: the application's, if there is
+ * one; else 0, or 1 if the cache can't work. With an application all is printed
+ * on standard error, which leaves it standard output.
  */
 int stat_check(const struct stat_options *options);
 

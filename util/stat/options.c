@@ -37,7 +37,8 @@ static const struct argp_option option_table[] = {
 	  "file or a PID, and end",
 	  0 },
 	{ "check", OPTION_CHECK, NULL, 0,
-	  "Check whether a cache can work here, and end", 0 },
+	  "Check provider and machine, and run APPLICATION if there is one",
+	  0 },
 	{ "list", 'l', NULL, 0, "List the counters and what they mean", 0 },
 	{ 0 },
 };
@@ -122,8 +123,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "code: of which file or PID?");
 		if (options->code && options->check)
 			argp_error(state, "either code or check");
-		if (options->check && options->whats)
-			argp_error(state, "check: no argument is needed");
 		if (options->code || options->check)
 			break;
 		for (i = 0; i < options->whats; i++)
@@ -141,7 +140,7 @@ void stat_options_parse(int argc, char **argv, struct stat_options *options)
 		.options = option_table,
 		.parser = parse,
 		.args_doc = "[PID]...\n--code PID|FILE...\n"
-			    "--check",
+			    "--check [-- APPLICATION [ARGUMENT]...]",
 		.doc = doc,
 	};
 

@@ -17,7 +17,7 @@ struct stat_options {
 	size_t count;	 /* samples; 0: until the processes end */
 	bool json;
 	bool code;   /* look at the code of: */
-	bool check;  /* provider and machine */
+	bool check;  /* provider and machine, and run: */
 	char **what; /* all arguments, as they are */
 	size_t whats;
 };
