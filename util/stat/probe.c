@@ -132,7 +132,6 @@ static void set_environment(bool always)
 	/* these lines have one form, and no file of the user's is changed */
 	unsetenv("FI_LOG_LEVEL");
 	unsetenv("FI_OFI_MRRC_TRACE");
-	unsetenv("FI_OFI_MRRC_STATS_FILE");
 	unsetenv("FI_HOOK");
 	if (always)
 		setenv("FI_OFI_MRRC_REGISTER", "always", 1);
