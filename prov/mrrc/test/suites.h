@@ -86,7 +86,6 @@ Suite *code_filler_suite(void);
 Suite *code_gap_suite(void);
 Suite *code_over_suite(void);
 Suite *code_file_suite(void);
-Suite *code_arm_suite(void);
 Suite *biased_lock_suite(void);
 Suite *heap_suite(void);
 Suite *heap_block_suite(void);

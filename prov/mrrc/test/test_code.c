@@ -10,7 +10,6 @@ int main(void)
 	static Suite *(*const suites[])(void) = {
 		code_number_suite, code_pair_suite,   code_gap_suite,
 		code_over_suite,   code_filler_suite, code_file_suite,
-		code_arm_suite,
 	};
 
 	return run_suites(suites, sizeof(suites) / sizeof(suites[0]));

@@ -4,8 +4,7 @@
  * sections, finds the byte pairs in the mapping, and reports each.
  *
  * The order: headers -> pairs -> sections tell data from code -> the functions
- * around the pairs are decoded (code_x86_64.c, code_aarch64.c) -> the caller
- * is told. Every offset and length in the image is checked against the image's
+ * around the pairs are decoded (code_x86_64.c) -> the caller is told. Every offset and length in the image is checked against the image's
  * bounds before it is used.
  */
 #include "config.h"
@@ -235,18 +234,6 @@ int mrrc_code_add(struct mrrc_code *code, uintptr_t at)
 	return 0;
 }
 
-static int look(struct mrrc_code *code)
-{
-	switch (code->ehdr->e_machine) {
-	case EM_X86_64:
-		return mrrc_code_look_x86_64(code);
-	case EM_AARCH64:
-		return mrrc_code_look_aarch64(code);
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
 static void count(const struct mrrc_code *code, struct mrrc_code_counts *counts)
 {
 	size_t i;
@@ -304,7 +291,9 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 
 	ret = mrrc_code_headers(&code, image);
 	if (!ret)
-		ret = look(&code);
+		ret = code.ehdr->e_machine == EM_X86_64 ?
+			      mrrc_code_look_x86_64(&code) :
+			      -EOPNOTSUPP;
 	if (!ret) {
 		count(&code, counts);
 		for (i = 0; i < code.count; i++) {

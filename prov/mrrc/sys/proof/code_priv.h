@@ -99,8 +99,6 @@ int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		       struct mrrc_code_range *function,
 		       struct mrrc_code_range *gap);
 
-/* By the processor that the code is for. */
 int mrrc_code_look_x86_64(struct mrrc_code *code);
-int mrrc_code_look_aarch64(struct mrrc_code *code);
 
 #endif /* MRRC_CODE_PRIV_H */
