@@ -26,23 +26,14 @@ START_TEST(test_frames)
 	static const struct {
 		size_t at;
 		uint8_t byte;
-	} bad
-		[] = {
-			{ 0, 2 },	 { 1, 0xff },
-			{ 1, 0x01 },	 { 2, 0x0b },
-			{ 3, 0x1b },	 { 11, 0x80 }, /* too many entries */
-			{ 15, 0x70 }, /* the function is elsewhere */
-			{ 19, 0x70 }, /* its FDE is */
-			{ 0x400, 3 }, /* length of the CIE */
-			{ 0x404, 1 }, /* no CIE */
-			{ 0x408, 2 }, /* its version */
-			{ 0x409, 'x' },	 { 0x40a, 'x' },
-			{ 0x410, 0x2b }, /* encoding of addresses */
-			{ 0x410, 0x01 }, { 0x430, 3 }, /* length of the FDE */
-			{ 0x433, 0x80 }, { 0x434, 0 }, /* its CIE */
-			{ 0x438, 1 }, /* its function, not as in the table */
-			{ 0x43d, 0x10 }, { 0x43f, 0x70 }, /* its length */
-		};
+	} bad[] = {
+		{ 0, 2 },	 { 1, 0xff },	  { 1, 0x01 }, { 2, 0x0b },
+		{ 3, 0x1b },	 { 11, 0x80 }, /* too many entries */
+		{ 15, 0x70 },		       /* the function is elsewhere */
+		{ 19, 0x70 },		       /* its FDE is */
+		{ 0x438, 1 }, /* its function, not as in the table */
+		{ 0x43d, 0x10 }, { 0x43f, 0x70 }, /* its length */
+	};
 	uint8_t was;
 	size_t i;
 

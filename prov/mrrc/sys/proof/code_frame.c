@@ -2,8 +2,9 @@
 /*
  * Where the function around an address begins and ends, by the tables that
  * exceptions are unwound with: .eh_frame_hdr, sorted, leads to the function's
- * entry (FDE) in .eh_frame, and that to what entries have in common (CIE).
- * Encodings but those that compilers for 64-bit processors use are refused.
+ * entry (FDE) in .eh_frame. Both have the encodings that compilers for 64-bit
+ * processors use: four bytes, from where they are or from the table. Others are
+ * refused: their first bytes do not lead to where the table says.
  */
 #include "config.h"
 #include "sys/proof/code_priv.h"
@@ -11,242 +12,80 @@
 #include <errno.h>
 #include <string.h>
 
-/* DW_EH_PE_* */
-#define ABSPTR	0x00
-#define UDATA4	0x03
-#define SDATA4	0x0b
-#define SDATA8	0x0c
-#define UDATA8	0x04
-#define FORM	0x0f
-#define PCREL	0x10
-#define DATAREL 0x30
-#define PLACE	0x70
-#define ALIGNED 0x50
-#define OMIT	0xff
-
-/* What is read next, and where it ends; after a failure, nothing. */
-struct frame_bytes {
-	uintptr_t at, end;
+/* .eh_frame_hdr, as far as it is read, and an entry of its table. */
+struct frame_header {
+	uint8_t version, encoding[3];
+	int32_t frames;
+	uint32_t count;
 };
 
-static uint64_t take(struct frame_bytes *bytes, size_t len)
-{
-	uint64_t value = 0;
-
-	if (bytes->end - bytes->at < len) {
-		bytes->at = bytes->end = 0;
-		return 0;
-	}
-	memcpy(&value, (const void *) bytes->at, len);
-	bytes->at += len;
-	return value;
-}
-
-/* Of either sign: the value does not matter. */
-static void skip_leb(struct frame_bytes *bytes)
-{
-	while (bytes->at && take(bytes, 1) & 0x80)
-		;
-}
-
-/* 0: no form that is known. */
-static size_t form_len(uint8_t encoding)
-{
-	switch (encoding & FORM) {
-	case UDATA4:
-	case SDATA4:
-		return 4;
-	case ABSPTR:
-	case UDATA8:
-	case SDATA8:
-		return 8;
-	default:
-		return 0;
-	}
-}
-
-/* The bytes of the entry at @at behind its length. */
-static int open_entry(const struct mrrc_code *code, uintptr_t at,
-		      struct frame_bytes *bytes)
-{
-	uint32_t len;
-
-	if (!mrrc_code_readable(code, at, sizeof(len)))
-		return -EINVAL;
-	memcpy(&len, (const void *) at, sizeof(len));
-	at += sizeof(len);
-	if (len < 8 || len == UINT32_MAX || !mrrc_code_readable(code, at, len))
-		return -EINVAL;
-	*bytes = (struct frame_bytes){ at, at + len };
-	return 0;
-}
-
-/* What functions have in common. */
-struct frame_common {
-	uint8_t encoding; /* of their addresses */
-	bool signal;	  /* they return from a signal's handler */
+struct frame_entry {
+	int32_t start, fde; /* from the header */
 };
 
-static int find_common(const struct mrrc_code *code, uintptr_t at,
-		       struct frame_common *common)
-{
-	struct frame_bytes bytes;
-	uint8_t version, personality;
-	uintptr_t name;
-	int ret;
+struct frame_fde {
+	uint32_t len, cie;
+	int32_t start; /* from here */
+	uint32_t size;
+};
 
-	ret = open_entry(code, at, &bytes);
-	if (ret)
-		return ret;
-	if (take(&bytes, 4))
-		return -EINVAL;
-	version = (uint8_t) take(&bytes, 1);
-	name = bytes.at;
-	while (take(&bytes, 1))
-		;
-	if ((version != 1 && version != 3) || !bytes.at)
-		return -EINVAL;
-	*common = (struct frame_common){ .encoding = ABSPTR };
-	if (!*(const char *) name)
-		return 0;
-	if (*(const char *) name++ != 'z')
-		return -EINVAL;
-	skip_leb(&bytes); /* alignment of code */
-	skip_leb(&bytes); /* and of data */
-	if (version == 1)
-		take(&bytes, 1); /* register of the return address */
-	else
-		skip_leb(&bytes);
-	skip_leb(&bytes); /* length of what follows */
-	for (; *(const char *) name; name++) {
-		switch (*(const char *) name) {
-		case 'R':
-			common->encoding = (uint8_t) take(&bytes, 1);
-			break;
-		case 'P':
-			personality = (uint8_t) take(&bytes, 1);
-			if (!form_len(personality) ||
-			    (personality & PLACE) == ALIGNED)
-				return -EINVAL;
-			take(&bytes, form_len(personality));
-			break;
-		case 'L':
-			take(&bytes, 1);
-			break;
-		case 'S':
-			common->signal = true;
-			break;
-		case 'B':
-			break;
-		default:
-			return -EINVAL;
-		}
-	}
-	return bytes.at ? 0 : -EINVAL;
-}
+#define NAME 9 /* what entries have in common begins with so many bytes */
 
-/* An address or a length. */
-static uint64_t take_form(struct frame_bytes *bytes, uint8_t encoding)
-{
-	const uint64_t value = take(bytes, form_len(encoding));
-
-	if ((encoding & FORM) == SDATA4)
-		return (uint64_t) (int64_t) (int32_t) value;
-	return value;
-}
-
-/* The function of the FDE at @at, which the table says begins at @start. */
 static int read_function(const struct mrrc_code *code, uintptr_t at,
 			 uintptr_t start, struct mrrc_code_range *function)
 {
-	struct frame_common common;
-	struct frame_bytes bytes;
-	uintptr_t place;
-	uint64_t len;
-	uint32_t back;
-	int ret;
+	const uintptr_t place = at + offsetof(struct frame_fde, start);
+	struct frame_fde fde;
+	uintptr_t name;
 
-	ret = open_entry(code, at, &bytes);
-	if (ret)
-		return ret;
-	place = bytes.at;
-	back = (uint32_t) take(&bytes, sizeof(back));
-	if (!back || back > place)
+	if (!mrrc_code_readable(code, at, sizeof(fde)))
 		return -EINVAL;
-	ret = find_common(code, place - back, &common);
-	if (ret)
-		return ret;
-	if (!form_len(common.encoding) ||
-	    (common.encoding & ~FORM && (common.encoding & ~FORM) != PCREL))
+	memcpy(&fde, (const void *) at, sizeof(fde));
+	if (place + (uintptr_t) (intptr_t) fde.start != start)
 		return -EINVAL;
-	place = common.encoding & PCREL ? bytes.at : code->image->base;
-	if (take_form(&bytes, common.encoding) + place != start)
-		return -EINVAL;
-	len = take_form(&bytes, common.encoding & FORM);
-	if (!bytes.at || len > UINTPTR_MAX - start)
-		return -EINVAL;
-	*function = (struct mrrc_code_range){ start, start + len };
+	*function = (struct mrrc_code_range){ start, start + fde.size };
 	/*
 	 * Unwinding looks for the byte before a return address. There is no
 	 * call before a signal's return, so its entry begins a byte early.
 	 */
-	if (common.signal && len)
+	name = at + offsetof(struct frame_fde, cie) - fde.cie + NAME;
+	if (fde.size && mrrc_code_readable(code, name, sizeof("zRS")) &&
+	    !memcmp((const void *) name, "zRS", sizeof("zRS")))
 		function->start++;
 	return 0;
 }
 
-/* The sorted table: an entry is a function's address and its FDE's. */
-struct frame_table {
-	uintptr_t entries, base;
-	size_t count;
-};
-
-static int open_table(const struct mrrc_code *code, struct frame_table *table)
+static struct frame_entry read_entry(const struct mrrc_code *code, size_t i)
 {
-	struct frame_bytes bytes = { code->frames.start, code->frames.end };
-	uint8_t version, eh, count, entries;
+	struct frame_entry entry;
 
-	if (!bytes.at)
-		return -ENOENT;
-	version = (uint8_t) take(&bytes, 1);
-	eh = (uint8_t) take(&bytes, 1);
-	count = (uint8_t) take(&bytes, 1);
-	entries = (uint8_t) take(&bytes, 1);
-	if (!bytes.at || version != 1 || count != UDATA4 ||
-	    entries != (DATAREL | SDATA4) || eh == OMIT || !form_len(eh))
-		return -EINVAL;
-	take(&bytes, form_len(eh));
-	table->count = take(&bytes, 4);
-	table->entries = bytes.at;
-	table->base = code->frames.start;
-	if (!bytes.at || table->count > (bytes.end - bytes.at) / 8)
-		return -EINVAL;
-	return table->count ? 0 : -ENOENT;
+	memcpy(&entry,
+	       (const void *) (code->frames.start +
+			       sizeof(struct frame_header) + i * sizeof(entry)),
+	       sizeof(entry));
+	return entry;
 }
 
-static uintptr_t table_entry(const struct frame_table *table, size_t i,
-			     bool fde)
+static uintptr_t entry_start(const struct mrrc_code *code, size_t i)
 {
-	int32_t value;
-
-	memcpy(&value, (const void *) (table->entries + i * 8 + (fde ? 4 : 0)),
-	       sizeof(value));
-	return table->base + (uintptr_t) (intptr_t) value;
+	return code->frames.start +
+	       (uintptr_t) (intptr_t) read_entry(code, i).start;
 }
 
-/* How many entries are of functions that begin at @at or before. */
-static size_t table_find(const struct frame_table *table, uintptr_t at)
+/* How many functions the table has; 0: it is not as it should be. */
+static size_t count_entries(const struct mrrc_code *code)
 {
-	size_t lo = 0, hi = table->count, mid;
+	static const uint8_t as[] = { 1, 0x1b, 0x03, 0x3b };
+	const size_t len = code->frames.end - code->frames.start;
+	struct frame_header header;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (table_entry(table, mid, false) <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	if (len < sizeof(header))
+		return 0;
+	memcpy(&header, (const void *) code->frames.start, sizeof(header));
+	if (memcmp(&header, as, sizeof(as)) ||
+	    header.count > (len - sizeof(header)) / sizeof(struct frame_entry))
+		return 0;
+	return header.count;
 }
 
 int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
@@ -254,27 +93,35 @@ int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		       struct mrrc_code_range *gap)
 {
 	const struct mrrc_code_image *const image = code->image;
-	struct frame_table table;
-	size_t i;
+	const size_t count = count_entries(code);
+	size_t lo = 0, hi = count, mid;
 	int ret;
 
-	ret = open_table(code, &table);
-	if (ret)
-		return ret;
+	if (!count)
+		return -ENOENT;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (entry_start(code, mid) <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
 	*gap = (struct mrrc_code_range){ image->start, image->end };
 	*function = (struct mrrc_code_range){ 0 };
-	i = table_find(&table, at);
-	if (i < table.count && table_entry(&table, i, false) > at &&
-	    table_entry(&table, i, false) < image->end)
-		gap->end = table_entry(&table, i, false);
-	if (!i)
+	if (lo < count && entry_start(code, lo) > at &&
+	    entry_start(code, lo) < image->end)
+		gap->end = entry_start(code, lo);
+	if (!lo)
 		return 0;
-	ret = read_function(code, table_entry(&table, i - 1, true),
-			    table_entry(&table, i - 1, false), function);
+	ret = read_function(
+		code,
+		code->frames.start +
+			(uintptr_t) (intptr_t) read_entry(code, lo - 1).fde,
+		entry_start(code, lo - 1), function);
 	if (ret)
 		return ret;
 	if (function->start < image->start || function->end > gap->end ||
-	    function->start > at)
+	    function->end < function->start || function->start > at)
 		return -EINVAL;
 	gap->start = function->end;
 	return 0;
