@@ -74,9 +74,6 @@ static inline bool mrrc_code_body_falls(const struct mrrc_code_insn *insn)
 uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 			    const struct mrrc_code_insn *insn);
 
-/* The function that begins at @at never returns. false: it may. */
-bool mrrc_code_returns_not(const struct mrrc_code *code, uintptr_t at);
-
 /* The instruction that this byte belongs to, or NONE. */
 uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
 

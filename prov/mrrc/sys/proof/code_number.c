@@ -222,6 +222,33 @@ static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 	}
 }
 
+/*
+ * The function at @at ends the process, as with a message: it has no return and
+ * leads nowhere else, but by calls. The last one does not return, as nothing of
+ * the function is behind it.
+ */
+static bool number_fatal(const struct mrrc_code *code, uintptr_t at)
+{
+	struct mrrc_code_range function, gap;
+	struct mrrc_code_body body = { 0 };
+	const struct mrrc_code_insn *insn;
+	bool fatal;
+
+	if (mrrc_code_function(code, at, &function, &gap) ||
+	    function.start != at || function.end <= at)
+		return false;
+	fatal = !mrrc_code_body_read(&body, &function) && body.whole &&
+		!body.away &&
+		(body.insn[body.count - 1].flow == MRRC_CODE_CALLS ||
+		 !mrrc_code_body_falls(&body.insn[body.count - 1]));
+	for (insn = body.insn; fatal && insn < body.insn + body.count; insn++)
+		fatal = (insn->flow != MRRC_CODE_JUMP &&
+			 insn->flow != MRRC_CODE_BRANCH) ||
+			insn->to != MRRC_CODE_NONE;
+	mrrc_code_body_close(&body);
+	return fatal;
+}
+
 /* A call that would lose the register, of what does not return. */
 static bool number_ends(const struct number_walk *walk,
 			const struct mrrc_code_insn *insn, unsigned reg)
@@ -231,7 +258,7 @@ static bool number_ends(const struct number_walk *walk,
 				     mrrc_code_body_to(walk->body, insn) :
 				     0;
 
-	return to && mrrc_code_returns_not(walk->code, to);
+	return to && number_fatal(walk->code, to);
 }
 
 /* All that come before the path's instruction. */
