@@ -17,9 +17,9 @@
  *
  * From each of them, instructions are followed to all places that they lead
  * to. Bytes that decode to no instruction end a path, as what is executed
- * decodes. A pair that no path reaches as an instruction is not a system call.
+ * decodes. Where no path reaches a system call, no pair of the gap is one.
  *
- * If a path reaches a pair from a start that was taken from a distance, that
+ * If a path reaches one from a start that was taken from a distance, that
  * distance is checked: it does not count if its bytes are another part of an
  * instruction of a function, or filler between two functions.
  *
@@ -55,8 +55,6 @@ static void gap_unknown(struct mrrc_code_gap *gap, const char *why)
 struct gap_trip {
 	uint32_t path[PATHS];
 	unsigned paths;
-	uint32_t call[MRRC_CODE_GAP_CALLS];
-	unsigned calls;
 	const char *unknown;
 };
 
@@ -102,13 +100,8 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 		trip->unknown = "in no function, and leads into one";
 	if (insn.flow == MRRC_CODE_AWAY && !gap_optional(code, at))
 		trip->unknown = "in no function, with an indirect jump";
-	if (insn.flow == MRRC_CODE_SYSCALL ||
-	    insn.flow == MRRC_CODE_SYSCALL32) {
-		if (trip->calls == MRRC_CODE_GAP_CALLS)
-			trip->unknown = "in no function, among many";
-		else
-			trip->call[trip->calls++] = at;
-	}
+	if (insn.flow == MRRC_CODE_SYSCALL || insn.flow == MRRC_CODE_SYSCALL32)
+		trip->unknown = "in no function";
 	if (insn.to != MRRC_CODE_NONE)
 		trip_push(gap, trip, insn.to);
 	if (mrrc_code_body_falls(&insn))
@@ -127,26 +120,19 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 
 	if (!gap_has(gap, at) || gap->unknown)
 		return;
-	trip.paths = trip.calls = 0;
+	trip.paths = 0;
 	trip.unknown = NULL;
 	trip_push(gap, &trip, (uint32_t) (at - gap->range.start));
 	while (trip.paths && !trip.unknown)
 		trip_step(gap, &trip, trip.path[--trip.paths]);
-	if (!trip.unknown && !trip.calls)
+	if (!trip.unknown)
 		return;
 	if (field && !mrrc_code_refs_real(gap->code, &gap->body, field, size)) {
 		/* What was seen on the way has to be seen anew. */
 		memset(gap->seen, 0, len);
 		return;
 	}
-	if (trip.unknown || trip.calls > MRRC_CODE_GAP_CALLS - gap->calls) {
-		gap_unknown(gap, trip.unknown ? trip.unknown :
-						"in no function, among many");
-		return;
-	}
-	memcpy(gap->call + gap->calls, trip.call,
-	       trip.calls * sizeof(trip.call[0]));
-	gap->calls += trip.calls;
+	gap_unknown(gap, trip.unknown);
 }
 
 static void gap_far(void *arg, uintptr_t to, uintptr_t field)
@@ -180,7 +166,6 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 
 	gap->range = *range;
 	gap->code = code;
-	gap->calls = 0;
 	gap->unknown = code->hidden;
 	gap->body.function = (struct mrrc_code_range){ 0 };
 	mrrc_apart_free(gap->seen);
@@ -198,21 +183,6 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		gap_enter(gap, code->name[i], 0, 0);
 	gap_branches(gap);
 	return 0;
-}
-
-const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at)
-{
-	const uint32_t offset = (uint32_t) (at - gap->range.start);
-	unsigned i;
-
-	if (gap->unknown)
-		return gap->unknown;
-	for (i = 0; i < gap->calls; i++) {
-		/* A prefix or more may come before the pair. */
-		if (gap->call[i] <= offset && offset - gap->call[i] < 15)
-			return "in no function";
-	}
-	return NULL;
 }
 
 void mrrc_code_gap_close(struct mrrc_code_gap *gap)

@@ -10,17 +10,13 @@
 
 #include "sys/proof/code_body.h"
 
-#define MRRC_CODE_GAP_CALLS 16
-
 struct mrrc_code_gap {
 	struct mrrc_code_range range;
 	const struct mrrc_code *code;
 	struct mrrc_code_body body; /* of a function that may lead here */
 	uint8_t *seen;		    /* a bit for each byte: an instruction
 					 * that may be executed begins there */
-	uint32_t call[MRRC_CODE_GAP_CALLS]; /* these make system calls */
-	unsigned calls;
-	const char *unknown; /* why nothing is known, or NULL */
+	const char *unknown; /* why its pairs may be executed; NULL: none is */
 };
 
 /*
@@ -28,9 +24,6 @@ struct mrrc_code_gap {
  */
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls);
-
-/* Why the pair at @at may be executed; NULL: it is not. */
-const char *mrrc_code_gap_why(const struct mrrc_code_gap *gap, uintptr_t at);
 
 void mrrc_code_gap_close(struct mrrc_code_gap *gap);
 

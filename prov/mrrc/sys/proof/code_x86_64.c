@@ -253,7 +253,7 @@ static int x86_in_gap(struct x86_look *look,
 	}
 	if (ret)
 		return ret;
-	why = mrrc_code_gap_why(&look->gap, found->at);
+	why = look->gap.unknown;
 	if (!why) {
 		found->kind = MRRC_CODE_DATA;
 		return 0;
