@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A function of x86-64, as instructions and the branches between them.
+ * A function of x86-64, as instructions and the branches between them; what
+ * leads to places in code; bytes between functions; functions that a patcher
+ * has overwritten.
  *
- * Threading: a body is one thread's.
+ * Threading: a body and a gap are one thread's.
  */
 #ifndef MRRC_CODE_BODY_H
 #define MRRC_CODE_BODY_H
@@ -95,5 +97,79 @@ void mrrc_code_body_guard(const struct mrrc_code_body *body,
 			  uint8_t *inside);
 
 void mrrc_code_body_close(struct mrrc_code_body *body);
+
+/* ---- references: a file's tables, branches, address computations ---- */
+
+/*
+ * The @size bytes at @field would be a distance to some place. Are they that of
+ * a branch or lea, or in no function? @body keeps the last function.
+ */
+bool mrrc_code_refs_real(const struct mrrc_code *code,
+			 struct mrrc_code_body *body, uintptr_t field,
+			 unsigned size);
+
+/*
+ * How long the distance may be that follows the @at-th byte, if that ends the
+ * opcode of a branch or lea: 1 or 4; or 0. Each branch that there is in 64-bit
+ * mode has one of these.
+ */
+unsigned mrrc_code_refs_size(const uint8_t *code, size_t at);
+
+/*
+ * All four bytes of @in, or single ones near by, that would be a distance to a
+ * place in @to: calls @each with that place, and where they are.
+ */
+void mrrc_code_refs_far(const struct mrrc_code_range *in,
+			const struct mrrc_code_range *to,
+			void (*each)(void *arg, uintptr_t to, uintptr_t field),
+			void *arg);
+void mrrc_code_refs_near(const struct mrrc_code_range *in,
+			 const struct mrrc_code_range *to,
+			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
+			 void *arg);
+
+/* A bit for each byte of the mapping. */
+struct mrrc_code_guard {
+	uint8_t *at;	 /* only what was followed may lead there */
+	uint8_t *inside; /* nor may its address be taken: it is in a function of
+			  * which an instruction is relied on */
+};
+
+/* Calls @each for such places of which that is not so. */
+void mrrc_code_refs_guarded(const struct mrrc_code *code,
+			    const struct mrrc_code_guard *guard,
+			    void (*each)(void *arg, uintptr_t at), void *arg);
+
+/* ---- gaps: bytes that belong to no function ---- */
+
+struct mrrc_code_gap {
+	struct mrrc_code_range range;
+	const struct mrrc_code *code;
+	struct mrrc_code_body body; /* of a function that may lead here */
+	uint8_t *seen;		    /* a bit for each byte: an instruction
+					 * that may be executed begins there */
+	const char *unknown; /* why its pairs may be executed; NULL: none is */
+};
+
+/*
+ * Reads another gap. @falls: the function before it leads to its first byte.
+ */
+int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
+		       const struct mrrc_code_range *range, bool falls);
+
+void mrrc_code_gap_close(struct mrrc_code_gap *gap);
+
+/* ---- functions that begin with a jump that the file does not have ---- */
+
+/* Does the function begin with a jump out of it, as patchers write it? */
+bool mrrc_code_over_jumps(const struct mrrc_code_range *function);
+
+/*
+ * Of a function that begins so: another library has written the jump there, and
+ * no code, table or pointer of the file leads to the rest, which is not
+ * executed then. false: it may be. Reads the whole mapping.
+ */
+bool mrrc_code_over(const struct mrrc_code *code,
+		    const struct mrrc_code_range *function);
 
 #endif /* MRRC_CODE_BODY_H */

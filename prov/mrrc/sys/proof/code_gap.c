@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Gaps between functions (code_gap.h): tables that assembly keeps beside its
+ * Gaps between functions (code_body.h): tables that assembly keeps beside its
  * code, filler, and functions without an entry in .eh_frame.
  *
  * What is executed in a gap is entered from outside of it. The places where it
@@ -27,8 +27,7 @@
  * if a path reaches an indirect jump in the gap.
  */
 #include "config.h"
-#include "sys/proof/code_gap.h"
-#include "sys/proof/code_refs.h"
+#include "sys/proof/code_body.h"
 
 #ifdef HAVE_ZYDIS
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Overwritten functions (code_over.h). Patchers redirect a function of libc by
+ * Overwritten functions (code_body.h). Patchers redirect a function of libc by
  * writing one of these over its first instructions:
  *
  *	e9 REL32			jmp			UCX, if near
@@ -17,9 +17,7 @@
  * memory of its own, which is code of no file, hence unknown (prove.c).
  */
 #include "config.h"
-#include "sys/proof/code_over.h"
-#include "sys/proof/code_gap.h"
-#include "sys/proof/code_refs.h"
+#include "sys/proof/code_body.h"
 
 #ifdef HAVE_ZYDIS
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * References to places in code (code_refs.h). Branches are found without
+ * References to places in code (code_body.h). Branches are found without
  * decoding the mapping: the bytes after any byte that could end the opcode of a
  * branch or lea are taken for its distance. If that leads to a place of
  * interest, it is verified by decoding the function around it.
  */
 #include "config.h"
-#include "sys/proof/code_refs.h"
+#include "sys/proof/code_body.h"
 
 #ifdef HAVE_ZYDIS
 

@@ -10,9 +10,7 @@
  * there.
  */
 #include "config.h"
-#include "sys/proof/code_gap.h"
-#include "sys/proof/code_over.h"
-#include "sys/proof/code_refs.h"
+#include "sys/proof/code_body.h"
 
 #include <errno.h>
 #include <string.h>
