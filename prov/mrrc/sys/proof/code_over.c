@@ -95,9 +95,8 @@ static bool over_differs(const struct mrrc_code *code,
 
 /*
  * From another function. Behind a jump that it begins with, it may not decode:
- * what is behind a byte that ends the opcode of a branch counts, and what is
- * behind bytes that were overwritten. Of the jumps, the near one alone has a
- * distance.
+ * what is behind a byte that ends the opcode of a branch counts. An instruction
+ * that the jump was written into is not executed.
  */
 static void over_ref(void *arg, uintptr_t to, uintptr_t field)
 {
@@ -111,10 +110,8 @@ static void over_ref(void *arg, uintptr_t to, uintptr_t field)
 	if (mrrc_code_function(look->code, field, &from, &gap))
 		return;
 	jump = over_jump((const uint8_t *) from.start, from.end - from.start);
-	if (field - from.start < jump)
-		look->led = jump == 5 && field == from.start + 1;
-	else if (jump)
-		look->led = field - from.start < jump + 2 ||
+	if (jump)
+		look->led = field > from.start &&
 			    mrrc_code_refs_size((const uint8_t *) from.start,
 						field - from.start - 1) ==
 				    look->size;
