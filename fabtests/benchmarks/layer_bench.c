@@ -3,18 +3,21 @@
  * What our layer costs where it has nothing to do: operations with a
  * descriptor, on an endpoint that has resolved null descriptors before.
  *
- * Ways of use, all by bench.sh. With -m, an operation is repeated so that
- * callgrind can count instructions inside the function layer_<op> and nothing
- * else. With -N alone, writes without a descriptor over PROVIDER are timed in
- * windows and one by one. Without, the core provider alone and the stack run
- * in turn, batch by batch in this one process, and medians are printed.
+ * Ways of use, by bench.sh and util/sh/calls.sh. With -m, an operation is
+ * repeated so that callgrind can count instructions inside the function
+ * layer_<op> and nothing else; a miss is a write. With -N alone, writes without
+ * a descriptor over PROVIDER are timed in windows and one by one. Without, the
+ * core provider alone and the stack run in turn, batch by batch in this one
+ * process, and medians are printed.
  */
 #include "ft_mrrc.h"
 
 #define ROUNDS 801
-#define BATCH  500 /* messages between two readings of the clock */
-#define MSG    8   /* bytes */
-#define BUFS   64  /* that writes go out from in turn */
+#define BATCH  500	     /* messages between two readings of the clock */
+#define MSG    8	     /* bytes */
+#define BUFS   64	     /* that writes go out from in turn */
+#define APART  (2 * FT_PAGE) /* from one that is to miss to the next */
+#define MISSES 2048 /* such buffers: more than a monitor keeps watched */
 
 enum side { RAW, STACK, SIDES };
 
@@ -146,7 +149,8 @@ static void take(struct fid_cq *cq, struct ft_ep *other)
 
 /* ---- for callgrind ------------------------------------------------------ */
 
-static void repeat(struct stack *st, unsigned cnt, bool write)
+/* @cycle: the size of the memory from which writes go out in turn. */
+static void repeat(struct stack *st, unsigned cnt, bool write, size_t cycle)
 {
 	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
 	unsigned i;
@@ -154,7 +158,9 @@ static void repeat(struct stack *st, unsigned cnt, bool write)
 	for (i = 0; i < cnt; i++) {
 		ft_stage("operation %u", i);
 		if (write) {
-			FT_POST(c, layer_write(c->ep, st->buf[1], st->desc[1],
+			FT_POST(c, layer_write(c->ep,
+					       st->buf[1] + i * APART % cycle,
+					       st->desc[1],
 					       ft_raddr(&st->pair.dom[0],
 							st->buf[0]),
 					       fi_mr_key(st->mr[0])));
@@ -167,6 +173,35 @@ static void repeat(struct stack *st, unsigned cnt, bool write)
 		}
 	}
 	printf("operations %u\n", cnt);
+}
+
+/*
+ * Writes whose lookups all miss, if the cache keeps fewer regions than there
+ * are buffers. Before they are measured all buffers have been registered. Each
+ * is a mapping of its own, so that the monitor watches each by itself.
+ */
+static void repeat_misses(struct stack *st, unsigned cnt)
+{
+	char *buf = ft_map(NULL, MISSES * APART);
+	void *from = st->buf[1];
+	struct ft_ep *c = &st->pair.c;
+	unsigned i;
+
+	for (i = 0; i < MISSES; i++) {
+		ft_stage("buffer %u", i);
+		FT_CHECK(!mprotect(buf + i * APART + FT_PAGE, FT_PAGE,
+				   PROT_NONE),
+			 "mprotect: %s", strerror(errno));
+		FT_POST(c, fi_write(c->ep, buf + i * APART, MSG, NULL, 0,
+				    ft_raddr(&st->pair.dom[0], st->buf[0]),
+				    fi_mr_key(st->mr[0]), NULL));
+		take(c->cq[FT_TX], &st->pair.s);
+	}
+	st->buf[1] = buf;
+	repeat(st, cnt, true, MISSES * APART);
+	st->buf[1] = from;
+	ft_release(&st->pair.dom[1]);
+	ft_unmap(buf, MISSES * APART);
 }
 
 /* ---- rate and latency --------------------------------------------------- */
@@ -319,9 +354,9 @@ static void time_writes(struct stack *st, unsigned window)
 static void usage(const char *name)
 {
 	ft_usage(name);
-	printf("\n  -m OP        for callgrind: repeat OP (send or write) over "
-	       "PROVIDER\n  -N           with null descriptors; without -m: "
-	       "time "
+	printf("\n  -m OP        for callgrind: repeat OP (send, write, "
+	       "miss) over\n               PROVIDER\n"
+	       "  -N           with null descriptors; without -m: time "
 	       "writes over PROVIDER\n  -A           with null descriptors of "
 	       "fi_mr_alloc()'s memory\n");
 }
@@ -330,7 +365,7 @@ int main(int argc, char **argv)
 {
 	struct stack st[SIDES];
 	const char *mode = NULL;
-	bool null = false, born = false;
+	bool null = false, born = false, misses;
 	enum side side;
 	void *from;
 	int op;
@@ -351,18 +386,24 @@ int main(int argc, char **argv)
 	}
 	ft_start(argv[0]);
 	if (mode) {
-		FT_CHECK(!strcmp(mode, "send") || !strcmp(mode, "write"),
+		misses = !strcmp(mode, "miss");
+		FT_CHECK(misses || !strcmp(mode, "send") ||
+				 !strcmp(mode, "write"),
 			 "no such operation: %s", mode);
 		side = ft_opts.raw ? RAW : STACK;
 		stack_open(&st[side], side);
-		if (null)
+		if (null || misses)
 			st[side].desc[0] = st[side].desc[1] = NULL;
 		from = st[side].buf[1];
 		if (born)
 			FT_CALL(fi_mr_alloc(st[side].pair.dom[1].domain, MSG,
 					    FI_WRITE, 0,
 					    (void **) &st[side].buf[1], NULL));
-		repeat(&st[side], ft_iters(1000), !strcmp(mode, "write"));
+		if (misses)
+			repeat_misses(&st[side], ft_iters(1000));
+		else
+			repeat(&st[side], ft_iters(1000),
+			       !strcmp(mode, "write"), 1);
 		if (born)
 			fi_mr_free(st[side].pair.dom[1].domain,
 				   st[side].buf[1]);
