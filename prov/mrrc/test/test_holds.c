@@ -183,6 +183,26 @@ START_TEST(test_get_between)
 }
 END_TEST
 
+static void leave(struct mrrc_mon *mon)
+{
+	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
+}
+
+/* It leaves after the look at the hint, and before the hold. */
+START_TEST(test_leaves_before_hold)
+{
+	touch(0, 1);
+	put(get(0, 1));
+	fake_mon_of(mt_mon)->in_check = leave;
+	region = get_one(base);
+	ck_assert_ptr_null(fake_mon_of(mt_mon)->in_check);
+	ck_assert_uint_eq(fake.regs, 2);
+	ck_assert_uint_eq(fake.live, 1);
+	put(region);
+	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
+}
+END_TEST
+
 /* Without membarrier all goes through the lock. */
 
 START_TEST(test_no_barrier)
@@ -326,6 +346,7 @@ Suite *holds_suite(void)
 #endif
 	tcase_add_test(tcase, test_put_between);
 	tcase_add_test(tcase, test_get_between);
+	tcase_add_test(tcase, test_leaves_before_hold);
 	tcase_add_test(tcase, test_no_barrier);
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_many);

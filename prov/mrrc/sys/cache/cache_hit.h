@@ -64,13 +64,20 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 	if (!ask && !mrrc_mon_is_told(cache->mon))
 		return NULL;
 	entry = mrrc_hints_find(hints, addr, access);
-	if (!entry || (ask && mrrc_mon_quiet(cache->mon, &seq, &hints->probes)))
+	if (!entry)
 		return NULL;
 	ref = entry->ref;
 	region = mrrc_hints_region(cache->regions, ref);
+	/* a hold of what is gone would have to be put with the lock */
+	if (__builtin_expect(!mrrc_region_is(region, ref), 0) ||
+	    (ask && mrrc_mon_quiet(cache->mon, &seq, &hints->probes)))
+		return NULL;
 	mrrc_hints_count_hold(
 		mrrc_hints_lane(hints, (char *) region - cache->regions), 1);
-	/* if the entry is of the same region, that covers the page */
+	/*
+	 * It may have left meanwhile. If the entry is of the same region, that
+	 * covers the page.
+	 */
 	if (__builtin_expect(!mrrc_region_is(region, ref) ||
 				     len > mrrc_region_end(region) - addr,
 			     0)) {
