@@ -139,18 +139,12 @@ static struct mrrc_range kept_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	return pos < kept.end ? kept : (struct mrrc_range){ 0 };
 }
 
-static size_t kept_count(struct mrrc_mon_sub *sub)
-{
-	return kept.end != 0;
-}
-
 static struct mrrc_lock kept_lock;
 
 struct mrrc_mon_sub kept_sub = {
 	.lock = &kept_lock,
 	.notify = kept_gone,
 	.cover = kept_cover,
-	.count = kept_count,
 };
 
 char *keep(void)

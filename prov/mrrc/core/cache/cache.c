@@ -63,24 +63,13 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	return ret;
 }
 
-static size_t cache_bytes(const struct mrrc_cache *cache)
+/* A region has come into an index, or left it. */
+static void cache_counts(struct mrrc_cache *cache, int regions, size_t bytes)
 {
-	size_t bytes = 0;
-	int i;
-
-	for (i = 0; i < MRRC_ACCESS_CNT; i++)
-		bytes += cache->index[i].bytes;
-	return bytes;
-}
-
-size_t mrrc_cache_regions(const struct mrrc_cache *cache)
-{
-	size_t count = 0;
-	int i;
-
-	for (i = 0; i < MRRC_ACCESS_CNT; i++)
-		count += cache->index[i].count;
-	return count;
+	atomic_store_explicit(&cache->regions,
+			      mrrc_cache_regions(cache) + regions,
+			      memory_order_relaxed);
+	cache->bytes += bytes;
 }
 
 void mrrc_cache_fini(struct mrrc_cache *cache)
@@ -102,7 +91,7 @@ static void cache_peak(struct mrrc_cache *cache, enum mrrc_stat now,
 
 static void cache_gauge(struct mrrc_cache *cache)
 {
-	cache->stats->value[MRRC_STAT_BYTES] = cache_bytes(cache);
+	cache->stats->value[MRRC_STAT_BYTES] = cache->bytes;
 	cache->stats->value[MRRC_STAT_REGIONS] = mrrc_cache_regions(cache);
 	cache_peak(cache, MRRC_STAT_BYTES, MRRC_STAT_BYTES_PEAK);
 	cache_peak(cache, MRRC_STAT_REGIONS, MRRC_STAT_REGIONS_PEAK);
@@ -128,6 +117,7 @@ void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
 	assert(region->state == MRRC_REGION_INDEXED);
 	cache->policy->ops->remove(cache->policy, region);
 	mrrc_index_remove(&cache->index[region->access], region);
+	cache_counts(cache, -1, -region->len);
 	region->state = MRRC_REGION_DEAD;
 	mrrc_region_retire(region);
 	TAILQ_INSERT_TAIL(gone, region, link);
@@ -196,7 +186,7 @@ static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
 static bool cache_full(const struct mrrc_cache *cache, size_t len)
 {
 	return mrrc_cache_regions(cache) >= cache->max_regions ||
-	       cache_bytes(cache) > cache->max_bytes - len;
+	       cache->bytes > cache->max_bytes - len;
 }
 
 bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
@@ -252,6 +242,7 @@ static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 static void cache_index(struct mrrc_cache *cache, struct mrrc_region *region)
 {
 	mrrc_index_insert(&cache->index[region->access], region);
+	cache_counts(cache, 1, region->len);
 	cache->policy->ops->insert(cache->policy, region);
 	region->state = MRRC_REGION_INDEXED;
 	mrrc_region_publish(region);
@@ -424,9 +415,12 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 {
 	const uint64_t *value = cache->stats->value;
 	struct mrrc_region *region;
+	size_t regions = 0, bytes = 0;
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++) {
+		regions += cache->index[access].count;
+		bytes += cache->index[access].bytes;
 		if (!mrrc_index_valid(&cache->index[access]))
 			return false;
 		for (region = mrrc_index_first(&cache->index[access]); region;
@@ -445,10 +439,11 @@ bool mrrc_cache_valid(const struct mrrc_cache *cache)
 				       mrrc_cache_regions(cache)))
 		return false;
 	/* C3 */
-	return cache_bytes(cache) <= cache->max_bytes &&
-	       mrrc_cache_regions(cache) <= cache->max_regions &&
-	       value[MRRC_STAT_BYTES] == cache_bytes(cache) &&
-	       value[MRRC_STAT_REGIONS] == mrrc_cache_regions(cache) &&
+	return bytes == cache->bytes && bytes <= cache->max_bytes &&
+	       regions == mrrc_cache_regions(cache) &&
+	       regions <= cache->max_regions &&
+	       value[MRRC_STAT_BYTES] == bytes &&
+	       value[MRRC_STAT_REGIONS] == regions &&
 	       value[MRRC_STAT_LOOKUPS] ==
 		       value[MRRC_STAT_HITS] + value[MRRC_STAT_MISSES];
 }

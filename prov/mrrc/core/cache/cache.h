@@ -4,8 +4,8 @@
  * regions. It decides and counts, and does not register. It hands regions that
  * have to be deregistered to the caller, which does so outside locks.
  *
- * Not thread-safe, except that other threads may read the words of regions, and
- * count operations, at any time: sys/cache/cache_mt.h is the front for threads;
+ * Not thread-safe, except that other threads may read the words of regions and
+ * the number of indexed ones, and count operations, at any time: sys/cache/cache_mt.h is the front for threads;
  * simulators use this directly. Only init allocates.
  *
  * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
@@ -46,6 +46,8 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
+	_Atomic size_t regions;		    /* indexed */
+	size_t bytes;			    /* of these */
 	size_t loose;			    /* regions held and not indexed */
 	const struct mrrc_holders *holders; /* of its regions; NULL: none */
 	unsigned tight;			    /* insertions not worth a try */
@@ -80,8 +82,12 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 /* Is there room for a region of @len bytes without evicting? */
 bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len);
 
-/* The number of indexed regions. */
-size_t mrrc_cache_regions(const struct mrrc_cache *cache);
+/* The number of indexed regions. Any thread. */
+static inline size_t mrrc_cache_regions(const struct mrrc_cache *cache)
+{
+	return atomic_load_explicit(&((struct mrrc_cache *) cache)->regions,
+				    memory_order_relaxed);
+}
 
 /* The index must be empty (mrrc_cache_uncache_all, then put what is held). */
 void mrrc_cache_fini(struct mrrc_cache *cache);

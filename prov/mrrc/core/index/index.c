@@ -92,6 +92,15 @@ struct mrrc_region *mrrc_index_next(struct mrrc_region *region)
 	return RB_NEXT(mrrc_index_tree, NULL, region);
 }
 
+static void index_count(struct mrrc_index *index, int more)
+{
+	const size_t count =
+		atomic_load_explicit(&index->count, memory_order_relaxed);
+
+	atomic_store_explicit(&index->count, count + more,
+			      memory_order_relaxed);
+}
+
 void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region)
 {
 	struct mrrc_region *other;
@@ -99,14 +108,14 @@ void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region)
 	other = RB_INSERT(mrrc_index_tree, &index->tree, region);
 	assert(!other);
 	(void) other;
-	index->count++;
+	index_count(index, 1);
 	index->bytes += region->len;
 }
 
 void mrrc_index_remove(struct mrrc_index *index, struct mrrc_region *region)
 {
 	RB_REMOVE(mrrc_index_tree, &index->tree, region);
-	index->count--;
+	index_count(index, -1);
 	index->bytes -= region->len;
 }
 

@@ -18,8 +18,8 @@ RB_HEAD(mrrc_index_tree, mrrc_region);
 
 struct mrrc_index {
 	struct mrrc_index_tree tree;
-	size_t count; /* regions */
-	size_t bytes; /* sum of their lengths */
+	_Atomic size_t count; /* regions; other threads may read it */
+	size_t bytes;	      /* sum of their lengths */
 };
 
 void mrrc_index_init(struct mrrc_index *index);

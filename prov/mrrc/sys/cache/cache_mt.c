@@ -100,11 +100,6 @@ static struct mrrc_range cache_mt_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	return best;
 }
 
-static size_t cache_mt_ranges(struct mrrc_mon_sub *sub)
-{
-	return mrrc_cache_regions(&cache_mt_of(sub)->cache);
-}
-
 /* ---- deregistration, outside locks ---- */
 
 struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
@@ -333,7 +328,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 	cache->sub.lock = &cache->lock;
 	cache->sub.notify = cache_mt_notify;
 	cache->sub.cover = cache_mt_cover;
-	cache->sub.count = cache_mt_ranges;
+	cache->sub.ranges = &cache->cache.regions;
 
 	mrrc_vm_default_limits(&limits);
 	if (attr->max_bytes)

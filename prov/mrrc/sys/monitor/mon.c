@@ -67,18 +67,6 @@ struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 	return range;
 }
 
-size_t mrrc_mon_sub_count(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
-{
-	size_t count;
-
-	if (!sub->count)
-		return 0;
-	mon_enter(mon, sub);
-	count = sub->count(sub);
-	mon_leave(mon, sub);
-	return count;
-}
-
 /* ---- handling ---- */
 
 /* MONITOR lock held, reason set. seq is odd and stays so. */

@@ -89,8 +89,8 @@ struct mrrc_mon_sub {
 				    uintptr_t end);
 	/* The lowest range that ends after @pos and must stay watched. */
 	struct mrrc_range (*cover)(struct mrrc_mon_sub *sub, uintptr_t pos);
-	/* How many those are. */
-	size_t (*count)(struct mrrc_mon_sub *sub);
+	/* How many those are, read without @lock; or NULL. Constant. */
+	const _Atomic size_t *ranges;
 	TAILQ_ENTRY(mrrc_mon_sub) link; /* MONITOR lock */
 };
 

@@ -20,7 +20,6 @@ struct mrrc_range mrrc_mon_sub_notify(struct mrrc_mon *mon,
 				      uintptr_t end);
 struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 				     struct mrrc_mon_sub *sub, uintptr_t pos);
-size_t mrrc_mon_sub_count(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /*
  * mon_watch.c. MONITOR lock held: watch the range, and the rest of its huge

@@ -22,6 +22,14 @@ void mrrc_mon_room_init(struct mrrc_mon_room *room)
 	room->look = room->mappings / 64;
 }
 
+static size_t sub_ranges(const struct mrrc_mon_sub *sub)
+{
+	return sub->ranges ?
+		       atomic_load_explicit((_Atomic size_t *) sub->ranges,
+					    memory_order_relaxed) :
+		       0;
+}
+
 /* MONITOR lock held. */
 static size_t mon_ranges(struct mrrc_mon *mon)
 {
@@ -29,7 +37,7 @@ static size_t mon_ranges(struct mrrc_mon *mon)
 	struct mrrc_mon_sub *sub;
 
 	TAILQ_FOREACH(sub, &mon->subs, link)
-		count += mrrc_mon_sub_count(mon, sub);
+		count += sub_ranges(sub);
 	return count;
 }
 
@@ -93,7 +101,7 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 
 	*most = 0;
 	TAILQ_FOREACH(sub, &mon->subs, link) {
-		count = mrrc_mon_sub_count(mon, sub);
+		count = sub_ranges(sub);
 		if (count > *most) {
 			*most = count;
 			richest = sub;
@@ -128,7 +136,7 @@ bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 	mrrc_lock_acquire(&mon->lock);
 	richest = mon_richest(mon, &most);
 	taken = mrrc_mon_works(mon) && richest && richest != sub &&
-		most > mrrc_mon_sub_count(mon, sub) + MRRC_MON_SHARE;
+		most > sub_ranges(sub) + MRRC_MON_SHARE;
 	if (taken)
 		mon_take(mon, richest, MRRC_MON_SHARE / 4);
 	mrrc_lock_release(&mon->lock);

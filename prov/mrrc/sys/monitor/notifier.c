@@ -116,11 +116,6 @@ static struct mrrc_range notifier_cover(struct mrrc_mon_sub *sub, uintptr_t pos)
 	return best;
 }
 
-static size_t notifier_count(struct mrrc_mon_sub *sub)
-{
-	return notifier_of(sub)->watched.count;
-}
-
 /* ---- telling ---- */
 
 static bool notifier_next(struct mrrc_notifier *notifier,
@@ -317,7 +312,7 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 	notifier->sub.lock = &notifier->lock;
 	notifier->sub.notify = notifier_notify;
 	notifier->sub.cover = notifier_cover;
-	notifier->sub.count = notifier_count;
+	notifier->sub.ranges = &notifier->watched.count;
 	mrrc_index_init(&notifier->watched);
 	TAILQ_INIT(&notifier->dead);
 	sem_init(&notifier->wake, 0, 0);
