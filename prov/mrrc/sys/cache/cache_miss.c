@@ -26,7 +26,7 @@
 struct mrrc_miss {
 	struct mrrc_cache_mt *cache;
 	struct mrrc_pending *pending; /* NULL: not to be cached */
-	uint64_t token;		      /* of the watch */
+	uint64_t token;		      /* of the watch; 0: it sees changes */
 	bool seen;		      /* every change would be reported */
 	bool over;		      /* beyond the budget of the node */
 	struct mrrc_region *region;
@@ -259,7 +259,8 @@ static int miss_try(struct mrrc_miss *miss, enum mrrc_access as, bool *watched)
 	if (!ret)
 		ret = miss_reg(miss, pending->start, pending->len, as);
 	if (!ret)
-		miss->seen = mrrc_mon_sees(miss->cache->mon, pending->start,
+		miss->seen = !miss->token ||
+			     mrrc_mon_sees(miss->cache->mon, pending->start,
 					   pending->len, miss->token);
 	return ret;
 }

@@ -148,8 +148,8 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	int ret;
 
 	mrrc_libc_hooks_mark(start, len);
-	*token = mon_seen(mon, start, len);
-	if (*token)
+	*token = 0;
+	if (mon_seen(mon, start, len))
 		return 0;
 	if (mrrc_mon_full(mon))
 		return -ENOMEM;
@@ -157,8 +157,10 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	if (ret < 0)
 		return ret;
 	*token = mrrc_idle_watch(&mon->idle, start, start + len);
-	if (ret == MRRC_MON_SEEN)
+	if (ret == MRRC_MON_SEEN) {
 		mrrc_idle_saw(&mon->idle, start, *token);
+		*token = 0;
+	}
 	return 0;
 }
 

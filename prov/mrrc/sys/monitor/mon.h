@@ -289,7 +289,8 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
  * -EFAULT not all of it is mapped, -ENOMEM no room for more ranges (struct
  * mrrc_mon_room), -ENODEV no monitor. No lock held. Unwatch afterwards except
  * where it was refused, or there is no monitor (mrrc_mon_watched). @token:
- * which watch it is.
+ * which watch it is, for mrrc_mon_sees(); 0: that is true until a change is
+ * reported.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
