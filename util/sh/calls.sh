@@ -121,7 +121,7 @@ count()
 		}
 		# not the steps from one region to the next
 		$3 ~ /core\/index\/index/ &&
-			$2 ~ /_(find|first_overlap|around|first|RB_INSERT)$/ {
+			$2 ~ /_(find|from|RB_INSERT)$/ {
 			descents++
 		}
 		END {

@@ -591,6 +591,36 @@ TEST(test_valid_notices)
 #define CAPACITY 100
 #define ROUNDS	 100
 
+static struct mrrc_region *find_at(struct mrrc_place *place, unsigned page)
+{
+	mrrc_cache_seek(&cache, page * PAGE, MRRC_RO, place);
+	return mrrc_cache_find_at(place, PAGE);
+}
+
+/* A place is another once something came or went, and for another range. */
+TEST(test_place)
+{
+	struct mrrc_place place = { .moves = 0 };
+
+	ck_assert_ptr_null(find_at(&place, 4));
+	ck_assert_int_eq(put(0, 4, 2, MRRC_RO), 0);
+	ck_assert_ptr_eq(find_at(&place, 4), &region[0]);
+	ck_assert_ptr_eq(find_at(&place, 5), &region[0]);
+	ck_assert_ptr_null(find_at(&place, 6));
+	/* what can be written comes first */
+	ck_assert_int_eq(put(1, 3, 2, MRRC_RW), 0);
+	ck_assert_ptr_eq(find_at(&place, 4), &region[1]);
+	mrrc_cache_invalidate(&cache, 3 * PAGE, PAGE, &victims);
+	ck_assert_ptr_eq(find_at(&place, 4), &region[0]);
+	/* what it overlaps there leaves */
+	ck_assert_ptr_null(find_at(&place, 3));
+	ck_assert_int_eq(mrrc_cache_insert_at(&cache, make(2, 3, 3, MRRC_RO),
+					      &place, &victims),
+			 0);
+	ck_assert_ptr_eq(find_at(&place, 4), &region[2]);
+	ck_assert_uint_eq(mrrc_cache_regions(&cache), 1);
+}
+
 static const struct {
 	unsigned size;
 	unsigned percent; /* of hits in the end, at least */

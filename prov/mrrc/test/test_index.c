@@ -69,6 +69,10 @@ LOOP_TEST(test_cases, 0, sizeof(cases) / sizeof(cases[0]))
 	found = mrrc_index_find(&index_, cases[_i].addr, cases[_i].len);
 	ck_assert_ptr_eq(found,
 			 cases[_i].found < 0 ? NULL : &region[cases[_i].found]);
+	ck_assert_ptr_eq(mrrc_index_covers(mrrc_index_from(&index_,
+							   cases[_i].addr),
+					   cases[_i].addr, cases[_i].len),
+			 found);
 	found = mrrc_index_first_overlap(&index_, cases[_i].addr,
 					 cases[_i].len);
 	ck_assert_ptr_eq(found,

@@ -35,6 +35,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.max_bytes = conf->max_bytes,
 		.max_regions = conf->max_regions,
 		.page = conf->page,
+		.moves = 1,
 		.stats = conf->stats ? conf->stats : &cache->own,
 	};
 	for (i = 0; i < MRRC_ACCESS_CNT; i++)
@@ -70,6 +71,7 @@ static void cache_counts(struct mrrc_cache *cache, int regions, size_t bytes)
 			      mrrc_cache_regions(cache) + regions,
 			      memory_order_relaxed);
 	cache->bytes += bytes;
+	cache->moves++;
 }
 
 void mrrc_cache_fini(struct mrrc_cache *cache)
@@ -95,6 +97,41 @@ static void cache_gauge(struct mrrc_cache *cache)
 	cache->stats->value[MRRC_STAT_REGIONS] = mrrc_cache_regions(cache);
 	cache_peak(cache, MRRC_STAT_BYTES, MRRC_STAT_BYTES_PEAK);
 	cache_peak(cache, MRRC_STAT_REGIONS, MRRC_STAT_REGIONS_PEAK);
+}
+
+static struct mrrc_region *cache_from(const struct mrrc_index *index,
+				      uintptr_t start)
+{
+	return index->count ? mrrc_index_from(index, start) : NULL;
+}
+
+void mrrc_cache_seek(const struct mrrc_cache *cache, uintptr_t start,
+		     enum mrrc_access access, struct mrrc_place *place)
+{
+	const bool both = access == MRRC_RO;
+
+	if (place->moves == cache->moves && place->start == start &&
+	    place->access == access)
+		return;
+	*place = (struct mrrc_place){
+		.start = start,
+		.access = access,
+		.moves = cache->moves,
+	};
+	place->at[0] =
+		cache_from(&cache->index[both ? MRRC_RW : access], start);
+	if (both)
+		place->at[1] = cache_from(&cache->index[MRRC_RO], start);
+}
+
+struct mrrc_region *mrrc_cache_find_at(const struct mrrc_place *place,
+				       size_t len)
+{
+	struct mrrc_region *region =
+		mrrc_index_covers(place->at[0], place->start, len);
+
+	return region ? region :
+			mrrc_index_covers(place->at[1], place->start, len);
 }
 
 struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
@@ -160,20 +197,19 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 
 /*
  * Uncache the regions of one index that overlap the range, and return how many.
- * @instead: the new region of that range, beside which some may stay, or NULL.
+ * @region: the first that ends after the range begins, or NULL. @instead: the
+ * new region of that range, beside which some may stay, or NULL.
  */
-static size_t cache_drop(struct mrrc_cache *cache, enum mrrc_access access,
+static size_t cache_drop(struct mrrc_cache *cache, struct mrrc_region *region,
 			 uintptr_t start, size_t len,
 			 const struct mrrc_region *instead,
 			 struct mrrc_region_list *gone)
 {
-	struct mrrc_region *region;
 	struct mrrc_region *next;
 	size_t count = 0;
 
-	region = mrrc_index_first_overlap(&cache->index[access], start, len);
-	while (region) {
-		next = mrrc_index_next_overlap(region, start, len);
+	while (region && mrrc_region_overlaps(region, start, len)) {
+		next = mrrc_index_next(region);
 		if (!instead || !mrrc_cache_both(cache, region, start, len)) {
 			mrrc_cache_leave(cache, region, gone);
 			count++;
@@ -264,18 +300,29 @@ static void cache_undo(struct mrrc_cache *cache, struct mrrc_region_list *gone)
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims)
 {
+	struct mrrc_place place = { .moves = 0 };
+
+	mrrc_cache_seek(cache, region->start, region->access, &place);
+	return mrrc_cache_insert_at(cache, region, &place, victims);
+}
+
+int mrrc_cache_insert_at(struct mrrc_cache *cache, struct mrrc_region *region,
+			 const struct mrrc_place *place,
+			 struct mrrc_region_list *victims)
+{
 	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	size_t overlaps;
 
 	assert(region->state == MRRC_REGION_NEW);
+	assert(place->moves == cache->moves && place->start == region->start);
 	if (region->len > cache->max_bytes)
 		return -E2BIG;
 	if (cache->tight && cache_full(cache, region->len)) {
 		cache->tight--;
 		return -ENOSPC;
 	}
-	overlaps = cache_drop(cache, region->access, region->start, region->len,
-			      region, &gone);
+	overlaps = cache_drop(cache, place->at[region->access == MRRC_RO],
+			      region->start, region->len, region, &gone);
 	if (!cache_make_room(cache, region->len, &gone)) {
 		cache_undo(cache, &gone);
 		return -ENOSPC;
@@ -339,7 +386,9 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 	int access;
 
 	for (access = 0; access < MRRC_ACCESS_CNT; access++)
-		count += cache_drop(cache, access, start, len, NULL, &gone);
+		count += cache_drop(cache,
+				    cache_from(&cache->index[access], start),
+				    start, len, NULL, &gone);
 	mrrc_cache_part(cache, &gone, victims);
 	cache->stats->value[MRRC_STAT_INVALIDATIONS] += count;
 	cache_gauge(cache);

@@ -48,11 +48,24 @@ struct mrrc_cache {
 	size_t page;
 	_Atomic size_t regions;		    /* indexed */
 	size_t bytes;			    /* of these */
+	uint64_t moves;			    /* into an index or out of one */
 	size_t loose;			    /* regions held and not indexed */
 	const struct mrrc_holders *holders; /* of its regions; NULL: none */
 	unsigned tight;			    /* insertions not worth a try */
 	struct mrrc_stats *stats;	    /* own, or its owner's */
 	struct mrrc_stats own;
+};
+
+/*
+ * Where a range begins in the indexes that may serve it: that of its access, or
+ * of MRRC_RW for MRRC_RO, and then that of MRRC_RO. Regions that end after the
+ * start; good until a region comes into an index or leaves one.
+ */
+struct mrrc_place {
+	uintptr_t start;
+	enum mrrc_access access;
+	uint64_t moves; /* the cache's at that time; 0: none is known */
+	struct mrrc_region *at[2];
 };
 
 /*
@@ -67,8 +80,9 @@ struct mrrc_piece {
 
 struct mrrc_plan {
 	unsigned count;
-	unsigned missing; /* pieces without a region */
-	bool merged;	  /* registers again what is registered */
+	unsigned missing;	 /* pieces without a region */
+	bool merged;		 /* registers again what is registered */
+	struct mrrc_place place; /* of the first page of the request */
 	struct mrrc_piece piece[MRRC_PIECES_MAX];
 };
 
@@ -115,6 +129,15 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		     enum mrrc_access access, unsigned pieces,
 		     struct mrrc_plan *plan);
 
+/* Bring the place up to date, with a descent for each index that is not empty;
+ * one that is good already is kept. */
+void mrrc_cache_seek(const struct mrrc_cache *cache, uintptr_t start,
+		     enum mrrc_access access, struct mrrc_place *place);
+
+/* mrrc_cache_find() of a range that begins there. */
+struct mrrc_region *mrrc_cache_find_at(const struct mrrc_place *place,
+				       size_t len);
+
 /* The region that covers all of the range and allows the access, or NULL. */
 struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    uintptr_t addr, size_t len,
@@ -151,6 +174,11 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
+
+/* The same; @place is good for the region's start, and an access it serves. */
+int mrrc_cache_insert_at(struct mrrc_cache *cache, struct mrrc_region *region,
+			 const struct mrrc_place *place,
+			 struct mrrc_region_list *victims);
 
 /* One operation more, or one less, uses the region, in any state. */
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);

@@ -12,20 +12,22 @@
 
 /*
  * The region at @pos that reaches furthest; else the next one that begins before
- * @end.
+ * @end. *at, the first one that ends after an earlier position, is moved on.
  */
-static struct mrrc_region *plan_next(const struct mrrc_index *index,
-				     uintptr_t pos, uintptr_t end)
+static struct mrrc_region *plan_next(struct mrrc_region **at, uintptr_t pos,
+				     uintptr_t end)
 {
-	struct mrrc_region *region =
-		mrrc_index_first_overlap(index, pos, end - pos);
-	struct mrrc_region *next = region;
+	struct mrrc_region *region;
+	struct mrrc_region *next;
 
+	while (*at && mrrc_region_end(*at) <= pos)
+		*at = mrrc_index_next(*at);
+	region = next = *at;
 	while (next && next->start <= pos) {
 		region = next;
 		next = mrrc_index_next(region);
 	}
-	return region;
+	return region && region->start < end ? region : NULL;
 }
 
 /* Append a piece; false if there is no room. */
@@ -43,23 +45,22 @@ static bool plan_add(struct mrrc_plan *plan, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Regions and gaps of [lo, hi) in turn. Writable regions serve reading, too,
- * and come first. False: too many pieces.
+ * Regions and gaps of [lo, hi) in turn; the place is that of @lo. Writable
+ * regions serve reading, too, and come first. False: too many pieces.
  */
-static bool plan_walk(const struct mrrc_cache *cache, uintptr_t lo,
-		      uintptr_t hi, enum mrrc_access access,
+static bool plan_walk(uintptr_t lo, uintptr_t hi, enum mrrc_access access,
 		      struct mrrc_plan *plan)
 {
-	const enum mrrc_access first = access == MRRC_RO ? MRRC_RW : access;
+	struct mrrc_region *at[] = { plan->place.at[0], plan->place.at[1] };
 	struct mrrc_region *region;
 	struct mrrc_region *other;
 	uintptr_t pos = lo;
 	uintptr_t end;
 
 	while (pos < hi) {
-		region = plan_next(&cache->index[first], pos, hi);
+		region = plan_next(&at[0], pos, hi);
 		if (access == MRRC_RO && (!region || region->start > pos)) {
-			other = plan_next(&cache->index[MRRC_RO], pos, hi);
+			other = plan_next(&at[1], pos, hi);
 			if (!region || (other && other->start < region->start))
 				region = other;
 		}
@@ -224,6 +225,7 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 	const uintptr_t lo = addr & ~mask;
 	const uintptr_t hi = ((addr + len - 1) | mask) + 1;
 	struct mrrc_region *region;
+	struct mrrc_region *at;
 	unsigned i;
 
 	assert(lo < hi);
@@ -232,15 +234,16 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 	plan->count = 0;
 	plan->missing = 0;
 	plan->merged = false;
-	region = mrrc_cache_find(cache, addr, len, access);
+	plan->place.moves = 0;
+	mrrc_cache_seek(cache, lo, access, &plan->place);
+	region = mrrc_cache_find_at(&plan->place, hi - lo);
 	if (region) {
 		plan_add(plan, lo, hi, region);
 		return;
 	}
-	if (mrrc_access_remote(access) ||
-	    !plan_walk(cache, lo, hi, access, plan)) {
-		plan->merged = plan->count ||
-			       plan_next(&cache->index[access], lo, hi);
+	if (mrrc_access_remote(access) || !plan_walk(lo, hi, access, plan)) {
+		at = plan->place.at[0];
+		plan->merged = plan->count || plan_next(&at, lo, hi);
 		plan->count = 0;
 		plan_add(plan, lo, hi, NULL);
 	}

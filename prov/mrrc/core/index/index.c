@@ -49,16 +49,8 @@ struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
 	return NULL;
 }
 
-/* Shares a byte; written so that neither end can wrap. */
-static bool region_overlaps(const struct mrrc_region *region, uintptr_t addr,
-			    size_t len)
-{
-	return region->start < addr ? addr - region->start < region->len :
-				      region->start - addr < len;
-}
-
-struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
-					     uintptr_t addr, size_t len)
+struct mrrc_region *mrrc_index_from(const struct mrrc_index *index,
+				    uintptr_t addr)
 {
 	struct mrrc_region *region = RB_ROOT(&index->tree);
 	struct mrrc_region *best = NULL;
@@ -71,14 +63,34 @@ struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
 			region = RB_RIGHT(region, node);
 		}
 	}
-	return best && region_overlaps(best, addr, len) ? best : NULL;
+	return best;
+}
+
+struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
+				      size_t len)
+{
+	for (; from && from->start <= addr; from = mrrc_index_next(from)) {
+		if (len <= mrrc_region_end(from) - addr)
+			return from;
+	}
+	return NULL;
+}
+
+struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
+					     uintptr_t addr, size_t len)
+{
+	struct mrrc_region *region = mrrc_index_from(index, addr);
+
+	return region && mrrc_region_overlaps(region, addr, len) ? region :
+								   NULL;
 }
 
 struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
 					    uintptr_t addr, size_t len)
 {
 	region = mrrc_index_next(region);
-	return region && region_overlaps(region, addr, len) ? region : NULL;
+	return region && mrrc_region_overlaps(region, addr, len) ? region :
+								   NULL;
 }
 
 struct mrrc_region *mrrc_index_first(const struct mrrc_index *index)

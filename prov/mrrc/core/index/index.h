@@ -28,6 +28,25 @@ void mrrc_index_init(struct mrrc_index *index);
 struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
 				    uintptr_t addr, size_t len);
 
+/* Shares a byte; written so that neither end can wrap. */
+static inline bool mrrc_region_overlaps(const struct mrrc_region *region,
+					uintptr_t addr, size_t len)
+{
+	return region->start < addr ? addr - region->start < region->len :
+				      region->start - addr < len;
+}
+
+/*
+ * The lowest region that ends after @addr, or NULL: where a walk over what is
+ * there from @addr on begins.
+ */
+struct mrrc_region *mrrc_index_from(const struct mrrc_index *index,
+				    uintptr_t addr);
+
+/* From there on: the region that contains all of [addr, addr + len), or NULL. */
+struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
+				      size_t len);
+
 /* The lowest region that shares a byte with [addr, addr + len), or NULL. */
 struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
 					     uintptr_t addr, size_t len);

@@ -155,17 +155,18 @@ static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 	TAILQ_INSERT_TAIL(&shadow->list, range, link);
 }
 
-/* Register each gap of the range; returns the cost. */
+/* Register each gap of the range; returns the cost. @any: is there a part? */
 static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
-			  uintptr_t end)
+			  uintptr_t end, bool any)
 {
-	const struct mrrc_region *range;
+	const struct mrrc_region *range = NULL;
 	double cost = 0;
 	uintptr_t to;
 
 	while (start < end) {
-		range = mrrc_index_first_overlap(&shadow->index, start,
-						 end - start);
+		if (any)
+			range = mrrc_index_first_overlap(&shadow->index, start,
+							 end - start);
 		if (range && range->start <= start) {
 			start = mrrc_region_end(range);
 			continue;
@@ -178,66 +179,67 @@ static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 	return cost;
 }
 
-/* Does one range contain all of it? *hint: which range that may be. */
-static bool shadow_hit(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
-		       uint32_t *hint)
+/*
+ * The lowest present part of the range, or NULL. *hint: which range that may be;
+ * no range overlaps another.
+ */
+static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
+					uintptr_t start, size_t len,
+					uint32_t *hint)
 {
 	/* the first one is set before it is used */
 	struct mrrc_region *range =
 		&shadow->range[*hint < shadow->used ? *hint : 0];
 
 	/* unused ones are empty */
-	if (start - range->start >= range->len) {
-		range = mrrc_index_first_overlap(&shadow->index, start, len);
-		if (!range)
-			return false;
+	if (start - range->start < range->len)
+		return range;
+	range = mrrc_index_first_overlap(&shadow->index, start, len);
+	if (range)
 		*hint = range - shadow->range;
-	}
-	if (start < range->start || len > mrrc_region_end(range) - start)
-		return false;
-	shadow_touch(shadow, range);
-	return true;
+	return range;
 }
 
 /*
- * The present parts of the range count as used now, in the order of addresses.
+ * From @range on the present parts of the range count as used now, in the order
+ * of addresses.
  */
-static void shadow_find(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
+static void shadow_find(struct mrrc_shadow *shadow, struct mrrc_region *range,
+			uintptr_t start, size_t len)
 {
-	struct mrrc_region *range;
-
-	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
-	     range; range = mrrc_index_next_overlap(range, start, len))
+	for (; range; range = mrrc_index_next_overlap(range, start, len))
 		shadow_touch(shadow, range);
 }
 
-/* The policy has registered the range. */
-static void shadow_fresh(struct mrrc_shadow *shadow, uintptr_t start,
-			 size_t len)
+/* The policy has registered the range, of which parts from @range on are present. */
+static void shadow_fresh(struct mrrc_shadow *shadow, struct mrrc_region *range,
+			 uintptr_t start, size_t len)
 {
-	struct mrrc_region *range;
-
 	shadow->over += shadow_cost(shadow, len);
-	for (range = mrrc_index_first_overlap(&shadow->index, start, len);
-	     range; range = mrrc_index_next_overlap(range, start, len))
+	for (; range; range = mrrc_index_next_overlap(range, start, len))
 		shadow->returned += shadow_settle(shadow, range);
 }
 
 void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		     bool fresh, uint32_t *hint)
 {
+	struct mrrc_region *first;
 	double cost;
 
 	if (shadow_full(shadow))
 		shadow_thin(shadow);
 	if (!shadow_sampled(shadow, start) || len > shadow->max_bytes)
 		return;
+	first = shadow_first(shadow, start, len, hint);
 	if (fresh)
-		shadow_fresh(shadow, start, len);
-	if (shadow_hit(shadow, start, len, hint))
+		shadow_fresh(shadow, first, start, len);
+	if (first && start >= first->start &&
+	    len <= mrrc_region_end(first) - start) {
+		shadow_touch(shadow, first);
 		return;
-	shadow_find(shadow, start, len);
-	cost = shadow_fill(shadow, start, start + len);
+	}
+	shadow_find(shadow, first, start, len);
+	cost = shadow_fill(shadow, start, start + len, first);
 	if (cost <= 0)
 		return;
 	shadow->over = FADE * (shadow->over - cost);

@@ -162,6 +162,7 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 	    plan->piece[0].len <= cache->cache.max_bytes) {
 		pending->start = plan->piece[0].start;
 		pending->len = plan->piece[0].len;
+		pending->place = plan->place;
 		mrrc_cache_mt_publish(cache, pending);
 	}
 	mrrc_lock_release(&cache->lock);

@@ -295,7 +295,7 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 				      struct mrrc_region_list *victims,
 				      enum mrrc_stat *cause)
 {
-	const struct mrrc_pending *pending = miss->pending;
+	struct mrrc_pending *pending = miss->pending;
 	struct mrrc_cache *cache = &miss->cache->cache;
 	struct mrrc_region *region = miss->region;
 	struct mrrc_region *found;
@@ -308,15 +308,17 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		*cause = MRRC_STAT_UNCACHED_RACED;
 		return region;
 	}
-	found = mrrc_cache_find(cache, pending->start, pending->len,
-				pending->access);
+	/* if nothing has moved since the lookup, this is where that was */
+	mrrc_cache_seek(cache, pending->start, pending->access,
+			&pending->place);
+	found = mrrc_cache_find_at(&pending->place, pending->len);
 	if (found) {
 		*cause = MRRC_STAT_DUPLICATES;
 		TAILQ_INSERT_TAIL(victims, region, link);
 		return found;
 	}
 	if (miss->over || (pending->gentle && !miss_fits(cache, pending)) ||
-	    mrrc_cache_insert(cache, region, victims)) {
+	    mrrc_cache_insert_at(cache, region, &pending->place, victims)) {
 		*cause = MRRC_STAT_UNCACHED_FULL;
 		return region;
 	}

@@ -23,6 +23,7 @@ struct mrrc_pending {
 	bool stale;		 /* an event touched the range */
 	bool watched;		 /* to be unwatched unless indexed */
 	bool gentle;		 /* ahead of use: nothing makes room for it */
+	struct mrrc_place place; /* lock: where the lookup found the gap */
 	TAILQ_ENTRY(mrrc_pending) link;
 };
 
