@@ -3,7 +3,7 @@
  * A trace through the provider's core (engine.h).
  *
  * A request: lookup -> hold what is there -> for each gap: register, insert,
- * deregister the victims -> put everything. sys/cache/cache_mt.c and cache_miss.c
+ * deregister the victims -> put everything. sys/cache/cache_mt.c and miss.c
  * do the same with locks around it.
  */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups),
- * cache_cost.c (costs), cache_miss.c (registration of a missed range),
+ * cache_cost.c (costs), miss.c (registration of a missed range),
  * cache_revoke.c (the end of keys), reaper.c (deregistration) and
  * cache_budget.c: the state that all of them use.
  */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registration of a missed range (cache_mt_priv.h).
- *
- * The range is published as pending before it is watched: from then on events
- * mark it stale, and no thread ends its watch. Then watch, register, insert. If
- * the range cannot be cached, the operation still gets a registration of its
- * own, in state NEW, which is deregistered with its last put.
+ * A miss: plan (cache_get.c), publish, watch, register, insert. The order is in
+ * mrrc_cache_mt_fill(), with the reasons. If the range cannot be cached, the
+ * operation still gets a registration of its own, in state NEW, which is
+ * deregistered with its last put.
  *
  * Runs in the thread of the application that missed; no lock is held across
  * calls out.
@@ -226,6 +224,8 @@ static int miss_watch(struct mrrc_miss *miss)
 	unsigned attempt;
 	int ret;
 
+	if (pending->stable)
+		return 0;
 	for (attempt = 0;; attempt++) {
 		ret = mrrc_mon_watch(miss->cache->mon, pending->start,
 				     pending->len, &miss->token);
@@ -241,27 +241,19 @@ static int miss_watch(struct mrrc_miss *miss)
 	return ret;
 }
 
-/* Watch and register the range; *watched: the first succeeded. */
-static int miss_try(struct mrrc_miss *miss, enum mrrc_access as, bool *watched)
+/* Buffers are mostly used both ways; not all memory allows it. */
+static int miss_register(struct mrrc_miss *miss)
 {
 	struct mrrc_pending *pending = miss->pending;
-	int ret = 0;
+	const bool more = pending->access == MRRC_RO && !pending->stable;
+	int ret;
 
-	if (pending->stable) {
-		*watched = true;
-		miss->seen = true;
-		return miss_reg(miss, pending->start, pending->len, as);
+	ret = miss_reg(miss, pending->start, pending->len,
+		       more ? MRRC_RW : pending->access);
+	if (more && mrrc_reg_denied(ret)) {
+		miss_count(miss->cache, MRRC_STAT_RO_FALLBACKS);
+		ret = miss_reg(miss, pending->start, pending->len, MRRC_RO);
 	}
-	if (!*watched) {
-		ret = miss_watch(miss);
-		*watched = !ret;
-	}
-	if (!ret)
-		ret = miss_reg(miss, pending->start, pending->len, as);
-	if (!ret)
-		miss->seen = !miss->token ||
-			     mrrc_mon_sees(miss->cache->mon, pending->start,
-					   pending->len, miss->token);
 	return ret;
 }
 
@@ -398,14 +390,16 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		       struct mrrc_region **out)
 {
 	struct mrrc_miss miss = { .cache = cache, .pending = pending };
-	const enum mrrc_access access = pending->access;
-	bool watched = false;
-	int ret;
+	int ret, watch = 0;
 
 	if (pending->len > cache->cache.max_bytes)
 		return mrrc_cache_mt_once(cache, pending->start, pending->len,
-					  access, MRRC_STAT_UNCACHED_TOO_BIG,
-					  out);
+					  pending->access,
+					  MRRC_STAT_UNCACHED_TOO_BIG, out);
+	/*
+	 * Publish, unless the lookup did: from now on events mark the range
+	 * stale, no thread ends its watch, and others wait for this one.
+	 */
 	*out = pending->published ? NULL : miss_begin(&miss, changes);
 	if (*out)
 		return 0;
@@ -413,17 +407,21 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		goto err_withdraw;
-	/* Buffers are mostly used both ways; not all memory allows it. */
-	ret = miss_try(&miss,
-		       access == MRRC_RO && !pending->stable ? MRRC_RW : access,
-		       &watched);
-	if (watched && !pending->stable && access == MRRC_RO &&
-	    mrrc_reg_denied(ret)) {
-		miss_count(cache, MRRC_STAT_RO_FALLBACKS);
-		ret = miss_try(&miss, MRRC_RO, &watched);
-	}
+	/* Watch, before its pages are pinned: no change after that is missed. */
+	ret = watch = miss_watch(&miss);
 	if (ret)
 		goto err_withdraw;
+	/* Register: a call of the core provider, no lock held. */
+	ret = miss_register(&miss);
+	if (ret)
+		goto err_withdraw;
+	/* All its pages are there now: is the watch told of their changes? */
+	miss.seen = !miss.token || mrrc_mon_sees(cache->mon, pending->start,
+						 pending->len, miss.token);
+	/*
+	 * Insert, once memory is quiet, with the lock: a change since the
+	 * watch began either has made the range stale by then, or is not over.
+	 */
 	miss_insert(&miss, out);
 	return 0;
 
@@ -432,10 +430,10 @@ err_withdraw:
 	if (!miss.region)
 		return ret;
 	mrrc_cache_mt_region_free(cache, miss.region);
-	if (watched || pending->gentle)
+	if (!watch || pending->gentle)
 		return ret;
-	return mrrc_cache_mt_once(cache, pending->start, pending->len, access,
-				  watch_cause(ret), out);
+	return mrrc_cache_mt_once(cache, pending->start, pending->len,
+				  pending->access, watch_cause(watch), out);
 }
 
 /* CACHE lock held, memory quiet: may it be registered ahead of use? */
