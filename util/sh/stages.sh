@@ -16,8 +16,8 @@ readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,ma
 # the same, of those that the guest runs over verbs: slow there
 readonly GUEST_ONCE=fi_info,soak,node,uffd_denied,core_cache
 # suites of test_sys that ask the kernel for what kernels do in different ways
-readonly KERNEL=threads,vm,pages,own_file,mon,mon_event,mon_child,uffd,huge,prepare,cache_uffd
-readonly KERNEL_MORE=hooks,hooks_call,hooks_event,hooks_late,hooks_signal,notifier,ring,lease
+readonly KERNEL=threads,vm,pages,own_file,mon,mon_event,uffd_event,mon_child,uffd,huge,prepare
+readonly KERNEL_MORE=hooks,hooks_call,hooks_event,hooks_rely,hooks_late,hooks_signal,notifier,ring,lease,cache_uffd,cache_hooked
 # over verbs ofi_rxm (1.17) dies in them raw as well, using an endpoint that it
 # has freed: rxm_close_conn()
 readonly RXM_DIES=close,atomic,multi_recv

@@ -8,9 +8,21 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Before main(). */
-void case_add(struct test_case *tcase, struct case_test *test)
+static struct test_case *first_case, *last_case;
+
+void case_begin(struct test_case *tcase)
 {
+	if (last_case)
+		last_case->next = tcase;
+	else
+		first_case = tcase;
+	last_case = tcase;
+}
+
+void case_add(struct case_test *test)
+{
+	struct test_case *tcase = last_case;
+
 	if (tcase->last)
 		tcase->last->next = test;
 	else
@@ -18,7 +30,7 @@ void case_add(struct test_case *tcase, struct case_test *test)
 	tcase->last = test;
 }
 
-Suite *case_suite(const struct test_case *tcase)
+static Suite *case_suite(const struct test_case *tcase)
 {
 	Suite *suite = suite_create(tcase->name);
 	TCase *all = tcase_create(tcase->name);
@@ -30,6 +42,16 @@ Suite *case_suite(const struct test_case *tcase)
 		tcase_add_loop_test(all, test->test, test->start, test->end);
 	suite_add_tcase(suite, all);
 	return suite;
+}
+
+int run_cases(enum fork_status fork)
+{
+	SRunner *runner = srunner_create(NULL);
+	const struct test_case *tcase;
+
+	for (tcase = first_case; tcase; tcase = tcase->next)
+		srunner_add_suite(runner, case_suite(tcase));
+	return run_all(runner, fork);
 }
 
 pthread_t thread_start(void *(*run)(void *arg), void *arg)

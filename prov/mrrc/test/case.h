@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests that add themselves to the case of their file, in its order, so that
- * none is forgotten. A file with TEST_CASE() has a suite of one case; its tests
- * are Check's, without START_TEST and END_TEST.
+ * Tests that add themselves to the case above them, and cases that add themselves
+ * to their program, so that none is forgotten: in the order of the files as they
+ * are linked. A case is a suite, too; its tests are Check's, without START_TEST
+ * and END_TEST.
  */
 #ifndef MRRC_TEST_CASE_H
 #define MRRC_TEST_CASE_H
@@ -22,10 +23,17 @@ struct test_case {
 	const char *name;
 	SFun setup, teardown; /* NULL: none */
 	struct case_test *first, *last;
+	struct test_case *next;
 };
 
-void case_add(struct test_case *tcase, struct case_test *test);
-Suite *case_suite(const struct test_case *tcase);
+/* Before main(): a case, and a test of the last case. */
+void case_begin(struct test_case *tcase);
+void case_add(struct case_test *test);
+/*
+ * All of this program, as main.c does it for programs without a main() of their
+ * own. With CK_FORK_GETENV each test has a process, unless CK_FORK=no.
+ */
+int run_cases(enum fork_status fork);
 
 /* A thread, which must begin. */
 pthread_t thread_start(void *(*run)(void *arg), void *arg);
@@ -34,15 +42,15 @@ pthread_t thread_start(void *(*run)(void *arg), void *arg);
 void child_exits(pid_t pid);
 void child_dies(pid_t pid);
 
-/* id_suite(), with a case of the same name and these fixtures. */
-#define TEST_CASE(id, setup, teardown)         \
-	static struct test_case this_case;     \
-	Suite *id##_suite(void);               \
-	Suite *id##_suite(void)                \
-	{                                      \
-		return case_suite(&this_case); \
-	}                                      \
-	static struct test_case this_case = { #id, setup, teardown, NULL, NULL }
+/* The tests from here on are of this case, with these fixtures. */
+#define TEST_CASE(id, setup, teardown)                                  \
+	static struct test_case id##_case;                              \
+	__attribute__((constructor)) static void id##_case_begins(void) \
+	{                                                               \
+		case_begin(&id##_case);                                 \
+	}                                                               \
+	static struct test_case id##_case = { #id,  setup, teardown,    \
+					      NULL, NULL,  NULL }
 
 /* One test for each number from start to end - 1, which it has as _i. */
 #define LOOP_TEST_IF(condition, id, start, end)                               \
@@ -54,10 +62,13 @@ void child_dies(pid_t pid);
 						 NULL };                      \
                                                                               \
 		if (condition)                                                \
-			case_add(&this_case, &test);                          \
+			case_add(&test);                                      \
 	}                                                                     \
 	static void id##_fn(int _i CK_ATTRIBUTE_UNUSED)
 
+/* One for each element of a table. */
+#define EACH_TEST(id, table) \
+	LOOP_TEST_IF(true, id, 0, sizeof(table) / sizeof((table)[0]))
 #define LOOP_TEST(id, start, end) LOOP_TEST_IF(true, id, start, end)
 #define TEST_IF(condition, id)	  LOOP_TEST_IF(condition, id, 0, 1)
 #define TEST(id)		  LOOP_TEST_IF(true, id, 0, 1)

@@ -423,11 +423,6 @@ TEST(close_with_live_allocations)
 
 int main(int argc, char **argv)
 {
-	static Suite *(*const suites[])(void) = {
-		model_heap_suite,
-		model_heap_race_suite,
-	};
-
 	if (getenv("HEAP_OPERATIONS"))
 		operations = strtoul(getenv("HEAP_OPERATIONS"), NULL, 0);
 	if (argc > 1)
@@ -436,5 +431,5 @@ int main(int argc, char **argv)
 		seed = strtoull(argv[2], NULL, 0);
 	printf("model_heap: %lu operations a thread, seed %llu\n", operations,
 	       (unsigned long long) seed);
-	return run_suites(suites, 2);
+	return run_cases(CK_NOFORK);
 }

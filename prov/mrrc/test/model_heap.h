@@ -25,6 +25,4 @@ void open_all(uint32_t idle_ms);
 /* Nothing is live: nothing stays registered, nothing was a mistake. */
 void close_all(void);
 
-Suite *model_heap_race_suite(void);
-
 #endif /* MRRC_TEST_MODEL_HEAP_H */

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cases of the tests of sys/hooks/patch.
+ * Shared by the tests of sys/hooks/patch.
  */
 #ifndef MRRC_PATCH_FIXTURE_H
 #define MRRC_PATCH_FIXTURE_H
 
 #include <stdbool.h>
-#include <check.h>
 
 struct mrrc_patch;
-
-/* Code of the test's own (test_patch_own.c). */
-TCase *patch_own_tcase(void);
-
-/* uprobes (test_patch_probe.c) */
-TCase *patch_probe_tcase(void);
-
-/* Unwinders below a hook (test_patch_unwind.c). */
-TCase *patch_unwind_tcase(void);
 
 /* The patch of a function of libc, or NULL. */
 const struct mrrc_patch *patch_of(const char *name);

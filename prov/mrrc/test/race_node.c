@@ -330,5 +330,5 @@ TEST(test_budget_holds)
 
 int main(void)
 {
-	return run_suite(race_node_suite(), CK_NOFORK);
+	return run_cases(CK_NOFORK);
 }

@@ -94,7 +94,7 @@ void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
 		(_tcase_add_test)(tcase, test, sig, exit_value, start, end);
 }
 
-static int run(SRunner *runner, enum fork_status fork)
+int run_all(SRunner *runner, enum fork_status fork)
 {
 	int failed;
 
@@ -112,10 +112,10 @@ int run_suites(Suite *(*const *suites)(void), unsigned count)
 
 	for (i = 0; i < count; i++)
 		srunner_add_suite(runner, suites[i]());
-	return run(runner, CK_NOFORK);
+	return run_all(runner, CK_NOFORK);
 }
 
 int run_suite(Suite *suite, enum fork_status fork)
 {
-	return run(srunner_create(suite), fork);
+	return run_all(srunner_create(suite), fork);
 }

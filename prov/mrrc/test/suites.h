@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The suites, and what every test program does with them.
+ * What every test program does with its suites (case.h).
  */
 #ifndef MRRC_TEST_SUITES_H
 #define MRRC_TEST_SUITES_H
@@ -9,97 +9,12 @@
 #include <stdio.h>
 #include <check.h>
 
-Suite *index_suite(void);
-Suite *admit_suite(void);
-Suite *cost_suite(void);
-Suite *cost_fit_suite(void);
-Suite *cw_suite(void);
-Suite *cw_wire_suite(void);
-Suite *cw_cancel_suite(void);
-Suite *deadline_suite(void);
-Suite *hash_suite(void);
-Suite *gaps_suite(void);
-Suite *history_suite(void);
-Suite *node_core_suite(void);
-Suite *policy_suite(void);
-Suite *policy_mre_suite(void);
-Suite *policy_gdsf_suite(void);
-Suite *plan_suite(void);
-Suite *predict_suite(void);
-Suite *spans_suite(void);
-Suite *stats_suite(void);
-Suite *reuse_suite(void);
-Suite *revoke_suite(void);
-Suite *schedule_suite(void);
-Suite *schedule_model_suite(void);
-Suite *shadow_suite(void);
-Suite *cache_suite(void);
-Suite *node_shm_suite(void);
-Suite *budget_suite(void);
-Suite *budget_give_suite(void);
-Suite *budget_node_suite(void);
-Suite *cache_budget_suite(void);
-Suite *cpus_suite(void);
-Suite *pool_suite(void);
-Suite *lock_suite(void);
-Suite *vm_suite(void);
-Suite *mon_suite(void);
-Suite *mon_child_suite(void);
-Suite *mon_close_suite(void);
-Suite *mon_event_suite(void);
-Suite *uffd_suite(void);
-Suite *prepare_suite(void);
-Suite *huge_suite(void);
-Suite *hooks_suite(void);
-Suite *hooks_call_suite(void);
-Suite *hooks_signal_suite(void);
-Suite *trust_suite(void);
-Suite *hooks_event_suite(void);
-Suite *hooks_late_suite(void);
-Suite *cache_mt_suite(void);
-Suite *cache_child_suite(void);
-Suite *cache_cost_suite(void);
-Suite *cache_pieces_suite(void);
-Suite *cache_event_suite(void);
-Suite *hit_suite(void);
-Suite *hit_threads_suite(void);
-Suite *holds_suite(void);
-Suite *region_hints_suite(void);
-Suite *ahead_suite(void);
-Suite *ahead_node_suite(void);
-Suite *ahead_life_suite(void);
-Suite *helper_suite(void);
-Suite *reaper_suite(void);
-Suite *cache_revoke_suite(void);
-Suite *pieces_event_suite(void);
-Suite *cache_uffd_suite(void);
-Suite *notifier_suite(void);
-Suite *notifier_event_suite(void);
-Suite *stats_shm_suite(void);
-Suite *trace_file_suite(void);
-Suite *trace_child_suite(void);
-Suite *threads_suite(void);
-Suite *heap_arena_suite(void);
 Suite *code_number_suite(void);
 Suite *code_pair_suite(void);
 Suite *code_filler_suite(void);
 Suite *code_gap_suite(void);
 Suite *code_over_suite(void);
 Suite *code_file_suite(void);
-Suite *biased_lock_suite(void);
-Suite *heap_suite(void);
-Suite *heap_block_suite(void);
-Suite *heap_bug_suite(void);
-Suite *heap_hot_suite(void);
-Suite *heap_shard_suite(void);
-Suite *heap_retire_suite(void);
-Suite *heap_wait_suite(void);
-Suite *lease_suite(void);
-Suite *ring_suite(void);
-Suite *own_file_suite(void);
-Suite *sockets_suite(void);
-Suite *pages_suite(void);
-Suite *pause_suite(void);
 
 /*
  * With MRRC_TEST=NAME in the environment only tests of this name are added to
@@ -123,8 +38,8 @@ unsigned rounds_of(unsigned all);
 /* Without forking: monitors and threads belong to one process. */
 int run_suites(Suite *(*const *suites)(void), unsigned count);
 
-/* One. With CK_FORK_GETENV each test has a process, unless CK_FORK=no. */
 int run_suite(Suite *suite, enum fork_status fork);
+int run_all(SRunner *runner, enum fork_status fork);
 
 /*
  * Whether a condition becomes true: it is looked at again and again, and given

@@ -69,5 +69,5 @@ LOOP_TEST(test_copied, 0, (int) (sizeof(copies) / sizeof(copies[0])))
 
 int main(void)
 {
-	return run_suite(below_suite(), CK_FORK_GETENV);
+	return run_cases(CK_FORK_GETENV);
 }

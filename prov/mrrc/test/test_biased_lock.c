@@ -9,7 +9,7 @@
  * another processor.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -141,11 +141,12 @@ static bool look(void)
 	return fine;
 }
 
-START_TEST(shut)
+TEST_CASE(biased_lock, NULL, NULL);
+
+TEST(shut)
 {
 	duel(change, look);
 }
-END_TEST
 
 /* Taken away, and used by threads that found it before. */
 static volatile int taken;
@@ -185,12 +186,11 @@ static bool take_away(void)
 	return !atomic_load(&misused);
 }
 
-START_TEST(waited)
+TEST(waited)
 {
 	atomic_store(&misused, 0);
 	duel(use, take_away);
 }
-END_TEST
 
 /* The owner's store becomes visible with the barrier: it is inside. */
 __attribute__((unused)) static void appear(void)
@@ -229,7 +229,7 @@ static bool waits(void (*call)(void))
 }
 
 /* The owner and the waiting side in one thread, step by step. */
-START_TEST(steps)
+LOOP_TEST(steps, 0, 2)
 {
 	void (*const call)(void) = _i ? wait_at_it : shut_it;
 
@@ -249,9 +249,8 @@ START_TEST(steps)
 	ck_assert(mrrc_biased_enter(&biased));
 	mrrc_biased_leave(&biased);
 }
-END_TEST
 
-START_TEST(no_barrier)
+TEST(no_barrier)
 {
 	mrrc_biased_init(&biased, false);
 	ck_assert(!mrrc_biased_enter(&biased));
@@ -259,7 +258,6 @@ START_TEST(no_barrier)
 	mrrc_biased_open(&biased);
 	ck_assert(!mrrc_biased_enter(&biased));
 }
-END_TEST
 
 /* As by a sandbox. */
 static bool forbid_barriers(void)
@@ -354,7 +352,7 @@ static int (*const forbidden_children[])(void) = {
 };
 
 /* A biased lock that no barrier guards any more does not open again. */
-START_TEST(forbidden)
+LOOP_TEST(forbidden, 0, 3)
 {
 	int status;
 	pid_t pid;
@@ -369,19 +367,4 @@ START_TEST(forbidden)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
 		skip("no membarrier or no seccomp here");
 	ck_assert_int_eq(status, 0);
-}
-END_TEST
-
-Suite *biased_lock_suite(void)
-{
-	Suite *suite = suite_create("biased_lock");
-	TCase *tcase = tcase_create("biased_lock");
-
-	tcase_add_test(tcase, shut);
-	tcase_add_test(tcase, waited);
-	tcase_add_loop_test(tcase, steps, 0, 2);
-	tcase_add_test(tcase, no_barrier);
-	tcase_add_loop_test(tcase, forbidden, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -5,7 +5,7 @@
  * be had.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -119,8 +119,10 @@ static void touch_apart(const char *ptr, size_t count)
 		touch(ptr + 2 * i * page, page);
 }
 
+TEST_CASE(cache_uffd, setup, teardown);
+
 /* What is held for one operation is the parent's to deregister, too. */
-START_TEST(test_child_puts)
+TEST(test_child_puts)
 {
 	struct mrrc_region *region;
 	unsigned live;
@@ -144,9 +146,8 @@ START_TEST(test_child_puts)
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	munmap(ptr, page);
 }
-END_TEST
 
-START_TEST(test_kinds)
+TEST(test_kinds)
 {
 	static const char text[] = "read-only data of the program";
 	char stack[64] = "";
@@ -181,29 +182,9 @@ START_TEST(test_kinds)
 			  others);
 	ck_assert_uint_le(fake.live, 2);
 }
-END_TEST
-
-START_TEST(test_many)
-{
-	char *ptr = map(2 * MANY);
-
-	need_many();
-	if (mrrc_vm_map_max() < 3 * MANY)
-		skip("max_map_count is too low");
-	touch_apart(ptr, MANY);
-	ck_assert_uint_eq(fake.live, MANY);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), MANY);
-	munmap(ptr, 2 * MANY * page);
-	ptr = map(1);
-	touch(ptr, page);
-	ck_assert_uint_eq(fake.live, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_INVALIDATIONS), MANY);
-	munmap(ptr, page);
-}
-END_TEST
 
 /* Evicted ranges give their mappings back: the process keeps its own. */
-START_TEST(test_mappings)
+TEST(test_mappings)
 {
 	char *ptr = map(2000);
 	size_t before = mrrc_mappings_count();
@@ -218,13 +199,12 @@ START_TEST(test_mappings)
 	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
 	munmap(ptr, 2000 * page);
 }
-END_TEST
 
 /*
  * Pages that are first written to while they are watched, as by a device. No
  * neighbour was written to with which the kernel could merge them.
  */
-START_TEST(test_mappings_written)
+TEST(test_mappings_written)
 {
 	const size_t pages = 7000;
 	char *guard = mmap(NULL, (pages + 2) * page, PROT_NONE, ANON, -1, 0);
@@ -249,10 +229,9 @@ START_TEST(test_mappings_written)
 	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
 	munmap(guard, (pages + 2) * page);
 }
-END_TEST
 
 /* However long it goes on: what is kept, and what is watched still. */
-START_TEST(test_mappings_bounded)
+TEST(test_mappings_bounded)
 {
 	const unsigned keep = 256, pages = 20000;
 	char *ptr = map(pages);
@@ -274,10 +253,9 @@ START_TEST(test_mappings_bounded)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 0);
 	munmap(ptr, pages * page);
 }
-END_TEST
 
 /* As many ranges as there is room for: what was used last. */
-START_TEST(test_room)
+TEST(test_room)
 {
 	struct mrrc_region *held[60];
 	char *ptr = map(400);
@@ -298,53 +276,9 @@ START_TEST(test_room)
 		mrrc_cache_mt_put(cache, held[i]);
 	munmap(ptr, 400 * page);
 }
-END_TEST
-
-/* What others have mapped is theirs. */
-START_TEST(test_room_left)
-{
-	char *ptr = map(2000);
-	size_t most;
-
-	need_many();
-	most = mrrc_mappings_count() + 200;
-	mon->room = (struct mrrc_mon_room){ most / 19 * 20, SIZE_MAX, 0 };
-	touch_apart(ptr, 1000);
-	ck_assert_uint_le(mrrc_mappings_count(), most + most / 19 + 16);
-	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), 50);
-	munmap(ptr, 2000 * page);
-}
-END_TEST
-
-/* A program that comes to need them gets them back. */
-START_TEST(test_room_given_back)
-{
-	const size_t all = 4000, regions = 600;
-	char *ptr = map(2 * regions);
-	char *own[4000];
-	size_t i, n;
-
-	need_many();
-	mon->room = (struct mrrc_mon_room){ all, SIZE_MAX, 0 };
-	touch_apart(ptr, regions);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), regions);
-	/* no two that the kernel could make one */
-	n = all - mrrc_mappings_count() + 2 * regions - all / 20;
-	for (i = 0; i < n; i++) {
-		own[i] = mmap(NULL, page, i % 2 ? PROT_READ : PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		ck_assert_ptr_ne(own[i], MAP_FAILED);
-	}
-	ck_assert_uint_le(mrrc_mappings_count(), all);
-	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), all / 40);
-	for (i = 0; i < n; i++)
-		munmap(own[i], page);
-	munmap(ptr, 2 * regions * page);
-}
-END_TEST
 
 /* What would not be given back is not taken. */
-START_TEST(test_room_unhooked)
+TEST(test_room_unhooked)
 {
 	const size_t all = 8000, regions = 1200;
 	char *ptr = map(2 * regions);
@@ -356,7 +290,6 @@ START_TEST(test_room_unhooked)
 	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), all / 60);
 	munmap(ptr, 2 * regions * page);
 }
-END_TEST
 
 static long move_raw(char *ptr, size_t pages)
 {
@@ -365,7 +298,7 @@ static long move_raw(char *ptr, size_t pages)
 }
 
 /* Without hooks the kernel moves no mapping of which a part is watched. */
-START_TEST(test_forgotten_moves)
+TEST(test_forgotten_moves)
 {
 	char *ptr = map(8);
 	long to;
@@ -379,9 +312,8 @@ START_TEST(test_forgotten_moves)
 	ck_assert_int_ne(to, -1);
 	munmap((void *) to, 16 * page);
 }
-END_TEST
 
-START_TEST(test_in_use)
+LOOP_TEST(test_in_use, 0, 2)
 {
 	struct mrrc_region *region;
 	char *ptr = map(6);
@@ -400,7 +332,6 @@ START_TEST(test_in_use)
 	ck_assert_uint_eq(fake.live, 1);
 	munmap(ptr, 6 * page);
 }
-END_TEST
 
 /* ---- calls out that raise events themselves ---- */
 
@@ -424,7 +355,7 @@ static void dereg_unmaps(void *arg, struct mrrc_region *const *regions,
 	fake_reg_ops.dereg(arg, regions, count);
 }
 
-START_TEST(test_calls_unmap)
+TEST(test_calls_unmap)
 {
 	char *ptr = map(2);
 
@@ -441,7 +372,6 @@ START_TEST(test_calls_unmap)
 	ck_assert_ptr_null(victim);
 	munmap(ptr, 2 * page);
 }
-END_TEST
 
 /* ---- threads that are cancelled ---- */
 
@@ -468,7 +398,7 @@ static void *open_cancelled(void *arg)
 }
 
 /* What opens and closes monitors may have to wait. */
-START_TEST(test_open_cancelled)
+TEST(test_open_cancelled)
 {
 	pthread_t thread;
 	void *ended;
@@ -478,10 +408,9 @@ START_TEST(test_open_cancelled)
 	pthread_join(thread, &ended);
 	ck_assert_ptr_eq(ended, mon);
 }
-END_TEST
 
 /* None of our calls is where a thread ends: it would leave locks behind. */
-START_TEST(test_cancelled)
+TEST(test_cancelled)
 {
 	pthread_t thread;
 	void *region;
@@ -496,7 +425,6 @@ START_TEST(test_cancelled)
 	mrrc_cache_mt_put(cache, region);
 	munmap(ptr, page);
 }
-END_TEST
 
 /* ---- fork ---- */
 
@@ -546,7 +474,7 @@ static int in_child(char *ptr, struct mrrc_region *held)
 	return 0;
 }
 
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	struct mrrc_region *held;
 	char *ptr = map(1);
@@ -559,34 +487,64 @@ START_TEST(test_fork)
 	mrrc_cache_mt_put(cache, held);
 	munmap(ptr, page);
 }
-END_TEST
 
-Suite *cache_uffd_suite(void)
+TEST_CASE(cache_hooked, setup_hooked, teardown);
+
+TEST(test_many)
 {
-	Suite *suite = suite_create("cache_uffd");
-	TCase *tcase = tcase_create("cache_uffd");
+	char *ptr = map(2 * MANY);
 
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_child_puts);
-	tcase_add_test(tcase, test_kinds);
-	tcase_add_test(tcase, test_mappings);
-	tcase_add_test(tcase, test_mappings_written);
-	tcase_add_test(tcase, test_mappings_bounded);
-	tcase_add_test(tcase, test_room);
-	tcase_add_test(tcase, test_room_unhooked);
-	tcase_add_test(tcase, test_forgotten_moves);
-	tcase_add_loop_test(tcase, test_in_use, 0, 2);
-	tcase_add_test(tcase, test_calls_unmap);
-	tcase_add_test(tcase, test_cancelled);
-	tcase_add_test(tcase, test_open_cancelled);
-	tcase_add_test(tcase, test_fork);
-	suite_add_tcase(suite, tcase);
+	need_many();
+	if (mrrc_vm_map_max() < 3 * MANY)
+		skip("max_map_count is too low");
+	touch_apart(ptr, MANY);
+	ck_assert_uint_eq(fake.live, MANY);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), MANY);
+	munmap(ptr, 2 * MANY * page);
+	ptr = map(1);
+	touch(ptr, page);
+	ck_assert_uint_eq(fake.live, 1);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_INVALIDATIONS), MANY);
+	munmap(ptr, page);
+}
 
-	tcase = tcase_create("cache_hooked");
-	tcase_add_checked_fixture(tcase, setup_hooked, teardown);
-	tcase_add_test(tcase, test_many);
-	tcase_add_test(tcase, test_room_left);
-	tcase_add_test(tcase, test_room_given_back);
-	suite_add_tcase(suite, tcase);
-	return suite;
+/* What others have mapped is theirs. */
+TEST(test_room_left)
+{
+	char *ptr = map(2000);
+	size_t most;
+
+	need_many();
+	most = mrrc_mappings_count() + 200;
+	mon->room = (struct mrrc_mon_room){ most / 19 * 20, SIZE_MAX, 0 };
+	touch_apart(ptr, 1000);
+	ck_assert_uint_le(mrrc_mappings_count(), most + most / 19 + 16);
+	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), 50);
+	munmap(ptr, 2000 * page);
+}
+
+/* A program that comes to need them gets them back. */
+TEST(test_room_given_back)
+{
+	const size_t all = 4000, regions = 600;
+	char *ptr = map(2 * regions);
+	char *own[4000];
+	size_t i, n;
+
+	need_many();
+	mon->room = (struct mrrc_mon_room){ all, SIZE_MAX, 0 };
+	touch_apart(ptr, regions);
+	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), regions);
+	/* no two that the kernel could make one */
+	n = all - mrrc_mappings_count() + 2 * regions - all / 20;
+	for (i = 0; i < n; i++) {
+		own[i] = mmap(NULL, page, i % 2 ? PROT_READ : PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ck_assert_ptr_ne(own[i], MAP_FAILED);
+	}
+	ck_assert_uint_le(mrrc_mappings_count(), all);
+	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), all / 40);
+	for (i = 0; i < n; i++)
+		munmap(own[i], page);
+	munmap(ptr, 2 * regions * page);
 }

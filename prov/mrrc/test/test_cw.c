@@ -237,7 +237,7 @@ static const struct lie {
 	    { .type = MRRC_CW_TAG, .id = 3 } } },
 };
 
-LOOP_TEST(lies_are_found, 0, sizeof(lies) / sizeof(lies[0]))
+EACH_TEST(lies_are_found, lies)
 {
 	const struct mrrc_cw_msg *said = lies[_i].said;
 	struct mrrc_cw_target target[2];

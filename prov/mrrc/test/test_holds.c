@@ -10,7 +10,7 @@
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
 #include "mt_fixture.h"
-#include "suites.h"
+#include "case.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -60,8 +60,10 @@ static void elsewhere(void *(*run)(void *) )
 
 static void *(*const putters[])(void *) = { put_here, use_and_put };
 
+TEST_CASE(holds, mt_setup, mt_teardown);
+
 /* By a thread without a table, and one with. */
-START_TEST(test_put_elsewhere)
+EACH_TEST(test_put_elsewhere, putters)
 {
 	touch(0, 1);
 	region = get(0, 1);
@@ -70,10 +72,9 @@ START_TEST(test_put_elsewhere)
 	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 1);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* What has left goes with its last put, whichever thread's that is. */
-START_TEST(test_last_elsewhere)
+TEST(test_last_elsewhere)
 {
 	touch(0, 1);
 	region = get(0, 1);
@@ -83,7 +84,6 @@ START_TEST(test_last_elsewhere)
 	elsewhere(put_here);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* ---- while it leaves ---- */
 
@@ -96,7 +96,7 @@ static void appear(void)
 }
 
 /* Another's hold becomes visible with the barrier, and no sooner. */
-START_TEST(test_appears)
+TEST(test_appears)
 {
 	touch(0, 1);
 	region = get(0, 1);
@@ -108,7 +108,6 @@ START_TEST(test_appears)
 	put(region);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 #endif
 
@@ -165,23 +164,21 @@ static void leave_beside(void *(*what)(void *) )
 }
 
 /* The last put comes between: one of both deregisters. */
-START_TEST(test_put_between)
+TEST(test_put_between)
 {
 	leave_beside(put_here);
 	ck_assert_uint_eq(fake.deregs, 1);
 	ck_assert_uint_eq(fake.live, 0);
 }
-END_TEST
 
 /* What a thread knows is no longer true: it is registered anew. */
-START_TEST(test_get_between)
+TEST(test_get_between)
 {
 	leave_beside(get_here);
 	ck_assert_uint_eq(fake.regs, 2);
 	ck_assert_uint_eq(fake.live, 1);
 	put(region);
 }
-END_TEST
 
 static void leave(struct mrrc_mon *mon)
 {
@@ -189,7 +186,7 @@ static void leave(struct mrrc_mon *mon)
 }
 
 /* It leaves after the look at the hint, and before the hold. */
-START_TEST(test_leaves_before_hold)
+TEST(test_leaves_before_hold)
 {
 	touch(0, 1);
 	put(get(0, 1));
@@ -201,11 +198,10 @@ START_TEST(test_leaves_before_hold)
 	put(region);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 }
-END_TEST
 
 /* Without membarrier all goes through the lock. */
 
-START_TEST(test_no_barrier)
+TEST(test_no_barrier)
 {
 	struct mrrc_region *got;
 
@@ -223,7 +219,6 @@ START_TEST(test_no_barrier)
 	fault_no_barrier(false);
 	mrrc_biased_renew();
 }
-END_TEST
 
 static int hold_in_child(void)
 {
@@ -240,7 +235,7 @@ static int hold_in_child(void)
 }
 
 /* A child's cache counts nothing of what its parent held. */
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	struct mrrc_region *got, *again;
 
@@ -252,7 +247,6 @@ START_TEST(test_fork)
 	put(got);
 	put(again);
 }
-END_TEST
 
 /* ---- many ---- */
 
@@ -307,7 +301,7 @@ static void *drop_many(void *arg)
 	return NULL;
 }
 
-START_TEST(test_many)
+TEST(test_many)
 {
 	const char *holds = getenv("MRRC_HOLDS");
 	pthread_t thread[CROWD], dropping;
@@ -330,26 +324,4 @@ START_TEST(test_many)
 	printf("%lu lookups, %lu hits, %zu registrations\n",
 	       stat_of(MRRC_STAT_LOOKUPS), stat_of(MRRC_STAT_HITS),
 	       atomic_load(&fake.regs));
-}
-END_TEST
-
-Suite *holds_suite(void)
-{
-	Suite *suite = suite_create("holds");
-	TCase *tcase = tcase_create("holds");
-
-	tcase_add_checked_fixture(tcase, mt_setup, mt_teardown);
-	add_each(tcase, test_put_elsewhere, putters);
-	tcase_add_test(tcase, test_last_elsewhere);
-#ifndef __SANITIZE_THREAD__
-	tcase_add_test(tcase, test_appears);
-#endif
-	tcase_add_test(tcase, test_put_between);
-	tcase_add_test(tcase, test_get_between);
-	tcase_add_test(tcase, test_leaves_before_hold);
-	tcase_add_test(tcase, test_no_barrier);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_many);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

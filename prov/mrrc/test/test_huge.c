@@ -116,7 +116,7 @@ static const struct {
 };
 
 /* Nothing is split while it is watched, nor afterwards. */
-LOOP_TEST(test_kept, 0, sizeof(pieces) / sizeof(pieces[0]))
+EACH_TEST(test_kept, pieces)
 {
 	const size_t at =
 		pieces[_i].eighths * size / 8 + pieces[_i].pages * mon_page;
@@ -237,7 +237,7 @@ static void (*const changes[])(char *at) = { unmap_hooked, unmap_unseen,
 					     discard_raw };
 
 /* After a change of a part that no cache has, that part is watched again. */
-LOOP_TEST(test_changed, 0, sizeof(changes) / sizeof(changes[0]))
+EACH_TEST(test_changed, changes)
 {
 	unsigned events;
 
@@ -254,7 +254,7 @@ LOOP_TEST(test_changed, 0, sizeof(changes) / sizeof(changes[0]))
 }
 
 /* So is a part that a cache had, whose page stayed watched for another part. */
-LOOP_TEST(test_changed_later, 0, sizeof(changes) / sizeof(changes[0]))
+EACH_TEST(test_changed_later, changes)
 {
 	unsigned events;
 

@@ -61,7 +61,7 @@ static const struct {
 	{ 450, SIZE_MAX, -1, 2, 1 }, /* a length that would wrap */
 };
 
-LOOP_TEST(test_cases, 0, sizeof(cases) / sizeof(cases[0]))
+EACH_TEST(test_cases, cases)
 {
 	struct mrrc_region *found;
 	int count = 0;

@@ -5,7 +5,7 @@
  * patchers.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,8 +28,10 @@ static long raw(long number, long a, long b, long c)
 	return duel_raw(number, a, b, c, 0, 0, 0);
 }
 
+TEST_CASE(hooks, hooks_setup, hooks_teardown);
+
 /* A child that shares memory counts no mappings; nothing else is lost. */
-START_TEST(test_mapping_in_child)
+TEST(test_mapping_in_child)
 {
 	static void *volatile ptr;
 	bool complete;
@@ -51,10 +53,9 @@ START_TEST(test_mapping_in_child)
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	ck_assert(complete);
 }
-END_TEST
 
 /* Far apart, and yet with one mark: what goes is not the other's mark. */
-START_TEST(test_far)
+TEST(test_far)
 {
 	const uintptr_t apart = MRRC_LIBC_HOOKS_CHUNK << 16;
 	uintptr_t at = (uintptr_t) 1 << 40;
@@ -81,10 +82,9 @@ START_TEST(test_far)
 	expect_hook();
 	munmap(far, 4 * mon_page);
 }
-END_TEST
 
 /* Past the hooks: the kernel tells. */
-START_TEST(test_raw)
+TEST(test_raw)
 {
 	char *ptr;
 
@@ -102,12 +102,11 @@ START_TEST(test_raw)
 	expect_kernel();
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
 /* ---- other processes ---- */
 
 /* The parent's watch is not the child's to end. */
-START_TEST(test_raw_fork)
+TEST(test_raw_fork)
 {
 	char *ptr;
 	long pid;
@@ -125,10 +124,9 @@ START_TEST(test_raw_fork)
 	ck_assert_int_eq(raw(SYS_munmap, (long) ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
 }
-END_TEST
 
 /* The child's unmap is the parent's, too. */
-START_TEST(test_vfork)
+TEST(test_vfork)
 {
 	volatile pid_t pid;
 	char *ptr;
@@ -144,7 +142,6 @@ START_TEST(test_vfork)
 	expect_kernel();
 	ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
 }
-END_TEST
 
 static int in_child(char *ptr)
 {
@@ -167,7 +164,7 @@ static int in_child(char *ptr)
 	return 0;
 }
 
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	char *ptr;
 
@@ -177,7 +174,6 @@ START_TEST(test_fork)
 	munmap(ptr, 4 * mon_page);
 	expect_hook();
 }
-END_TEST
 
 /* ---- other patchers ---- */
 
@@ -224,7 +220,7 @@ static void poke(uint64_t *word, uint64_t value)
 }
 
 /* Another patcher overwrites our hook with code of its own, and keeps it. */
-START_TEST(test_overwritten)
+TEST(test_overwritten)
 {
 	struct mrrc_libc_hooks_state state;
 	uint64_t ours, plain, foreign;
@@ -261,17 +257,15 @@ START_TEST(test_overwritten)
 	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	poke(word, plain);
 }
-END_TEST
 
 /* Monitors come and go while others unmap. */
-START_TEST(test_reopen)
+TEST(test_reopen)
 {
 	need_hooks();
 	mon_reopen(true);
 }
-END_TEST
 
-START_TEST(test_refused)
+TEST(test_refused)
 {
 	char why[MRRC_LIBC_HOOKS_WHY] = "";
 	struct mrrc_mon *none;
@@ -281,24 +275,4 @@ START_TEST(test_refused)
 	ck_assert_str_ne(why, "");
 	ck_assert_str_eq(mrrc_mon_title(none), "none");
 	mrrc_mon_close(none);
-}
-END_TEST
-
-Suite *hooks_suite(void)
-{
-	Suite *suite = suite_create("hooks");
-	TCase *tcase = tcase_create("hooks");
-
-	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	tcase_add_test(tcase, test_mapping_in_child);
-	tcase_add_test(tcase, test_far);
-	tcase_add_test(tcase, test_raw);
-	tcase_add_test(tcase, test_raw_fork);
-	tcase_add_test(tcase, test_vfork);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_overwritten);
-	tcase_add_test(tcase, test_reopen);
-	tcase_add_test(tcase, test_refused);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * that what the kernel moves is in one piece.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -92,7 +92,9 @@ static void (*const announced[])(char *) = {
 	do_fixed,  do_dontneed, do_free,    do_shmat,
 };
 
-START_TEST(test_announced)
+TEST_CASE(hooks_call, hooks_setup, hooks_teardown);
+
+EACH_TEST(test_announced, announced)
 {
 	char *ptr;
 
@@ -102,10 +104,9 @@ START_TEST(test_announced)
 	expect_hook();
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
 /* A segment of huge pages replaces more than it was asked for. */
-START_TEST(test_shmat_huge)
+TEST(test_shmat_huge)
 {
 	const size_t huge = mrrc_vm_huge_page();
 	char *map, *at;
@@ -126,7 +127,6 @@ START_TEST(test_shmat_huge)
 	ck_assert_int_eq(at[huge - 1], 0);
 	munmap(map, 2 * huge);
 }
-END_TEST
 
 static const struct {
 	bool file; /* with no flag that tells of huge pages */
@@ -138,7 +138,7 @@ static const struct {
 };
 
 /* So does a mapping that takes a place, even if there is no huge page. */
-START_TEST(test_mmap_huge)
+EACH_TEST(test_mmap_huge, hugetlbs)
 {
 	const size_t huge = (size_t) 2 << 20;
 	const int fd = hugetlbs[_i].file ?
@@ -160,7 +160,6 @@ START_TEST(test_mmap_huge)
 	munmap(map, 2 * huge);
 	close(fd);
 }
-END_TEST
 
 static void do_grow_part(char *ptr)
 {
@@ -176,7 +175,7 @@ static void (*const busy[])(char *) = {
  * The lock of the monitor, or of a cache, is not waited for: its holder may be
  * a thread that a signal stopped until this call is over.
  */
-START_TEST(test_busy)
+LOOP_TEST(test_busy, 0, 2 * sizeof(busy) / sizeof(busy[0]))
 {
 	char *map;
 	bool even;
@@ -192,10 +191,9 @@ START_TEST(test_busy)
 	expect_event();
 	munmap(map, 6 * mon_page);
 }
-END_TEST
 
 /* It is the kernel that says what is wrong with it. */
-START_TEST(test_own_madvise)
+TEST(test_own_madvise)
 {
 	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
 	char *ptr = mon_map(2);
@@ -210,7 +208,6 @@ START_TEST(test_own_madvise)
 	munmap(ptr, mon_page);
 	close(fd);
 }
-END_TEST
 
 static _Atomic(char *) moving;
 
@@ -232,7 +229,7 @@ static void *look_main(void *arg)
 }
 
 /* A mapping of which a part is watched can be moved, and made larger. */
-START_TEST(test_mremap_part)
+TEST(test_mremap_part)
 {
 	atomic_bool stop = false;
 	char *ptr = mon_map(8);
@@ -259,10 +256,9 @@ START_TEST(test_mremap_part)
 	ck_assert_msg(i == 2000, "round %u: %s", i, strerror(errno));
 	munmap(ptr, 8 * mon_page);
 }
-END_TEST
 
 /* What is being deregistered: watched, but in no cache, nor told of. */
-START_TEST(test_mremap_limbo)
+TEST(test_mremap_limbo)
 {
 	char *ptr = mon_map(8);
 	unsigned count;
@@ -279,7 +275,6 @@ START_TEST(test_mremap_limbo)
 	mrrc_mon_unwatch(mon, (uintptr_t) ptr + 2 * mon_page, mon_page);
 	munmap(ptr, 400 * mon_page);
 }
-END_TEST
 
 /* A lookup that watches the middle after it was unwatched, and no more. */
 static void split_once(void *arg, uintptr_t start, uintptr_t end,
@@ -295,7 +290,7 @@ static void split_once(void *arg, uintptr_t start, uintptr_t end,
 }
 
 /* What is watched begins before it: Linux 6.1 keeps two mappings then. */
-START_TEST(test_mremap_cut)
+TEST(test_mremap_cut)
 {
 	char *map = mon_map(16), *ptr = map + 4 * mon_page;
 
@@ -306,10 +301,9 @@ START_TEST(test_mremap_cut)
 	munmap(map, 4 * mon_page);
 	munmap(ptr, 528 * mon_page);
 }
-END_TEST
 
 /* A mapping in several pieces is tried again, and watched whole before. */
-START_TEST(test_mremap_again)
+TEST(test_mremap_again)
 {
 	char *ptr = mon_map(8);
 	unsigned told = 0;
@@ -324,9 +318,8 @@ START_TEST(test_mremap_again)
 	ck_assert_uint_eq(atomic_load(&hooks_watched), 2);
 	munmap(ptr, 528 * mon_page);
 }
-END_TEST
 
-START_TEST(test_brk)
+TEST(test_brk)
 {
 	const uintptr_t mask = mon_page - 1;
 	char *end = sbrk(0), *ptr;
@@ -340,10 +333,9 @@ START_TEST(test_brk)
 	expect_hook();
 	ck_assert_ptr_eq(sbrk(-(long) (ptr - end)), ptr);
 }
-END_TEST
 
 /* Nothing of these takes a page away. */
-START_TEST(test_harmless)
+TEST(test_harmless)
 {
 	char *ptr;
 
@@ -365,37 +357,12 @@ START_TEST(test_harmless)
 	munmap(ptr, 4 * mon_page);
 	expect_hook();
 }
-END_TEST
 
 /* What takes memory away or brings code, and what is not known yet. */
-START_TEST(test_matters)
+TEST(test_matters)
 {
 	ck_assert(mrrc_libc_hooks_matters(SYS_munmap));
 	ck_assert(mrrc_libc_hooks_matters(SYS_mprotect));
 	ck_assert(mrrc_libc_hooks_matters(100000));
 	ck_assert(!mrrc_libc_hooks_matters(SYS_futex));
-}
-END_TEST
-
-Suite *hooks_call_suite(void)
-{
-	Suite *suite = suite_create("hooks_call");
-	TCase *tcase = tcase_create("hooks_call");
-
-	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	add_each(tcase, test_announced, announced);
-	tcase_add_test(tcase, test_shmat_huge);
-	add_each(tcase, test_mmap_huge, hugetlbs);
-	tcase_add_loop_test(tcase, test_busy, 0,
-			    2 * sizeof(busy) / sizeof(busy[0]));
-	tcase_add_test(tcase, test_own_madvise);
-	tcase_add_test(tcase, test_mremap_part);
-	tcase_add_test(tcase, test_mremap_limbo);
-	tcase_add_test(tcase, test_mremap_cut);
-	tcase_add_test(tcase, test_mremap_again);
-	tcase_add_test(tcase, test_brk);
-	tcase_add_test(tcase, test_harmless);
-	tcase_add_test(tcase, test_matters);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

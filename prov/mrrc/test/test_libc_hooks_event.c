@@ -5,7 +5,7 @@
  * it happens in children.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -42,8 +42,10 @@ static struct mrrc_range disturb(struct mrrc_mon_sub *sub, uintptr_t start,
 	return plain_notify(sub, start, end);
 }
 
+TEST_CASE(hooks_event, hooks_setup, hooks_teardown);
+
 /* No handler runs meanwhile, and errno stays. */
-START_TEST(test_undisturbed)
+TEST(test_undisturbed)
 {
 	const struct sigaction act = { .sa_handler = on_signal };
 	struct sigaction old;
@@ -66,10 +68,9 @@ START_TEST(test_undisturbed)
 	ck_assert(handled && !handled_inside);
 	ck_assert_int_eq(error, 0);
 }
-END_TEST
 
 /* Whose unmap of another part of the chunk finds nothing there. */
-START_TEST(test_same_chunk)
+TEST(test_same_chunk)
 {
 	const uintptr_t mask = MRRC_LIBC_HOOKS_CHUNK - 1;
 	char *map, *ptr;
@@ -83,10 +84,9 @@ START_TEST(test_same_chunk)
 	expect_hook();
 	munmap(map, 2 * MRRC_LIBC_HOOKS_CHUNK);
 }
-END_TEST
 
 /* A segment of two pages, the second of which replaces what is watched. */
-START_TEST(test_shmat_second)
+TEST(test_shmat_second)
 {
 	char *ptr;
 	int id;
@@ -101,10 +101,9 @@ START_TEST(test_shmat_second)
 	expect_hook();
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
 /* What is still known of a monitor that failed does not make it work. */
-START_TEST(test_failed)
+TEST(test_failed)
 {
 	char *ptr;
 
@@ -116,10 +115,9 @@ START_TEST(test_failed)
 	munmap(ptr, 4 * mon_page);
 	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
 }
-END_TEST
 
 /* Whatever cannot be had: hooks are there or not, and libc works. */
-START_TEST(test_place_fails)
+TEST(test_place_fails)
 {
 	char why[MRRC_LIBC_HOOKS_WHY];
 	bool fired = true;
@@ -140,7 +138,6 @@ START_TEST(test_place_fails)
 	}
 	ck_assert_uint_gt(n, 2);
 }
-END_TEST
 
 /* ---- a thread that tells while others leave, or fork ---- */
 
@@ -196,7 +193,7 @@ static int tell_in_child(void)
 	return here ? 0 : 5;
 }
 
-START_TEST(test_telling)
+TEST(test_telling)
 {
 	pthread_t thread;
 	char *ptr;
@@ -226,7 +223,6 @@ START_TEST(test_telling)
 	ck_assert(was);
 	expect_ended(pid);
 }
-END_TEST
 
 /* ---- hooks that are relied on ---- */
 
@@ -320,24 +316,8 @@ static int rely_in_child(int i)
 		       0;
 }
 
-START_TEST(test_rely)
-{
-	bool can = false;
-
-	hooks_setup();
-	if (hooked) {
-		can = rely();
-		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
-	}
-	hooks_teardown();
-	if (!can)
-		skip("not all calls are hooked here");
-	expect_child(rely_in_child(_i));
-}
-END_TEST
-
 /* A monitor that hooks do not tell relies on none. */
-START_TEST(test_rely_unhooked)
+TEST(test_rely_unhooked)
 {
 	struct mrrc_mon *other;
 	bool can, told_by_hooks;
@@ -351,25 +331,20 @@ START_TEST(test_rely_unhooked)
 	ck_assert(!can);
 	ck_assert(!told_by_hooks);
 }
-END_TEST
 
-Suite *hooks_event_suite(void)
+TEST_CASE(hooks_rely, NULL, NULL);
+
+EACH_TEST(test_rely, unmaps)
 {
-	Suite *suite = suite_create("hooks_event");
-	TCase *tcase = tcase_create("hooks_event");
+	bool can = false;
 
-	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	tcase_add_test(tcase, test_undisturbed);
-	tcase_add_test(tcase, test_same_chunk);
-	tcase_add_test(tcase, test_shmat_second);
-	tcase_add_test(tcase, test_failed);
-	tcase_add_test(tcase, test_place_fails);
-	tcase_add_test(tcase, test_telling);
-	tcase_add_test(tcase, test_rely_unhooked);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("hooks_rely");
-	add_each(tcase, test_rely, unmaps);
-	suite_add_tcase(suite, tcase);
-	return suite;
+	hooks_setup();
+	if (hooked) {
+		can = rely();
+		mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
+	}
+	hooks_teardown();
+	if (!can)
+		skip("not all calls are hooked here");
+	expect_child(rely_in_child(_i));
 }

@@ -4,7 +4,7 @@
  * other threads could find and register the old pages until then.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -57,7 +57,9 @@ static void find_late(void *arg, uintptr_t start, uintptr_t end,
 	}
 }
 
-START_TEST(test_late)
+TEST_CASE(hooks_late, hooks_setup, hooks_teardown);
+
+EACH_TEST(test_late, lates)
 {
 	need_hooks();
 	late = hooks_map();
@@ -69,10 +71,9 @@ START_TEST(test_late)
 	check_even();
 	munmap(late, 4 * mon_page);
 }
-END_TEST
 
 /* The lock's holder is not waited for, and no lookup trusts what it knows. */
-START_TEST(test_late_busy)
+TEST(test_late_busy)
 {
 	bool even;
 
@@ -89,10 +90,9 @@ START_TEST(test_late_busy)
 	check_even();
 	munmap(late, 4 * mon_page);
 }
-END_TEST
 
 /* In a signal handler that interrupted a thread with a lock of ours. */
-START_TEST(test_late_inside)
+TEST(test_late_inside)
 {
 	bool even;
 
@@ -108,18 +108,4 @@ START_TEST(test_late_inside)
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	check_even();
 	munmap(late, 4 * mon_page);
-}
-END_TEST
-
-Suite *hooks_late_suite(void)
-{
-	Suite *suite = suite_create("hooks_late");
-	TCase *tcase = tcase_create("hooks_late");
-
-	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	add_each(tcase, test_late, lates);
-	tcase_add_test(tcase, test_late_busy);
-	tcase_add_test(tcase, test_late_inside);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

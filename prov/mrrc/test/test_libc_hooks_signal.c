@@ -4,7 +4,7 @@
  * our hooks, and of everything else. Nothing hangs and nothing is lost.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -57,11 +57,13 @@ static bool is_held(void)
 	return false;
 }
 
+TEST_CASE(hooks_signal, hooks_setup, hooks_teardown);
+
 /*
  * A handler unmaps in the middle of our lock, by libc or not. An event of
  * another thread is already being handled, which waits for that lock.
  */
-START_TEST(test_signal_inside)
+LOOP_TEST(test_signal_inside, 0, 4)
 {
 	struct mrrc_lock *lock;
 	pthread_t thread;
@@ -82,13 +84,12 @@ START_TEST(test_signal_inside)
 	mrrc_lock_release(lock);
 	expect_kernel();
 }
-END_TEST
 
 /*
  * Nothing is told inside our locks, even where no other thread would notice:
  * here a lock that may be taken twice.
  */
-START_TEST(test_inside)
+TEST(test_inside)
 {
 	pthread_mutex_t *mutex = &watcher.lock.mutex;
 	pthread_mutexattr_t attr;
@@ -107,9 +108,8 @@ START_TEST(test_inside)
 	ck_assert_uint_eq(told, 0);
 	expect_event();
 }
-END_TEST
 
-START_TEST(test_signal_outside)
+LOOP_TEST(test_signal_outside, 0, 2)
 {
 	need_hooks();
 	on(_i ? on_jump : on_munmap);
@@ -118,7 +118,6 @@ START_TEST(test_signal_outside)
 		raise(SIGUSR1);
 	expect_hook();
 }
-END_TEST
 
 struct pinger {
 	pthread_t to;
@@ -155,7 +154,7 @@ static void on_churn(int sig)
 }
 
 /* Handlers that unmap, at any moment of watching and unmapping. */
-START_TEST(test_signal_storm)
+TEST(test_signal_storm)
 {
 	struct pinger pinger = { .to = pthread_self() };
 	pthread_t thread;
@@ -179,19 +178,4 @@ START_TEST(test_signal_storm)
 	atomic_store(&pinger.stop, true);
 	pthread_join(thread, NULL);
 	ck_assert(mrrc_mon_works(mon));
-}
-END_TEST
-
-Suite *hooks_signal_suite(void)
-{
-	Suite *suite = suite_create("hooks_signal");
-	TCase *tcase = tcase_create("hooks_signal");
-
-	tcase_add_checked_fixture(tcase, hooks_setup, hooks_teardown);
-	tcase_add_loop_test(tcase, test_signal_inside, 0, 4);
-	tcase_add_test(tcase, test_inside);
-	tcase_add_loop_test(tcase, test_signal_outside, 0, 2);
-	tcase_add_test(tcase, test_signal_storm);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

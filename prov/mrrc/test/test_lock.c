@@ -3,7 +3,7 @@
  * sys/base/lock: exclusion, and that debug builds catch what is out of order.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -52,7 +52,9 @@ static void *add(void *arg)
 	return NULL;
 }
 
-START_TEST(test_excludes)
+TEST_CASE(lock, setup, teardown);
+
+TEST(test_excludes)
 {
 	pthread_t thread[2];
 	int i;
@@ -64,7 +66,6 @@ START_TEST(test_excludes)
 		pthread_join(thread[i], NULL);
 	ck_assert_int_eq(counter, 2 * ROUNDS);
 }
-END_TEST
 
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_t waker;
@@ -86,7 +87,7 @@ static void before_wait(void)
 }
 
 /* A thread that were cancelled there would leave with the lock held. */
-START_TEST(test_wait)
+TEST(test_wait)
 {
 	fault_at(FAULT_WAIT, before_wait);
 	mrrc_lock_acquire(&low);
@@ -97,9 +98,8 @@ START_TEST(test_wait)
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
 	ck_assert_int_eq(cancel_state, PTHREAD_CANCEL_ENABLE);
 }
-END_TEST
 
-START_TEST(test_init_fails)
+TEST(test_init_fails)
 {
 	struct mrrc_lock lock;
 	int ret;
@@ -109,10 +109,9 @@ START_TEST(test_init_fails)
 	ck_assert(fault_disarm());
 	ck_assert_int_lt(ret, 0);
 }
-END_TEST
 
 /* Those of the layer above: held while it calls out. */
-START_TEST(test_mutex)
+TEST(test_mutex)
 {
 	mrrc_mutex_lock(&outer);
 	ck_assert(!mrrc_lock_inside());
@@ -130,7 +129,6 @@ START_TEST(test_mutex)
 	mrrc_mutex_unlock(&outer);
 	mrrc_mutex_unlock(&inner);
 }
-END_TEST
 
 #ifdef MRRC_DEBUG
 static void wrong_mutexes(void)
@@ -183,7 +181,7 @@ static void (*const faults[])(void) = {
 	still_held,  wrong_mutexes, mutex_inside, mutex_not_held,
 };
 
-START_TEST(test_asserts)
+EACH_TEST(test_asserts, faults)
 {
 	struct rlimit none = { 0, 0 };
 	int status;
@@ -201,22 +199,4 @@ START_TEST(test_asserts)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
-END_TEST
 #endif
-
-Suite *lock_suite(void)
-{
-	Suite *suite = suite_create("lock");
-	TCase *tcase = tcase_create("lock");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_excludes);
-	tcase_add_test(tcase, test_wait);
-	tcase_add_test(tcase, test_init_fails);
-	tcase_add_test(tcase, test_mutex);
-#ifdef MRRC_DEBUG
-	add_each(tcase, test_asserts, faults);
-#endif
-	suite_add_tcase(suite, tcase);
-	return suite;
-}

@@ -4,7 +4,7 @@
  * children, test_mon_close.c programs that close its descriptors.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,11 +21,13 @@
 #include "fault.h"
 #include "mon_fixture.h"
 
+TEST_CASE(mon, mon_setup, mon_teardown);
+
 /*
  * Threads can be made to pass a barrier from then on: with several threads it
  * takes the kernel 10 ms to prepare for that, so it is done before ours start.
  */
-START_TEST(test_barrier_early)
+TEST(test_barrier_early)
 {
 	struct mrrc_mon *manual;
 	long known;
@@ -39,9 +41,8 @@ START_TEST(test_barrier_early)
 			 0);
 	mrrc_mon_close(manual);
 }
-END_TEST
 
-START_TEST(test_registry)
+TEST(test_registry)
 {
 	const char *const *name;
 	char why[MRRC_MON_REASON];
@@ -77,9 +78,8 @@ START_TEST(test_registry)
 	mrrc_mon_close(b);
 	mrrc_mon_close(a);
 }
-END_TEST
 
-START_TEST(test_none)
+TEST(test_none)
 {
 	struct mrrc_mon *none;
 
@@ -96,10 +96,9 @@ START_TEST(test_none)
 	ck_assert_str_ne(mrrc_mon_reason(none), "again");
 	mrrc_mon_close(none);
 }
-END_TEST
 
 /* A probe that is refused: as when a filter was installed meanwhile. */
-START_TEST(test_probe_refused)
+TEST(test_probe_refused)
 {
 	struct mrrc_mon *fake;
 
@@ -112,9 +111,8 @@ START_TEST(test_probe_refused)
 	ck_assert_uint_eq(fake_mon_of(fake)->stops, 1);
 	mrrc_mon_close(fake);
 }
-END_TEST
 
-START_TEST(test_drain_fails)
+TEST(test_drain_fails)
 {
 	struct mrrc_mon *fake;
 
@@ -127,11 +125,10 @@ START_TEST(test_drain_fails)
 	ck_assert_uint_eq(fake_mon_of(fake)->drains, 1);
 	mrrc_mon_close(fake);
 }
-END_TEST
 
 /* ---- coverage, with the fake ---- */
 
-START_TEST(test_cover)
+TEST(test_cover)
 {
 	struct mon_probe sub[2];
 	const uintptr_t base = 1024 * mon_page;
@@ -186,11 +183,10 @@ START_TEST(test_cover)
 		mrrc_mon_unsubscribe(fake, &sub[i].sub);
 	mrrc_mon_close(fake);
 }
-END_TEST
 
 /* ---- lifecycle ---- */
 
-START_TEST(test_open_fails)
+TEST(test_open_fails)
 {
 	char why[MRRC_MON_REASON];
 	struct mrrc_mon *got = NULL;
@@ -222,18 +218,16 @@ START_TEST(test_open_fails)
 	ck_assert(comes(fault_fds() == fds));
 	ck_assert_uint_eq(fault_threads_left(threads), threads);
 }
-END_TEST
 
 /* Opening and closing others, while memory is in motion. */
-START_TEST(test_reopen)
+TEST(test_reopen)
 {
 	need_uffd();
 	mon_reopen(false);
 }
-END_TEST
 
 /* The last close with ranges watched does not wait for ended threads. */
-START_TEST(test_close_watched)
+TEST(test_close_watched)
 {
 	char *ptr = mon_map(4);
 
@@ -242,13 +236,12 @@ START_TEST(test_close_watched)
 	mon_teardown();
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
 /*
  * A child without fork handlers keeps what it inherited: an unmap here must not
  * wait for a reader there.
  */
-START_TEST(test_close_cloned)
+TEST(test_close_cloned)
 {
 	char *ptr = mon_map(4);
 	pid_t pid;
@@ -271,25 +264,4 @@ START_TEST(test_close_cloned)
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(ret, 0);
 	munmap(ptr, 4 * mon_page);
-}
-END_TEST
-
-Suite *mon_suite(void)
-{
-	Suite *suite = suite_create("mon");
-	TCase *tcase = tcase_create("mon");
-
-	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
-	tcase_add_test(tcase, test_barrier_early);
-	tcase_add_test(tcase, test_registry);
-	tcase_add_test(tcase, test_none);
-	tcase_add_test(tcase, test_probe_refused);
-	tcase_add_test(tcase, test_drain_fails);
-	tcase_add_test(tcase, test_cover);
-	tcase_add_test(tcase, test_open_fails);
-	tcase_add_test(tcase, test_reopen);
-	tcase_add_test(tcase, test_close_watched);
-	tcase_add_test(tcase, test_close_cloned);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * denied to, and those without privileges.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,9 @@ static int in_child(char *ptr)
 	return try_new_monitor();
 }
 
-START_TEST(test_fork)
+TEST_CASE(mon_child, mon_setup, mon_teardown);
+
+TEST(test_fork)
 {
 	char *ptr = mon_map(4);
 
@@ -79,7 +81,6 @@ START_TEST(test_fork)
 	ck_assert_uint_eq(mon_events(), 1);
 	ck_assert(mon_told(ptr, 4));
 }
-END_TEST
 
 static int close_in_child(void)
 {
@@ -92,7 +93,7 @@ static int close_in_child(void)
 }
 
 /* While another thread keeps the monitor busy. */
-START_TEST(test_fork_busy)
+TEST(test_fork_busy)
 {
 	atomic_bool stop = false;
 	pthread_t thread;
@@ -112,10 +113,9 @@ START_TEST(test_fork_busy)
 	ck_assert_int_eq(status, 0);
 	ck_assert(mrrc_mon_works(mon));
 }
-END_TEST
 
 /* While another thread is inside the monitor's lock. */
-START_TEST(test_fork_locked)
+TEST(test_fork_locked)
 {
 	pid_t pid;
 
@@ -127,7 +127,6 @@ START_TEST(test_fork_locked)
 	mon_hold_end();
 	expect_ended(pid);
 }
-END_TEST
 
 /* From now on /dev/userfaultfd gives none either. */
 static int deny_device(void)
@@ -196,14 +195,13 @@ static int in_denied_child(void)
 	return 0;
 }
 
-START_TEST(test_denied)
+TEST(test_denied)
 {
 	expect_child(in_denied_child());
 }
-END_TEST
 
 /* One answer alone means that memory is quiet. */
-START_TEST(test_probe_answers)
+LOOP_TEST(test_probe_answers, 0, 4)
 {
 	static const struct {
 		int kernel, probe;
@@ -217,10 +215,9 @@ START_TEST(test_probe_answers)
 	expect_child(!kernel_answers(SYS_ioctl, answers[_i].kernel) ||
 		     mrrc_uffd_probe(0) != answers[_i].probe);
 }
-END_TEST
 
 /* Where the kernel can do it: else other tests are skipped, and all is well. */
-START_TEST(test_opens)
+TEST(test_opens)
 {
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* user mode only */);
 	int major = 0, minor = 0;
@@ -231,7 +228,6 @@ START_TEST(test_opens)
 	sscanf(name.release, "%d.%d", &major, &minor);
 	ck_assert(mon || fd < 0 || major < 5 || (major == 5 && minor < 15));
 }
-END_TEST
 
 static int in_unprivileged_child(void)
 {
@@ -242,28 +238,10 @@ static int in_unprivileged_child(void)
 	return try_new_monitor();
 }
 
-START_TEST(test_unprivileged)
+TEST(test_unprivileged)
 {
 	need_uffd();
 	if (geteuid())
 		skip("not privileged to begin with");
 	expect_child(in_unprivileged_child());
-}
-END_TEST
-
-Suite *mon_child_suite(void)
-{
-	Suite *suite = suite_create("mon_child");
-	TCase *tcase = tcase_create("mon_child");
-
-	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_fork_busy);
-	tcase_add_test(tcase, test_fork_locked);
-	tcase_add_test(tcase, test_opens);
-	tcase_add_loop_test(tcase, test_probe_answers, 0, 4);
-	tcase_add_test(tcase, test_denied);
-	tcase_add_test(tcase, test_unprivileged);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

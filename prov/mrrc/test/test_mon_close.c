@@ -5,7 +5,7 @@
  * Each in a child, which has a monitor of its own.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -187,11 +187,12 @@ static void in_fresh_child(int (*run)(void))
 	expect_child(fresh_child(run));
 }
 
-START_TEST(test_closed)
+TEST_CASE(mon_close, NULL, NULL);
+
+EACH_TEST(test_closed, closers)
 {
 	in_fresh_child(closers[_i]);
 }
-END_TEST
 
 static char *leftovers;
 static atomic_uint left;
@@ -215,17 +216,16 @@ static int close_unmapping(void)
 }
 
 /* The monitor's own threads unmap watched memory as they end. */
-START_TEST(test_close_unmaps)
+TEST(test_close_unmaps)
 {
 	in_fresh_child(close_unmapping);
 }
-END_TEST
 
 /*
  * To the kernel, a monitor that begins or ends closes no file of ours: else
  * it would take the notification back.
  */
-START_TEST(test_no_flush)
+TEST(test_no_flush)
 {
 	struct sigevent quiet = { .sigev_notify = SIGEV_NONE };
 	char name[32];
@@ -247,10 +247,9 @@ START_TEST(test_no_flush)
 	ck_assert_int_eq(errno, EBUSY);
 	mq_close(queue);
 }
-END_TEST
 
 /* The reader holds no file open but the monitor's. */
-START_TEST(test_end_of_pipe)
+TEST(test_end_of_pipe)
 {
 	int ends[2];
 	char byte;
@@ -261,18 +260,4 @@ START_TEST(test_end_of_pipe)
 	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
 	close(ends[0]);
 	mon_teardown();
-}
-END_TEST
-
-Suite *mon_close_suite(void)
-{
-	Suite *suite = suite_create("mon-close");
-	TCase *tcase = tcase_create("mon-close");
-
-	add_each(tcase, test_closed, closers);
-	tcase_add_test(tcase, test_close_unmaps);
-	tcase_add_test(tcase, test_no_flush);
-	tcase_add_test(tcase, test_end_of_pipe);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * function that the fake monitor, or a wrapped call (fault.h), calls there.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -53,8 +53,10 @@ static void handle_event(struct mrrc_mon *self)
 	mrrc_mon_drain(self);
 }
 
+TEST_CASE(mon_event, fake_setup, fake_teardown);
+
 /* The probe finds nothing unfinished, as the event has been read. */
-START_TEST(test_quiet_event_in_between)
+LOOP_TEST(test_quiet_event_in_between, 0, 2)
 {
 	_Atomic uint64_t probes = 0;
 	uint64_t seq;
@@ -65,16 +67,14 @@ START_TEST(test_quiet_event_in_between)
 	ck_assert_uint_eq(mon_probe.count, 1);
 	ck_assert_int_eq(mrrc_mon_quiet(fake, &seq, &probes), 0);
 }
-END_TEST
 
 /* After an event was read, seq is odd until the event is handled. */
-START_TEST(test_odd_before_read)
+TEST(test_odd_before_read)
 {
 	handle_event(fake);
 	ck_assert_uint_eq(mon_probe.count, 1);
 	ck_assert_uint_eq(fake_mon_of(fake)->early, 0);
 }
-END_TEST
 
 static uint64_t token;
 
@@ -89,7 +89,7 @@ static bool sees(void)
 }
 
 /* What changed while it was looked at is not remembered as seen. */
-START_TEST(test_seen_meanwhile)
+TEST(test_seen_meanwhile)
 {
 	watch();
 	fake_mon_of(fake)->in_sees = handle_event;
@@ -97,10 +97,9 @@ START_TEST(test_seen_meanwhile)
 	fake_mon_of(fake)->blind = true;
 	ck_assert(!sees());
 }
-END_TEST
 
 /* What watching found counts, and only as long as nothing changes. */
-START_TEST(test_seen_by_watching)
+TEST(test_seen_by_watching)
 {
 	fake_mon_of(fake)->blind = true;
 	fake_mon_of(fake)->knows = true;
@@ -112,10 +111,9 @@ START_TEST(test_seen_by_watching)
 	watch();
 	ck_assert(!sees());
 }
-END_TEST
 
 /* Nor if the range was not watched when the pages were looked at. */
-START_TEST(test_seen_unwatched)
+TEST(test_seen_unwatched)
 {
 	watch();
 	handle_event(fake);
@@ -123,10 +121,9 @@ START_TEST(test_seen_unwatched)
 	fake_mon_of(fake)->blind = true;
 	ck_assert(!sees());
 }
-END_TEST
 
 /* Nor if they were looked at before the range was watched anew. */
-START_TEST(test_seen_too_early)
+TEST(test_seen_too_early)
 {
 	uint64_t early;
 
@@ -137,10 +134,9 @@ START_TEST(test_seen_too_early)
 	fake_mon_of(fake)->blind = true;
 	ck_assert(!sees());
 }
-END_TEST
 
 /* What was seen and is watched still need not be watched again. */
-START_TEST(test_watched_before)
+TEST(test_watched_before)
 {
 	struct fake_mon *state = fake_mon_of(fake);
 
@@ -154,7 +150,6 @@ START_TEST(test_watched_before)
 	watch();
 	ck_assert_uint_eq(state->watches, 2);
 }
-END_TEST
 
 /* Four pages are remembered as seen; from now on none is seen anew. */
 static void remember_four(void)
@@ -166,7 +161,7 @@ static void remember_four(void)
 	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page, token));
 }
 
-START_TEST(test_seen_before)
+TEST(test_seen_before)
 {
 	const uintptr_t third = base + 2 * mon_page;
 
@@ -185,10 +180,9 @@ START_TEST(test_seen_before)
 	mrrc_mon_unwatch_idle(fake);
 	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page, token));
 }
-END_TEST
 
 /* At the limit of mappings, those that are watched for nothing go. */
-START_TEST(test_watch_limit)
+TEST(test_watch_limit)
 {
 	struct fake_mon *state = fake_mon_of(fake);
 
@@ -202,7 +196,6 @@ START_TEST(test_watch_limit)
 	ck_assert_int_eq(mrrc_mon_watch(fake, base, mon_page, &token), -ENOMEM);
 	ck_assert_uint_eq(state->watches, 3);
 }
-END_TEST
 
 /* ---- a fork while another thread opens a monitor ---- */
 
@@ -233,7 +226,7 @@ static void let_go(void)
 	sem_post(&go_on);
 }
 
-START_TEST(test_fork_waits)
+TEST(test_fork_waits)
 {
 	pthread_t thread;
 	pid_t pid;
@@ -255,12 +248,13 @@ START_TEST(test_fork_waits)
 	pthread_join(thread, NULL);
 	expect_ended(pid);
 }
-END_TEST
 
 /* ---- with the kernel's events ---- */
 
+TEST_CASE(uffd_event, mon_setup, mon_teardown);
+
 /* What the reader queued since the last look at the queue is not settled. */
-START_TEST(test_settle)
+TEST(test_settle)
 {
 	char *ptr = mon_map(1);
 	uint64_t seq, now;
@@ -278,12 +272,11 @@ START_TEST(test_settle)
 	ck_assert_uint_eq(now, seq);
 	ck_assert_uint_eq(mon_events(), 1);
 }
-END_TEST
 
 #define OVERFLOW 80 /* more events than the queue has room for */
 
 /* What finds no room makes the last one larger, up or down. */
-START_TEST(test_overflow)
+LOOP_TEST(test_overflow, 0, 2)
 {
 	char *ptr = mon_map(2 * OVERFLOW), *at = NULL;
 	struct mrrc_range *last;
@@ -309,7 +302,6 @@ START_TEST(test_overflow)
 	ck_assert_uint_eq(mon_events(), count);
 	munmap(ptr, 2 * OVERFLOW * mon_page);
 }
-END_TEST
 
 static atomic_bool handled;
 static atomic_uint disturbed;
@@ -334,7 +326,7 @@ static void disturb(void)
 }
 
 /* While events are read no handler runs, and no thread is cancelled. */
-START_TEST(test_undisturbed)
+TEST(test_undisturbed)
 {
 	const struct sigaction act = { .sa_handler = on_signal };
 	struct sigaction old;
@@ -351,7 +343,6 @@ START_TEST(test_undisturbed)
 	ck_assert_uint_eq(disturbed, 0);
 	ck_assert(handled);
 }
-END_TEST
 
 static atomic_uint early;
 
@@ -362,7 +353,7 @@ static void look_at_seq(void)
 }
 
 /* A thread that looks at seq once an event was read must find it odd. */
-START_TEST(test_uffd_odd_before_read)
+TEST(test_uffd_odd_before_read)
 {
 	char *ptr = mon_map(2);
 
@@ -379,7 +370,6 @@ START_TEST(test_uffd_odd_before_read)
 	ck_assert_uint_eq(mon_events(), 1);
 	munmap(ptr + mon_page, mon_page);
 }
-END_TEST
 
 static void *write_main(void *arg)
 {
@@ -391,7 +381,7 @@ static void *write_main(void *arg)
  * The reader meets an event that it does not know, and ends. From then on
  * memory is never found quiet, not even by a call under way.
  */
-START_TEST(test_dead_reader)
+TEST(test_dead_reader)
 {
 	struct uffdio_writeprotect wp = {
 		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
@@ -421,34 +411,4 @@ START_TEST(test_dead_reader)
 	ck_assert(!settled);
 	ck_assert_int_eq(mrrc_mon_quiet(mon, &seq, &probes), -ENODEV);
 	munmap(ptr, mon_page);
-}
-END_TEST
-
-Suite *mon_event_suite(void)
-{
-	Suite *suite = suite_create("mon_event");
-	TCase *tcase = tcase_create("mon_event");
-
-	tcase_add_checked_fixture(tcase, fake_setup, fake_teardown);
-	tcase_add_loop_test(tcase, test_quiet_event_in_between, 0, 2);
-	tcase_add_test(tcase, test_odd_before_read);
-	tcase_add_test(tcase, test_seen_by_watching);
-	tcase_add_test(tcase, test_seen_meanwhile);
-	tcase_add_test(tcase, test_seen_unwatched);
-	tcase_add_test(tcase, test_seen_too_early);
-	tcase_add_test(tcase, test_watched_before);
-	tcase_add_test(tcase, test_seen_before);
-	tcase_add_test(tcase, test_watch_limit);
-	tcase_add_test(tcase, test_fork_waits);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("uffd_event");
-	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
-	tcase_add_test(tcase, test_settle);
-	tcase_add_loop_test(tcase, test_overflow, 0, 2);
-	tcase_add_test(tcase, test_undisturbed);
-	tcase_add_test(tcase, test_uffd_odd_before_read);
-	tcase_add_test(tcase, test_dead_reader);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

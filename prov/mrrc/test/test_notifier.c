@@ -5,7 +5,7 @@
  * userfaultfd is not to be had.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -96,7 +96,9 @@ static bool was_told(const char *ptr, size_t pages)
 	return false;
 }
 
-START_TEST(test_changes)
+TEST_CASE(notifier, setup, teardown);
+
+TEST(test_changes)
 {
 	char *ptr;
 
@@ -122,10 +124,9 @@ START_TEST(test_changes)
 	wait_told(2);
 	munmap(ptr, 8 * mon_page);
 }
-END_TEST
 
 /* A watcher of parts that overlap is told of all of them. */
-START_TEST(test_overlap)
+TEST(test_overlap)
 {
 	char *ptr;
 
@@ -144,10 +145,9 @@ START_TEST(test_overlap)
 	munmap(ptr, 16 * mon_page);
 	wait_told(2);
 }
-END_TEST
 
 /* The listener's lock is held by a thread that unmaps. */
-START_TEST(test_locked)
+TEST(test_locked)
 {
 	char *ptr;
 	int i;
@@ -174,9 +174,8 @@ START_TEST(test_locked)
 		ck_assert(comes(was_told(ptr + 2 * i * mon_page, 1)));
 	munmap(ptr, 2 * MANY * mon_page);
 }
-END_TEST
 
-START_TEST(test_refused)
+TEST(test_refused)
 {
 	char *ptr;
 
@@ -201,9 +200,8 @@ START_TEST(test_refused)
 	ck_assert_int_eq(watch(ptr, 1), -ENODEV);
 	munmap(ptr, mon_page);
 }
-END_TEST
 
-START_TEST(test_open_faults)
+TEST(test_open_faults)
 {
 	unsigned leaks, nth = 0;
 	bool injected;
@@ -221,7 +219,6 @@ START_TEST(test_open_faults)
 	} while (injected);
 	ck_assert_uint_gt(nth, 3);
 }
-END_TEST
 
 /* ---- valid() against remapping ---- */
 
@@ -248,7 +245,7 @@ static void *race_main(void *arg)
 	return NULL;
 }
 
-START_TEST(test_race)
+TEST(test_race)
 {
 	pthread_t thread;
 	char *ptr;
@@ -281,7 +278,6 @@ START_TEST(test_race)
 	ck_assert_uint_eq(atomic_load(&stale), 0);
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
 static void *watch_cancelled(void *arg)
 {
@@ -292,7 +288,7 @@ static void *watch_cancelled(void *arg)
 }
 
 /* A thread that is to be cancelled does not leave others waiting. */
-START_TEST(test_cancelled)
+TEST(test_cancelled)
 {
 	pthread_t thread;
 	void *ret;
@@ -307,22 +303,4 @@ START_TEST(test_cancelled)
 	ck_assert(valid(ptr, 1));
 	munmap(ptr, mon_page);
 	wait_told(1);
-}
-END_TEST
-
-Suite *notifier_suite(void)
-{
-	Suite *suite = suite_create("notifier");
-	TCase *tcase = tcase_create("notifier");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_changes);
-	tcase_add_test(tcase, test_cancelled);
-	tcase_add_test(tcase, test_overlap);
-	tcase_add_test(tcase, test_locked);
-	tcase_add_test(tcase, test_refused);
-	tcase_add_test(tcase, test_open_faults);
-	tcase_add_test(tcase, test_race);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

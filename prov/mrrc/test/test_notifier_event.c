@@ -3,7 +3,7 @@
  * sys/monitor/notifier: events between two steps of a call, with a fake monitor.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -74,7 +74,9 @@ static void change_handled(struct mrrc_mon *self)
 	mrrc_mon_drain(self);
 }
 
-START_TEST(test_watch_changed)
+TEST_CASE(notifier_event, setup, teardown);
+
+TEST(test_watch_changed)
 {
 	fake->in_sees = change_handled;
 	ck_assert_int_eq(watch(0, 4), -EAGAIN);
@@ -83,7 +85,6 @@ START_TEST(test_watch_changed)
 	ck_assert_int_eq(watch(0, 4), 0);
 	ck_assert(valid(0, 4));
 }
-END_TEST
 
 static void unwatch_all(struct mrrc_mon *self)
 {
@@ -91,7 +92,7 @@ static void unwatch_all(struct mrrc_mon *self)
 }
 
 /* Others need it no more. What is watched stays so until the end. */
-START_TEST(test_watch_stays)
+TEST(test_watch_stays)
 {
 	ck_assert_int_eq(watch(20, 2), 0);
 	fake->in_sees = unwatch_all;
@@ -102,9 +103,8 @@ START_TEST(test_watch_stays)
 	ck_assert(fake_mon_none(mon, 0, 64));
 	ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier), 0);
 }
-END_TEST
 
-START_TEST(test_watch_refused)
+LOOP_TEST(test_watch_refused, 0, 4)
 {
 	static const struct {
 		int ret;
@@ -123,7 +123,6 @@ START_TEST(test_watch_refused)
 	ck_assert_uint_eq(fake->unwatches, no[_i].unwatches);
 	ck_assert(!valid(0, 1));
 }
-END_TEST
 
 /* ---- while it is looked at ---- */
 
@@ -142,7 +141,7 @@ static void read_in_probe(struct mrrc_mon *self)
  * The event is read during the probe, as this thread takes the lock, before,
  * or not yet.
  */
-START_TEST(test_valid_changed)
+LOOP_TEST(test_valid_changed, 0, 4)
 {
 	ck_assert_int_eq(watch(0, 4), 0);
 	switch (_i) {
@@ -160,10 +159,9 @@ START_TEST(test_valid_changed)
 	}
 	ck_assert(!valid(0, 4));
 }
-END_TEST
 
 /* Until it has been told, the old one may still be known. */
-START_TEST(test_valid_telling)
+TEST(test_valid_telling)
 {
 	ck_assert_int_eq(watch(0, 1), 0);
 	ck_assert_int_eq(watch(10, 1), 0);
@@ -179,20 +177,4 @@ START_TEST(test_valid_telling)
 	ck_assert(!valid(0, 1));
 	ck_assert(!valid(10, 1));
 	ck_assert(valid(20, 1));
-}
-END_TEST
-
-Suite *notifier_event_suite(void)
-{
-	Suite *suite = suite_create("notifier_event");
-	TCase *tcase = tcase_create("notifier_event");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_watch_changed);
-	tcase_add_test(tcase, test_watch_stays);
-	tcase_add_loop_test(tcase, test_watch_refused, 0, 4);
-	tcase_add_loop_test(tcase, test_valid_changed, 0, 4);
-	tcase_add_test(tcase, test_valid_telling);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,7 +3,7 @@
  * sys/base/pages: what a mapping that fails leaves.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -30,8 +30,10 @@ static void map_behind(char *addr, size_t len)
 		others[0] = 42;
 }
 
+TEST_CASE(pages, NULL, NULL);
+
 /* As at vm.max_map_count: the ends are gone when the last step fails. */
-START_TEST(others_memory_stays)
+TEST(others_memory_stays)
 {
 	const struct mrrc_pages_attr attr = {
 		.kind = MRRC_PAGES_4K,
@@ -58,10 +60,9 @@ START_TEST(others_memory_stays)
 	ck_assert_int_eq(mincore(failed - 8192, 4096, &there), -1);
 	ck_assert_int_eq(mincore(failed, 4096, &there), -1);
 }
-END_TEST
 
 /* As at vm.max_map_count: the addresses stay, and no memory is behind them. */
-START_TEST(memory_goes_unmapped_or_not)
+TEST(memory_goes_unmapped_or_not)
 {
 	const struct mrrc_pages_attr attr = {
 		.kind = MRRC_PAGES_4K,
@@ -85,16 +86,4 @@ START_TEST(memory_goes_unmapped_or_not)
 		ck_assert_msg(!(there[i] & 1), "page %zu", i);
 	mrrc_pages_unmap(addr, mapped);
 	ck_assert_int_eq(mincore(addr, mapped, there), -1);
-}
-END_TEST
-
-Suite *pages_suite(void)
-{
-	Suite *suite = suite_create("pages");
-	TCase *tcase = tcase_create("pages");
-
-	tcase_add_test(tcase, others_memory_stays);
-	tcase_add_test(tcase, memory_goes_unmapped_or_not);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

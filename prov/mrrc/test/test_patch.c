@@ -5,7 +5,7 @@
  * left alone.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -128,8 +128,10 @@ const struct mrrc_patch *patch_of(const char *name)
 	return NULL;
 }
 
+TEST_CASE(patch, NULL, NULL);
+
 /* Every caller must look first whether there is anything to patch. */
-START_TEST(test_find)
+TEST(test_find)
 {
 	find_all();
 	ck_assert_int_eq(mrrc_patch_find("no such function", SYS_munmap,
@@ -143,9 +145,8 @@ START_TEST(test_find)
 					 &(struct mrrc_patch){ 0 }),
 			 0);
 }
-END_TEST
 
-START_TEST(test_calls)
+LOOP_TEST(test_calls, 0, 2)
 {
 	char *ptr, *to;
 
@@ -199,10 +200,9 @@ START_TEST(test_calls)
 	syscall(SYS_getpid);
 	ck_assert_uint_eq(atomic_load(&calls), 0);
 }
-END_TEST
 
 /* What the first has patched is nothing that a second would know. */
-START_TEST(test_taken)
+TEST(test_taken)
 {
 	struct mrrc_patch other = { 0 };
 	uint64_t foreign;
@@ -225,26 +225,6 @@ START_TEST(test_taken)
 	ck_assert_int_eq(mrrc_patch_off(&other), -EBUSY);
 	ck_assert_uint_eq(*patch[0].word, foreign);
 }
-END_TEST
-
-/* More stubs than there is room for. */
-START_TEST(test_many)
-{
-	struct mrrc_patch many;
-	size_t i;
-	int ret = 0;
-
-	if (!known)
-		skip("another libc");
-	for (i = 0; i <= (MRRC_PATCH_PAGES * page + MRRC_PATCH_HOME) /
-				    MRRC_PATCH_STUB &&
-		    !ret;
-	     i++)
-		ret = mrrc_patch_find("munmap", SYS_munmap, &many);
-	ck_assert_int_eq(ret, -ENOMEM);
-	ck_assert_uint_gt(i, page / MRRC_PATCH_STUB);
-}
-END_TEST
 
 /* ---- where stubs lie ---- */
 
@@ -354,7 +334,7 @@ static int fill_and_find(enum hole but)
 
 /* Large mappings beside libc and what is near it: a stub comes to lie where the
  * stack or the heap could grow, but far from them. */
-START_TEST(test_crowded)
+LOOP_TEST(test_crowded, HOLE_STACK, HOLE_NONE + 1)
 {
 	int status;
 	pid_t pid;
@@ -370,7 +350,6 @@ START_TEST(test_crowded)
 		skip("other holes here");
 	ck_assert_int_eq(WEXITSTATUS(status), _i == HOLE_NONE ? ENOMEM : 0);
 }
-END_TEST
 
 /* ---- what is not ours ---- */
 
@@ -433,7 +412,7 @@ static bool has_patch(const struct segment *segment)
 }
 
 /* Only what holds a patch differs while it is on, and nothing after. */
-START_TEST(test_restored)
+TEST(test_restored)
 {
 	static struct segment before[SEGMENTS], on[SEGMENTS], after[SEGMENTS];
 	size_t count, i;
@@ -455,10 +434,9 @@ START_TEST(test_restored)
 		ck_assert_int_eq(before[i].sum != on[i].sum, has_patch(&on[i]));
 	}
 }
-END_TEST
 
 /* In a copy of the code all is as it was before. */
-START_TEST(test_undo)
+TEST(test_undo)
 {
 	uint8_t *was = malloc(2 * page), *copy = malloc(2 * page);
 	uint8_t *code;
@@ -485,7 +463,6 @@ START_TEST(test_undo)
 	free(was);
 	free(copy);
 }
-END_TEST
 
 struct spinner {
 	pthread_t thread;
@@ -530,7 +507,7 @@ static bool all_called(struct spinner *spinner)
 	return atomic_load(&calls);
 }
 
-START_TEST(test_toggle)
+TEST(test_toggle)
 {
 	struct spinner spinner[THREADS] = { 0 };
 	int i;
@@ -552,33 +529,27 @@ START_TEST(test_toggle)
 		pthread_join(spinner[i].thread, NULL);
 	}
 }
-END_TEST
 
-static Suite *patch_suite(void)
+/* More stubs than there is room for. */
+TEST(test_many)
 {
-	Suite *suite = suite_create("patch");
-	TCase *tcase = tcase_create("patch");
+	struct mrrc_patch many;
+	size_t i;
+	int ret = 0;
 
-	tcase_add_test(tcase, test_find);
-	tcase_add_loop_test(tcase, test_calls, 0, 2);
-	tcase_add_test(tcase, test_taken);
-	tcase_add_test(tcase, test_restored);
-	tcase_add_test(tcase, test_undo);
-	tcase_add_test(tcase, test_toggle);
-	tcase_add_loop_test(tcase, test_crowded, HOLE_STACK, HOLE_NONE + 1);
-	tcase_add_test(tcase, test_many);
-	suite_add_tcase(suite, tcase);
-
-	suite_add_tcase(suite, patch_own_tcase());
-	suite_add_tcase(suite, patch_probe_tcase());
-	suite_add_tcase(suite, patch_unwind_tcase());
-	return suite;
+	if (!known)
+		skip("another libc");
+	for (i = 0; i <= (MRRC_PATCH_PAGES * page + MRRC_PATCH_HOME) /
+				    MRRC_PATCH_STUB &&
+		    !ret;
+	     i++)
+		ret = mrrc_patch_find("munmap", SYS_munmap, &many);
+	ck_assert_int_eq(ret, -ENOMEM);
+	ck_assert_uint_gt(i, page / MRRC_PATCH_STUB);
 }
 
 int main(void)
 {
-	static Suite *(*const suites[])(void) = { patch_suite };
-
 	page = mrrc_vm_page();
 	if (under_valgrind()) {
 		fprintf(stderr, "valgrind runs code as it was: skipped\n");
@@ -588,5 +559,5 @@ int main(void)
 	fprintf(stderr, "libc unmaps where ThreadSanitizer is gone: skipped\n");
 	return 77;
 #endif
-	return run_suites(suites, 1);
+	return run_cases(CK_NOFORK);
 }

@@ -41,13 +41,20 @@ static void own_setup(void)
 	ck_assert_ptr_ne(own_code, MAP_FAILED);
 }
 
+static void own_teardown(void)
+{
+	munmap(own_code, page);
+}
+
 static void change_word(void)
 {
 	own_set(&(uint64_t){ 3 }, 0, sizeof(uint64_t));
 }
 
+TEST_CASE(own, own_setup, own_teardown);
+
 /* Others change the word, before we look or just before we write. */
-START_TEST(test_changed)
+LOOP_TEST(test_changed, 0, 2)
 {
 	const struct mrrc_patch own = {
 		.word = own_code,
@@ -71,10 +78,9 @@ START_TEST(test_changed)
 	if (!_i)
 		ck_assert_uint_eq(own_code[1], 0);
 }
-END_TEST
 
 /* Where code may not be changed. */
-START_TEST(test_denied)
+TEST(test_denied)
 {
 	const struct mrrc_patch own = {
 		.word = own_code,
@@ -90,7 +96,6 @@ START_TEST(test_denied)
 	ck_assert_int_eq(ret, -EACCES);
 	ck_assert_uint_eq(*own_code, 1);
 }
-END_TEST
 
 #ifdef __x86_64__
 /* Code at @at, another at @again unless that is 0, filler at @filler. */
@@ -116,7 +121,7 @@ static int build(size_t at, size_t again, size_t filler, struct mrrc_patch *own)
 		      -ENOENT;
 }
 
-START_TEST(test_build)
+LOOP_TEST(test_build, 0, 9)
 {
 	static const struct {
 		size_t at, again, filler;
@@ -153,10 +158,9 @@ START_TEST(test_build)
 				 NULL :
 				 (uint8_t *) own_code + codes[_i].filler + 1);
 }
-END_TEST
 
 /* The number is not put there by the instruction before. */
-START_TEST(test_build_apart)
+LOOP_TEST(test_build_apart, 0, 8)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0,	0,    0, 0x41,
 					0x83, 0xca,	  0x40, 0x0f, 5 };
@@ -191,9 +195,9 @@ START_TEST(test_build_apart)
 	((uint8_t *) &own.after)[_i + 1] = 0x05;
 	ck_assert_uint_eq(own.after, own.before);
 }
-END_TEST
+
 /* What is written first must not be in the word that changes after it. */
-START_TEST(test_build_word)
+TEST(test_build_word)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
 	uint8_t *const site = (uint8_t *) own_code + 35;
@@ -213,7 +217,6 @@ START_TEST(test_build_word)
 	ck_assert_int_eq(
 		mrrc_patch_build(&code, site, SYS_munmap, stub, stub, &own), 0);
 }
-END_TEST
 #endif
 
 #ifdef __x86_64__
@@ -256,7 +259,7 @@ static bool is_asleep(void)
 }
 
 /* A jump that a thread may be about to run is not taken back. */
-START_TEST(test_clean)
+TEST(test_clean)
 {
 	const struct sigaction action = { .sa_handler = on_wake };
 	struct mrrc_patch own = {
@@ -289,11 +292,10 @@ START_TEST(test_clean)
 	mrrc_patch_clean(&own, 1);
 	ck_assert_str_eq((char *) own.filler, "was");
 }
-END_TEST
 #endif
 
 /* A copy is patched if both word and filler are as they were written. */
-START_TEST(test_undo_both)
+TEST(test_undo_both)
 {
 	uint64_t at[3] = { 0 }, copy[3];
 	const struct mrrc_patch own = {
@@ -321,10 +323,9 @@ START_TEST(test_undo_both)
 	memcpy(&copy[1], "ours\0\0\0", 8);
 	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, start + 8));
 }
-END_TEST
 
 /* Word and filler, each to its last byte. */
-START_TEST(test_uses)
+TEST(test_uses)
 {
 	const struct mrrc_patch own = {
 		.word = (uint64_t *) 64,
@@ -339,28 +340,4 @@ START_TEST(test_uses)
 	ck_assert(mrrc_patch_uses(&own, 105, 1));
 	ck_assert(!mrrc_patch_uses(&own, 106, 9));
 	ck_assert(!mrrc_patch_uses(&(struct mrrc_patch){ 0 }, 0, 100));
-}
-END_TEST
-
-static void own_teardown(void)
-{
-	munmap(own_code, page);
-}
-
-TCase *patch_own_tcase(void)
-{
-	TCase *tcase = tcase_create("own");
-
-	tcase_add_checked_fixture(tcase, own_setup, own_teardown);
-	tcase_add_loop_test(tcase, test_changed, 0, 2);
-	tcase_add_test(tcase, test_denied);
-#ifdef __x86_64__
-	tcase_add_loop_test(tcase, test_build, 0, 9);
-	tcase_add_loop_test(tcase, test_build_apart, 0, 8);
-	tcase_add_test(tcase, test_build_word);
-	tcase_add_test(tcase, test_clean);
-#endif
-	tcase_add_test(tcase, test_undo_both);
-	tcase_add_test(tcase, test_uses);
-	return tcase;
 }

@@ -5,7 +5,7 @@
  * for this process, and skipped where that is not allowed.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +20,12 @@
 #include "patch_fixture.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
+
+#ifdef __x86_64__
+#define ON_X86 true
+#else
+#define ON_X86 false
+#endif
 
 /* Not the one by which tests make it fail (fault.h). */
 static const uint8_t *libc_munmap(void)
@@ -107,8 +113,10 @@ static void unmaps(void)
 	ck_assert_int_eq(msync(ptr, mrrc_vm_page(), MS_ASYNC), -1);
 }
 
+TEST_CASE(probe, NULL, NULL);
+
 /* Where it begins, and where it returns: the call works, with and after it. */
-START_TEST(test_uprobe)
+LOOP_TEST_IF(ON_X86, test_uprobe, 0, 2)
 {
 	const struct mrrc_patch *const patch = patch_of("munmap");
 	const volatile uint8_t *entry = libc_munmap();
@@ -133,15 +141,4 @@ START_TEST(test_uprobe)
 	ck_assert(mrrc_patch_is_on(patch));
 	ck_assert_int_eq(mrrc_patch_off(patch), 0);
 	unmaps();
-}
-END_TEST
-
-TCase *patch_probe_tcase(void)
-{
-	TCase *tcase = tcase_create("probe");
-
-#ifdef __x86_64__
-	tcase_add_loop_test(tcase, test_uprobe, 0, 2);
-#endif
-	return tcase;
 }

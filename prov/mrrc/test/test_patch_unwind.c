@@ -4,7 +4,7 @@
  * hooked function, as backtrace(3), exceptions and pthread_cancel(3) need.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <execinfo.h>
 #include <signal.h>
@@ -78,8 +78,10 @@ static __attribute__((noinline)) void step_unmap(void *ptr, size_t len)
 	__asm__ volatile("int3");
 }
 
+TEST_CASE(unwind, NULL, NULL);
+
 /* The system call is made in the stub, or in the hook. */
-START_TEST(test_step)
+LOOP_TEST(test_step, 0, 2)
 {
 	struct sigaction action = { .sa_sigaction = on_step,
 				    .sa_flags = SA_SIGINFO };
@@ -106,7 +108,6 @@ START_TEST(test_step)
 		      steps, (unsigned long) lost_at, stepped->stub,
 		      mrrc_patch_home());
 }
-END_TEST
 
 #endif /* __x86_64__ */
 
@@ -128,7 +129,7 @@ static __attribute__((noinline)) void unwind_signal(int sig)
  * A signal arrives right after a hooked system call, which the stub or the hook
  * has made: a backtrace in its handler shows the caller.
  */
-START_TEST(test_handler)
+LOOP_TEST(test_handler, 0, 2)
 {
 	const struct mrrc_patch *const patch = patch_of("syscall");
 	struct sigaction action = { .sa_handler = on_signal };
@@ -147,7 +148,6 @@ START_TEST(test_handler)
 	sigaction(SIGUSR1, &old, NULL);
 	ck_assert(seen);
 }
-END_TEST
 
 /* What gdb says of a process that has stopped itself in the stub. */
 static bool gdb_knows(pid_t pid, bool *shown)
@@ -169,7 +169,7 @@ static bool gdb_knows(pid_t pid, bool *shown)
 	return any;
 }
 
-START_TEST(test_gdb)
+TEST(test_gdb)
 {
 	const struct mrrc_patch *const patch = patch_of("syscall");
 	bool any, shown;
@@ -191,18 +191,4 @@ START_TEST(test_gdb)
 	if (!any)
 		skip("no gdb here, or it may not attach");
 	ck_assert(shown);
-}
-END_TEST
-
-TCase *patch_unwind_tcase(void)
-{
-	TCase *tcase = tcase_create("unwind");
-
-	tcase_set_timeout(tcase, 0);
-#ifdef __x86_64__
-	tcase_add_loop_test(tcase, test_step, 0, 2);
-#endif
-	tcase_add_loop_test(tcase, test_handler, 0, 2);
-	tcase_add_test(tcase, test_gdb);
-	return tcase;
 }

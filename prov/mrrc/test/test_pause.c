@@ -6,7 +6,7 @@
  * The tests end each wait from inside its first sleep.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -83,13 +83,14 @@ static bool biased_enter(void)
 	return mrrc_biased_enter(&biased);
 }
 
-START_TEST(biased_lock)
+TEST_CASE(pause, NULL, NULL);
+
+LOOP_TEST(biased_lock, 0, 2)
 {
 	if (!biased_enter())
 		skip("no membarrier here");
 	wait_for(_i ? biased_shut : biased_wait, biased_leave);
 }
-END_TEST
 
 static void leave_cancelled(void)
 {
@@ -106,7 +107,7 @@ static void *cancelled_main(void *arg)
 }
 
 /* The waiting thread may hold locks: it is not cancelled there. */
-START_TEST(not_cancelled)
+TEST(not_cancelled)
 {
 	pthread_t thread;
 	void *ended;
@@ -117,7 +118,6 @@ START_TEST(not_cancelled)
 	pthread_join(thread, &ended);
 	ck_assert_ptr_eq(ended, &biased);
 }
-END_TEST
 
 /* ---- another thread that stays until it is let go ---- */
 
@@ -167,7 +167,7 @@ static void remove_hooks(void)
 	mrrc_libc_hooks_remove(&hooked);
 }
 
-START_TEST(removes_hooks)
+TEST(removes_hooks)
 {
 	char why[MRRC_LIBC_HOOKS_WHY];
 
@@ -181,7 +181,6 @@ START_TEST(removes_hooks)
 	mrrc_libc_hooks_mark((uintptr_t) hooked, mrrc_vm_page());
 	wait_for_thread(unmap, remove_hooks);
 }
-END_TEST
 
 static void walked(struct mrrc_heap *of, void *arg)
 {
@@ -199,13 +198,12 @@ static void close_heap(void)
 	mrrc_heap_close(heap);
 }
 
-START_TEST(closes_heap)
+TEST(closes_heap)
 {
 	heap_setup();
 	wait_for_thread(walk, close_heap);
 	heap_teardown();
 }
-END_TEST
 
 /* ---- memory that changes: it is not waited for as long as it takes ---- */
 
@@ -224,7 +222,7 @@ static void cache_asked(void)
 	touch(0, 4);
 }
 
-START_TEST(looks_up)
+TEST(looks_up)
 {
 	mt_setup();
 	changes();
@@ -232,7 +230,6 @@ START_TEST(looks_up)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 0);
 	mt_teardown();
 }
-END_TEST
 
 static struct mrrc_notifier *notifier;
 static bool notifier_known;
@@ -246,7 +243,7 @@ static void notifier_asked(void)
 	notifier_known = mrrc_notifier_valid(notifier, base, page);
 }
 
-START_TEST(notifiers)
+TEST(notifiers)
 {
 	mt_setup();
 	ck_assert_int_eq(
@@ -257,20 +254,4 @@ START_TEST(notifiers)
 	ck_assert(notifier_known);
 	mrrc_notifier_close(notifier);
 	mt_teardown();
-}
-END_TEST
-
-Suite *pause_suite(void)
-{
-	Suite *suite = suite_create("pause");
-	TCase *tcase = tcase_create("pause");
-
-	tcase_add_loop_test(tcase, biased_lock, 0, 2);
-	tcase_add_test(tcase, not_cancelled);
-	tcase_add_test(tcase, removes_hooks);
-	tcase_add_test(tcase, closes_heap);
-	tcase_add_test(tcase, looks_up);
-	tcase_add_test(tcase, notifiers);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * events, other requests, other threads.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,8 +30,10 @@ static void hook_event(void *arg, uintptr_t start, size_t len)
 	fake.hook = NULL;
 }
 
+TEST_CASE(pieces_event, mt_setup_pieces, mt_teardown);
+
 /* _i: handled before the registration ends, or found by the probe. */
-START_TEST(test_unmap_held)
+LOOP_TEST(test_unmap_held, 0, 2)
 {
 	struct mrrc_region *middle = get(10, 4);
 
@@ -59,10 +61,9 @@ START_TEST(test_unmap_held)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 0);
 	put_pieces();
 }
-END_TEST
 
 /* The gap itself: once. One that was filled before: dead, like any other. */
-START_TEST(test_unmap_gap)
+LOOP_TEST(test_unmap_gap, 0, 4)
 {
 	touch(10, 4);
 	event_page = _i / 2 ? 8 : 14;
@@ -81,7 +82,6 @@ START_TEST(test_unmap_gap)
 	ck_assert_uint_eq(fake.live, 2);
 	touch(event_page, 1);
 }
-END_TEST
 
 /* A region of the plan is unmapped, and then a gap fails. */
 static void hook_unmap_fail(void *arg, uintptr_t start, size_t len)
@@ -90,7 +90,7 @@ static void hook_unmap_fail(void *arg, uintptr_t start, size_t len)
 	atomic_store(&fake.fail_in, 1);
 }
 
-START_TEST(test_unmap_and_fail)
+TEST(test_unmap_and_fail)
 {
 	touch(10, 4);
 	event_page = 12;
@@ -103,7 +103,6 @@ START_TEST(test_unmap_and_fail)
 	ck_assert_uint_eq(fake.live, 1);
 	put_pieces();
 }
-END_TEST
 
 static struct mrrc_region *other;
 
@@ -114,7 +113,7 @@ static void hook_get(void *arg, uintptr_t start, size_t len)
 }
 
 /* Another thread registers all of it while a gap is being registered. */
-START_TEST(test_duplicate)
+TEST(test_duplicate)
 {
 	struct mrrc_region *middle = get(10, 4);
 
@@ -133,10 +132,9 @@ START_TEST(test_duplicate)
 	ck_assert_uint_eq(regions_live(), 1);
 	put(other);
 }
-END_TEST
 
 /* No telling what is there: one registration for this operation. */
-START_TEST(test_unseen)
+LOOP_TEST(test_unseen, 0, 2)
 {
 	touch(10, 4);
 	if (_i)
@@ -153,7 +151,6 @@ START_TEST(test_unseen)
 	put_pieces();
 	fake_mon_of(mt_mon)->busy = 0;
 }
-END_TEST
 
 /* ---- threads ---- */
 
@@ -209,7 +206,7 @@ static void *walk(void *arg)
 	return NULL;
 }
 
-START_TEST(test_threads)
+LOOP_TEST(test_threads, 0, 3)
 {
 	static const char *const kinds[] = {
 		"lru:pieces=32",
@@ -236,21 +233,4 @@ START_TEST(test_threads)
 	ck_assert_uint_gt(stat_of(MRRC_STAT_SPLITS), 0);
 	mrrc_cache_mt_flush(cache);
 	ck_assert_uint_eq(fake.live, 0);
-}
-END_TEST
-
-Suite *pieces_event_suite(void)
-{
-	Suite *suite = suite_create("pieces_event");
-	TCase *tcase = tcase_create("pieces_event");
-
-	tcase_add_checked_fixture(tcase, mt_setup_pieces, mt_teardown);
-	tcase_add_loop_test(tcase, test_unmap_held, 0, 2);
-	tcase_add_loop_test(tcase, test_unmap_gap, 0, 4);
-	tcase_add_test(tcase, test_unmap_and_fail);
-	tcase_add_test(tcase, test_duplicate);
-	tcase_add_loop_test(tcase, test_unseen, 0, 2);
-	tcase_add_loop_test(tcase, test_threads, 0, 3);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -189,7 +189,7 @@ static const struct {
 	{ "mre-fig4:evict=1:resort=100:pieces=4", 0 },
 };
 
-LOOP_TEST(test_specs, 0, sizeof(specs) / sizeof(specs[0]))
+EACH_TEST(test_specs, specs)
 {
 	struct mrrc_policy *other = NULL;
 
@@ -252,7 +252,7 @@ static const char *const kinds[] = {
 };
 
 /* Inserted, used and removed at random; no victim is held or unknown. */
-LOOP_TEST(test_any, 0, sizeof(kinds) / sizeof(kinds[0]))
+EACH_TEST(test_any, kinds)
 {
 	struct mrrc_policy *outer = policy;
 	struct mrrc_region *victim;
@@ -298,7 +298,7 @@ LOOP_TEST(test_any, 0, sizeof(kinds) / sizeof(kinds[0]))
 }
 
 /* Of many in use, those that are no longer are found again, every one. */
-LOOP_TEST(test_put_again, 0, sizeof(kinds) / sizeof(kinds[0]))
+EACH_TEST(test_put_again, kinds)
 {
 	struct mrrc_policy *outer = policy;
 	struct mrrc_region *victim;
@@ -348,7 +348,7 @@ TEST(test_gdl_used)
 }
 
 /* All are in use: none, however often it is asked; then one. */
-LOOP_TEST(test_all_held, 0, sizeof(kinds) / sizeof(kinds[0]))
+EACH_TEST(test_all_held, kinds)
 {
 	struct mrrc_policy *outer = policy;
 	int i;
@@ -372,7 +372,7 @@ LOOP_TEST(test_all_held, 0, sizeof(kinds) / sizeof(kinds[0]))
 	policy = outer;
 }
 
-LOOP_TEST(test_valid_notices, 0, sizeof(kinds) / sizeof(kinds[0]))
+EACH_TEST(test_valid_notices, kinds)
 {
 	struct mrrc_policy *outer = policy;
 	int i;

@@ -5,7 +5,7 @@
  * already, and what may not be written stay as they are.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,8 +141,10 @@ static bool may_ask(void *ptr)
 	return !syscall(SYS_move_pages, 0, 1UL, &ptr, NULL, &node, 0);
 }
 
+TEST_CASE(prepare, setup, teardown);
+
 /* Not even read, or read. */
-START_TEST(test_whole)
+LOOP_TEST(test_whole, 0, 2)
 {
 	char *ptr = map_apart(9);
 	unsigned i;
@@ -161,10 +163,9 @@ START_TEST(test_whole)
 	ck_assert_uint_eq(mappings(ptr, 9), 1);
 	munmap(ptr - page, 11 * page);
 }
-END_TEST
 
 /* Afterwards the page is there, and nothing is watched. */
-START_TEST(test_first_page)
+TEST(test_first_page)
 {
 	char *ptr = map(3, RW, ANON, -1);
 
@@ -175,10 +176,9 @@ START_TEST(test_first_page)
 	ck_assert(!watched(ptr + page));
 	munmap(ptr, 3 * page);
 }
-END_TEST
 
 /* The parts of a range that is watched are watched all the time. */
-START_TEST(test_watched)
+TEST(test_watched)
 {
 	char *ptr = map(3, RW, ANON, -1);
 	const int other = open_uffd();
@@ -193,7 +193,6 @@ START_TEST(test_watched)
 	close(other);
 	munmap(ptr, 3 * page);
 }
-END_TEST
 
 static void expect_untouched(int file)
 {
@@ -210,7 +209,7 @@ static void expect_untouched(int file)
 	close(file);
 }
 
-START_TEST(test_files)
+TEST(test_files)
 {
 	char path[] = "/var/tmp/mrrc_prepare_XXXXXX";
 	int file;
@@ -221,9 +220,8 @@ START_TEST(test_files)
 	unlink(path);
 	expect_untouched(file);
 }
-END_TEST
 
-START_TEST(test_denied)
+TEST(test_denied)
 {
 	char *ptr = map(2, PROT_READ, ANON, -1);
 
@@ -235,7 +233,6 @@ START_TEST(test_denied)
 	ck_assert(!ptr[page] && !watched(ptr + page));
 	munmap(ptr + page, page);
 }
-END_TEST
 
 /* The highest number of a userfaultfd. */
 static int last_uffd(void)
@@ -254,7 +251,7 @@ static int last_uffd(void)
 }
 
 /* A program closes all descriptors, and opens one of its own. */
-START_TEST(test_closed)
+TEST(test_closed)
 {
 	char *ptr = map(2, RW, ANON, -1);
 	struct mrrc_mon *mon;
@@ -272,21 +269,4 @@ START_TEST(test_closed)
 	mrrc_mon_close(mon);
 	close(number);
 	munmap(ptr, 2 * page);
-}
-END_TEST
-
-Suite *prepare_suite(void)
-{
-	Suite *suite = suite_create("prepare");
-	TCase *tcase = tcase_create("prepare");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, test_whole, 0, 2);
-	tcase_add_test(tcase, test_first_page);
-	tcase_add_test(tcase, test_watched);
-	tcase_add_test(tcase, test_files);
-	tcase_add_test(tcase, test_denied);
-	tcase_add_test(tcase, test_closed);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

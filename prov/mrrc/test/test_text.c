@@ -66,7 +66,7 @@ static const struct {
 
 TEST_CASE(text, NULL, NULL);
 
-LOOP_TEST(test_count, 0, sizeof(counts) / sizeof(counts[0]))
+EACH_TEST(test_count, counts)
 {
 	size_t value = UNTOUCHED;
 	int ret;
@@ -76,7 +76,7 @@ LOOP_TEST(test_count, 0, sizeof(counts) / sizeof(counts[0]))
 	ck_assert_uint_eq(value, ret ? UNTOUCHED : counts[_i].value);
 }
 
-LOOP_TEST(test_size, 0, sizeof(sizes) / sizeof(sizes[0]))
+EACH_TEST(test_size, sizes)
 {
 	size_t value = UNTOUCHED;
 	int ret;
@@ -146,5 +146,5 @@ TEST(test_nearest)
 
 int main(void)
 {
-	return run_suite(text_suite(), CK_FORK_GETENV);
+	return run_cases(CK_FORK_GETENV);
 }

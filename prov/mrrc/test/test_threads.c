@@ -4,7 +4,7 @@
  * test_hit_threads.c.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -19,8 +19,10 @@ static void *read_mask(void *arg)
 	return arg;
 }
 
+TEST_CASE(threads, NULL, NULL);
+
 /* Handlers of the application run in its own threads. */
-START_TEST(test_signals)
+TEST(test_signals)
 {
 	sigset_t mask, mine;
 	pthread_t thread;
@@ -36,7 +38,6 @@ START_TEST(test_signals)
 	pthread_sigmask(SIG_SETMASK, NULL, &mine);
 	ck_assert_int_eq(sigismember(&mine, SIGUSR1), 0);
 }
-END_TEST
 
 static __thread volatile char local[256 << 10];
 
@@ -47,7 +48,7 @@ static void *write_local(void *arg)
 }
 
 /* libc puts what is local to a thread on its stack, and refuses small ones. */
-START_TEST(test_large_locals)
+TEST(test_large_locals)
 {
 	pthread_t thread;
 
@@ -56,10 +57,9 @@ START_TEST(test_large_locals)
 	mrrc_thread_join(thread);
 	ck_assert_int_eq(local[sizeof(local) - 1], 0);
 }
-END_TEST
 
 /* One that does not start is none of ours: the next one may be another's. */
-START_TEST(test_start_fails)
+TEST(test_start_fails)
 {
 	const unsigned ours = mrrc_threads.ours;
 	pthread_t thread;
@@ -73,7 +73,6 @@ START_TEST(test_start_fails)
 	ck_assert_int_lt(ret, 0);
 	ck_assert_uint_eq(mrrc_threads.ours, ours);
 }
-END_TEST
 
 static atomic_bool bare_ends;
 
@@ -94,7 +93,7 @@ static bool joined(void)
 }
 
 /* One that libc does not know of is one for good. */
-START_TEST(test_bare)
+TEST(test_bare)
 {
 	static _Alignas(16) char stack[16384];
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
@@ -111,18 +110,4 @@ START_TEST(test_bare)
 	mrrc_threads_look();
 	atomic_store(&bare_ends, true);
 	ck_assert(!mrrc_threads_alone());
-}
-END_TEST
-
-Suite *threads_suite(void)
-{
-	Suite *suite = suite_create("threads");
-	TCase *tcase = tcase_create("threads");
-
-	tcase_add_test(tcase, test_signals);
-	tcase_add_test(tcase, test_large_locals);
-	tcase_add_test(tcase, test_start_fails);
-	tcase_add_test(tcase, test_bare);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -3,7 +3,7 @@
  * sys/hooks/trust: one word, given for what was looked at.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include "sys/monitor/mon.h"
 #include "sys/hooks/trust.h"
@@ -13,8 +13,10 @@ static void teardown(void)
 	mrrc_trust_set(MRRC_TRUST_NOBODY, false);
 }
 
+TEST_CASE(trust, NULL, teardown);
+
 /* Given for what was looked at only. */
-START_TEST(test_word)
+TEST(test_word)
 {
 	uint64_t word, later;
 
@@ -37,10 +39,9 @@ START_TEST(test_word)
 	ck_assert(!mrrc_trusted());
 	ck_assert_ptr_null(mrrc_trust_broken());
 }
-END_TEST
 
 /* A call that began before trust was wanted. */
-START_TEST(test_early)
+TEST(test_early)
 {
 	uint64_t word;
 
@@ -50,7 +51,6 @@ START_TEST(test_early)
 	mrrc_trust_end(0, 0);
 	ck_assert(mrrc_trust_wanted(&word));
 }
-END_TEST
 
 static void hull(void *arg, uintptr_t start, uintptr_t end)
 {
@@ -63,7 +63,7 @@ static void hull(void *arg, uintptr_t start, uintptr_t end)
 }
 
 /* Of more ranges than are kept, each counts. */
-START_TEST(test_ranges)
+TEST(test_ranges)
 {
 	struct mrrc_range range = { UINTPTR_MAX, 0 };
 	int i;
@@ -81,18 +81,4 @@ START_TEST(test_ranges)
 	range = (struct mrrc_range){ UINTPTR_MAX, 0 };
 	mrrc_trust_touched(hull, &range);
 	ck_assert_uint_eq(range.end, 0);
-}
-END_TEST
-
-Suite *trust_suite(void)
-{
-	Suite *suite = suite_create("trust");
-	TCase *tcase = tcase_create("trust");
-
-	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_add_test(tcase, test_word);
-	tcase_add_test(tcase, test_early);
-	tcase_add_test(tcase, test_ranges);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

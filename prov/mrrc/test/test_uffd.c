@@ -3,7 +3,7 @@
  * sys/monitor/mon_uffd: what the kernel reports, what it refuses, and the probe.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,9 @@ static void (*const changes[])(char *) = {
 	do_munmap, do_raw_munmap, do_fixed, do_dontneed, do_free,
 };
 
-START_TEST(test_events)
+TEST_CASE(uffd, mon_setup, mon_teardown);
+
+EACH_TEST(test_events, changes)
 {
 	char *ptr = mon_map(4);
 
@@ -73,9 +75,8 @@ START_TEST(test_events)
 	expect(1, ptr + mon_page, 2);
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
-START_TEST(test_remap)
+TEST(test_remap)
 {
 	char *ptr = mon_map(4);
 	char *to = mon_map(8);
@@ -94,10 +95,9 @@ START_TEST(test_remap)
 	munmap(to, 8 * mon_page);
 	ck_assert_uint_eq(mon_events(), count);
 }
-END_TEST
 
 /* The pages go, the mapping stays: no unmap is reported. */
-START_TEST(test_remap_stays)
+TEST(test_remap_stays)
 {
 	char *ptr = mon_map(4), *to;
 
@@ -112,9 +112,8 @@ START_TEST(test_remap_stays)
 	munmap(ptr, 4 * mon_page);
 	munmap(to, 4 * mon_page);
 }
-END_TEST
 
-START_TEST(test_remap_shrink)
+TEST(test_remap_shrink)
 {
 	char *ptr = mon_map(4);
 
@@ -124,9 +123,8 @@ START_TEST(test_remap_shrink)
 	expect(1, ptr + mon_page, 3);
 	munmap(ptr, mon_page);
 }
-END_TEST
 
-START_TEST(test_unwatched)
+TEST(test_unwatched)
 {
 	char *ptr = mon_map(4);
 
@@ -142,10 +140,9 @@ START_TEST(test_unwatched)
 	munmap(ptr + mon_page, mon_page);
 	expect(1, ptr + mon_page, 1);
 }
-END_TEST
 
 /* Watched for a while longer, and its changes are reported. */
-START_TEST(test_idle)
+TEST(test_idle)
 {
 	char *ptr = mon_map(4), *many;
 	unsigned i, known;
@@ -199,9 +196,8 @@ START_TEST(test_idle)
 	ck_assert_uint_eq(mon_events(), known + 1);
 	munmap(many, MRRC_IDLE_MAX * mon_page);
 }
-END_TEST
 
-START_TEST(test_quiet_changes)
+TEST(test_quiet_changes)
 {
 	char *ptr = mon_map(4);
 
@@ -215,7 +211,6 @@ START_TEST(test_quiet_changes)
 	expect(0, NULL, 0);
 	munmap(ptr, 4 * mon_page);
 }
-END_TEST
 
 /* ---- what must not be cached ---- */
 
@@ -233,7 +228,7 @@ static bool refused(char *ptr, size_t pages)
 }
 
 /* What comes into a hole later would not be watched. */
-START_TEST(test_hole)
+TEST(test_hole)
 {
 	char *ptr = mon_map(1024), *hole = ptr + 511 * mon_page;
 
@@ -247,10 +242,9 @@ START_TEST(test_hole)
 	munmap(ptr, 1024 * mon_page);
 	ck_assert_uint_eq(mon_events(), 0);
 }
-END_TEST
 
 /* A file in the middle, which was never watched, keeps nothing watched. */
-START_TEST(test_unwatch_pieces)
+TEST(test_unwatch_pieces)
 {
 	char *ptr = mon_map(5);
 	FILE *file = tmpfile();
@@ -270,10 +264,9 @@ START_TEST(test_unwatch_pieces)
 	ck_assert_uint_eq(mon_events(), count);
 	fclose(file);
 }
-END_TEST
 
 /* Refused, or watched in vain: holes punched would go unseen. */
-START_TEST(test_refused)
+LOOP_TEST(test_refused, 0, MON_KINDS)
 {
 	char *ptr = mon_map_kind(_i, 4);
 
@@ -287,7 +280,6 @@ START_TEST(test_refused)
 	ck_assert(refused(ptr, 4));
 	expect(0, NULL, 0);
 }
-END_TEST
 
 /* A page in no memory, one in the file's alone, and one that is written. */
 static void expect_file(int fd, enum mon_kind kind)
@@ -306,7 +298,7 @@ static void expect_file(int fd, enum mon_kind kind)
 }
 
 /* What the kernel says without a look at the pages. */
-START_TEST(test_anonymous)
+TEST(test_anonymous)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	char *ptr = mon_map(4);
@@ -335,9 +327,8 @@ START_TEST(test_anonymous)
 	close(fd);
 	munmap(ptr, 3 * mon_page);
 }
-END_TEST
 
-START_TEST(test_huge)
+TEST(test_huge)
 {
 	const size_t huge = mrrc_vm_huge_page();
 	char *ptr;
@@ -354,7 +345,6 @@ START_TEST(test_huge)
 	munmap(ptr, 2 * huge);
 	expect(1, ptr, 2 * huge / mon_page);
 }
-END_TEST
 
 /* ---- the probe ---- */
 
@@ -368,7 +358,7 @@ static void *unmapper(void *arg)
  * A thread sleeps in our lock for as long as it takes: events are read all the
  * same, and until they are handled memory does not count as quiet.
  */
-START_TEST(test_probe)
+TEST(test_probe)
 {
 	char *ptr = mon_map(1);
 	pthread_t thread;
@@ -395,9 +385,8 @@ START_TEST(test_probe)
 	/* told, and then even again */
 	ck_assert(comes(mon_even()));
 }
-END_TEST
 
-START_TEST(test_fail)
+TEST(test_fail)
 {
 	struct mrrc_mon *other;
 	char *ptr = mon_map(4);
@@ -425,7 +414,6 @@ START_TEST(test_fail)
 	mon_setup();
 	ck_assert(mrrc_mon_works(mon));
 }
-END_TEST
 
 static struct rlimit descriptors;
 
@@ -441,7 +429,7 @@ static void no_descriptors(void)
 }
 
 /* Unmapping waits for the reader, which is there still. */
-START_TEST(test_no_descriptors)
+TEST(test_no_descriptors)
 {
 	char *ptr = mon_map(4);
 	int i;
@@ -455,10 +443,9 @@ START_TEST(test_no_descriptors)
 	ck_assert_uint_eq(mon_events(), 4);
 	ck_assert(mrrc_mon_works(mon));
 }
-END_TEST
 
 /* A monitor that fails leaves no thread waiting. */
-START_TEST(test_fail_no_descriptors)
+TEST(test_fail_no_descriptors)
 {
 	char *ptr = mon_map(4);
 
@@ -468,31 +455,4 @@ START_TEST(test_fail_no_descriptors)
 	mrrc_mon_fail(mon, "for a test");
 	munmap(ptr, 4 * mon_page);
 	setrlimit(RLIMIT_NOFILE, &descriptors);
-}
-END_TEST
-
-Suite *uffd_suite(void)
-{
-	Suite *suite = suite_create("uffd");
-	TCase *tcase = tcase_create("uffd");
-
-	tcase_add_checked_fixture(tcase, mon_setup, mon_teardown);
-	add_each(tcase, test_events, changes);
-	tcase_add_test(tcase, test_remap);
-	tcase_add_test(tcase, test_remap_stays);
-	tcase_add_test(tcase, test_remap_shrink);
-	tcase_add_test(tcase, test_unwatched);
-	tcase_add_test(tcase, test_idle);
-	tcase_add_test(tcase, test_quiet_changes);
-	tcase_add_test(tcase, test_hole);
-	tcase_add_test(tcase, test_unwatch_pieces);
-	tcase_add_loop_test(tcase, test_refused, 0, MON_KINDS);
-	tcase_add_test(tcase, test_anonymous);
-	tcase_add_test(tcase, test_huge);
-	tcase_add_test(tcase, test_probe);
-	tcase_add_test(tcase, test_fail);
-	tcase_add_test(tcase, test_no_descriptors);
-	tcase_add_test(tcase, test_fail_no_descriptors);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

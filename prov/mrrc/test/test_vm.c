@@ -3,7 +3,7 @@
  * sys/base/vm: kinds of memory, limits.
  */
 #include "config.h"
-#include "suites.h"
+#include "case.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,9 @@ static bool private(const void *ptr, size_t pages)
 	return mrrc_vm_private((uintptr_t) ptr, pages * page);
 }
 
-START_TEST(test_private)
+TEST_CASE(vm, setup, NULL);
+
+TEST(test_private)
 {
 	const int rw = PROT_READ | PROT_WRITE;
 	char *ptr = map(2000, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -73,7 +75,6 @@ START_TEST(test_private)
 	ck_assert(private(ptr + 10 * page, 5));
 	munmap(ptr, 2000 * page);
 }
-END_TEST
 
 static bool kernel_at_least(int major, int minor)
 {
@@ -85,7 +86,7 @@ static bool kernel_at_least(int major, int minor)
 	return a > major || (a == major && b >= minor);
 }
 
-START_TEST(test_shared)
+LOOP_TEST(test_shared, 0, MON_KINDS)
 {
 	const bool file = _i == MON_MEMORY_FILE_PRIVATE ||
 			  _i == MON_FILE_PRIVATE;
@@ -102,13 +103,11 @@ START_TEST(test_shared)
 		ck_assert(!private(ptr, 4));
 	munmap(ptr, 4 * page);
 }
-END_TEST
 
-START_TEST(test_program)
+TEST(test_program)
 {
 	ck_assert(!private((void *) ((uintptr_t) setup & ~(page - 1)), 1));
 }
-END_TEST
 
 /* As by a kernel that does not say which mappings are of files. */
 static bool private_unsaid(const char *ptr, size_t pages)
@@ -121,7 +120,7 @@ static bool private_unsaid(const char *ptr, size_t pages)
 	return is;
 }
 
-START_TEST(test_unsaid)
+TEST(test_unsaid)
 {
 	const int rw = PROT_READ | PROT_WRITE;
 	char *ptr;
@@ -136,10 +135,9 @@ START_TEST(test_unsaid)
 	ck_assert(!private_unsaid(ptr, 1));
 	munmap(ptr, 4 * page);
 }
-END_TEST
 
 /* The second mapping of two is of a file, though its page is our own. */
-START_TEST(test_second_file)
+TEST(test_second_file)
 {
 	const int rw = PROT_READ | PROT_WRITE;
 	char *ptr = map(2, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -156,9 +154,8 @@ START_TEST(test_second_file)
 	munmap(ptr, 2 * page);
 	close(fd);
 }
-END_TEST
 
-START_TEST(test_mixed)
+TEST(test_mixed)
 {
 	const int rw = PROT_READ | PROT_WRITE;
 	char *ptr = map(1500, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -170,7 +167,6 @@ START_TEST(test_mixed)
 	ck_assert(!private(ptr, 1500));
 	munmap(ptr, 1500 * page);
 }
-END_TEST
 
 #define MIB ((size_t) 1 << 20)
 #define GIB ((size_t) 1 << 30)
@@ -188,7 +184,7 @@ static const struct {
 	{ 64 * GIB, 2, 0, 65530, 4096, 8191 },
 };
 
-START_TEST(test_limits)
+EACH_TEST(test_limits, limits)
 {
 	struct mrrc_vm_limits got;
 
@@ -197,9 +193,8 @@ START_TEST(test_limits)
 	ck_assert_uint_eq(got.max_bytes, limits[_i].bytes);
 	ck_assert_uint_eq(got.max_regions, limits[_i].regions);
 }
-END_TEST
 
-START_TEST(test_machine)
+TEST(test_machine)
 {
 	struct mrrc_vm_limits got;
 
@@ -212,7 +207,6 @@ START_TEST(test_machine)
 	ck_assert_uint_le(got.max_bytes, mrrc_vm_memory() / 4);
 	ck_assert_uint_ge(got.max_regions, 64);
 }
-END_TEST
 
 static int limited_child(void)
 {
@@ -228,29 +222,9 @@ static int limited_child(void)
 }
 
 /* Without the capability the limit counts; in a child, as it is one way. */
-START_TEST(test_memlock)
+TEST(test_memlock)
 {
 	if (geteuid())
 		skip("not privileged");
 	expect_child(limited_child());
-}
-END_TEST
-
-Suite *vm_suite(void)
-{
-	Suite *suite = suite_create("vm");
-	TCase *tcase = tcase_create("vm");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_private);
-	tcase_add_loop_test(tcase, test_shared, 0, MON_KINDS);
-	tcase_add_test(tcase, test_program);
-	tcase_add_test(tcase, test_unsaid);
-	tcase_add_test(tcase, test_second_file);
-	tcase_add_test(tcase, test_mixed);
-	add_each(tcase, test_limits, limits);
-	tcase_add_test(tcase, test_machine);
-	tcase_add_test(tcase, test_memlock);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -4,7 +4,7 @@
  * measured and the settings that follow, and what is printed and saved.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -49,24 +49,6 @@ static const struct {
 	{ "", false, 0, 0 },
 	{ " us | } /* ", false, 0, 0 },
 };
-
-START_TEST(test_lines)
-{
-	enum prof_func func;
-	double us;
-	size_t i;
-	bool is;
-
-	for (i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-		is = prof_graph_line(lines[i].line, &func, &us);
-		ck_assert_msg(is == lines[i].is, "%s", lines[i].line);
-		if (is)
-			ck_assert_msg(func == lines[i].func &&
-					      us == lines[i].us,
-				      "%s: %d %g", lines[i].line, func, us);
-	}
-}
-END_TEST
 
 /* ---- cells ---- */
 
@@ -130,7 +112,26 @@ static void teardown(void)
 	prof_cells_free(&cells);
 }
 
-START_TEST(test_settle)
+TEST_CASE(prof, setup, teardown);
+
+TEST(test_lines)
+{
+	enum prof_func func;
+	double us;
+	size_t i;
+	bool is;
+
+	for (i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		is = prof_graph_line(lines[i].line, &func, &us);
+		ck_assert_msg(is == lines[i].is, "%s", lines[i].line);
+		if (is)
+			ck_assert_msg(func == lines[i].func &&
+					      us == lines[i].us,
+				      "%s: %d %g", lines[i].line, func, us);
+	}
+}
+
+TEST(test_settle)
 {
 	struct prof_cell *to = cell(MRRC_PAGES_4K, true, PROF_PAGE);
 
@@ -150,7 +151,6 @@ START_TEST(test_settle)
 	ck_assert_ptr_null(
 		prof_cell_find(&cells, MRRC_PAGES_4K, false, PROF_PAGE));
 }
-END_TEST
 
 static const char *value_of(const struct prof_model *model, const char *name)
 {
@@ -169,7 +169,7 @@ static void near(double is, double want)
 		      want);
 }
 
-START_TEST(test_model)
+TEST(test_model)
 {
 	struct prof_model model;
 
@@ -200,10 +200,9 @@ START_TEST(test_model)
 	prof_model_make(&cells, "/x/y", &model);
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_COST"), "file:/x/y");
 }
-END_TEST
 
 /* Where little is saved, small buffers only; no blocks, so no pages for them. */
-START_TEST(test_small_bounce)
+TEST(test_small_bounce)
 {
 	struct prof_model model;
 
@@ -213,9 +212,8 @@ START_TEST(test_small_bounce)
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_BOUNCE_SIZE"), "16K");
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_ALLOC_PAGES"), "");
 }
-END_TEST
 
-START_TEST(test_no_model)
+TEST(test_no_model)
 {
 	struct prof_model model;
 
@@ -226,7 +224,6 @@ START_TEST(test_no_model)
 	ck_assert_uint_eq(model.settings, 0);
 	ck_assert_ptr_null(model.best);
 }
-END_TEST
 
 /* ---- what is printed ---- */
 
@@ -238,7 +235,7 @@ static struct fi_info info = {
 };
 static const struct prof_device device = { .info = &info };
 
-START_TEST(test_saved)
+TEST(test_saved)
 {
 	struct prof_model model;
 	struct mrrc_cost cost;
@@ -257,9 +254,8 @@ START_TEST(test_saved)
 	near(cost.copy_page, 2000);
 	free(text);
 }
-END_TEST
 
-START_TEST(test_shown)
+TEST(test_shown)
 {
 	static const struct prof_options options = { .format = PROF_TABLE };
 	struct prof_result result = {
@@ -306,25 +302,10 @@ START_TEST(test_shown)
 		fclose(file);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("prof");
-	TCase *tcase = tcase_create("prof");
-
 	fabric_attr.prov_name = (char *) "verbs";
 	domain_attr.name = (char *) "rxe0";
-	/* loaded machines */
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, test_lines);
-	tcase_add_test(tcase, test_settle);
-	tcase_add_test(tcase, test_model);
-	tcase_add_test(tcase, test_small_bounce);
-	tcase_add_test(tcase, test_no_model);
-	tcase_add_test(tcase, test_saved);
-	tcase_add_test(tcase, test_shown);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
+	return run_cases(CK_FORK_GETENV);
 }

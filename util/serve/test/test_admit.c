@@ -50,8 +50,10 @@ static unsigned take(struct peer peer, enum serve_status *status)
 	return count;
 }
 
+TEST_CASE(admit, NULL, NULL);
+
 /* Whatever others take, there is a place for one who has none. */
-START_TEST(shares)
+TEST(shares)
 {
 	enum serve_status status;
 	struct peer peer;
@@ -73,10 +75,9 @@ START_TEST(shares)
 	peer.uid = 1001;
 	ck_assert_int_eq(admit(&server, &peer), SERVE_OK);
 }
-END_TEST
 
 /* A server with few places has one for each of two hosts. */
-START_TEST(small_shares)
+TEST(small_shares)
 {
 	enum serve_status status;
 
@@ -89,7 +90,6 @@ START_TEST(small_shares)
 	ck_assert_uint_eq(take(host("::ffff:10.0.0.2"), &status), 1);
 	ck_assert_int_eq(status, SERVE_FULL);
 }
-END_TEST
 
 /* ---- who is served ------------------------------------------------------- */
 
@@ -124,7 +124,7 @@ static const struct {
 	{ "root", 0, "::1", false },
 };
 
-START_TEST(allowed)
+EACH_TEST(allowed, rules)
 {
 	struct peer peer = host(rules[_i].host);
 	struct allow allow = { .count = 0 };
@@ -132,9 +132,8 @@ START_TEST(allowed)
 	ck_assert_int_eq(allow_add(&allow, rules[_i].rule), rules[_i].ret);
 	ck_assert_int_eq(allow_has(&allow, &peer), rules[_i].served);
 }
-END_TEST
 
-START_TEST(allowed_users)
+TEST(allowed_users)
 {
 	struct peer peer = host("::1");
 	enum serve_status status;
@@ -154,7 +153,6 @@ START_TEST(allowed_users)
 		ck_assert_int_eq(allow_add(&server.options.allow, "::1"), 0);
 	ck_assert_int_eq(allow_add(&server.options.allow, "::1"), -ENOSPC);
 }
-END_TEST
 
 /* ---- users --------------------------------------------------------------- */
 
@@ -180,7 +178,7 @@ static int listener(int family, struct sockaddr_in6 *at)
 }
 
 /* The user of a local socket is found while it is connected, or listens. */
-START_TEST(users)
+LOOP_TEST(users, 0, 2)
 {
 	const int family = _i ? AF_INET6 : AF_INET;
 	struct sockaddr_in6 at, from;
@@ -212,10 +210,9 @@ START_TEST(users)
 	peer_of(&at, sizeof(at), &at, true, &peer);
 	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
 }
-END_TEST
 
 /* A listener at any address of this machine is no one's at another machine. */
-START_TEST(users_elsewhere)
+TEST(users_elsewhere)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET }, from;
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -233,18 +230,4 @@ START_TEST(users_elsewhere)
 	peer_of(&from, sizeof(from), &at, true, &peer);
 	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
 	close(fd);
-}
-END_TEST
-
-void add_admit(Suite *suite)
-{
-	TCase *tcase = tcase_create("admit");
-
-	tcase_add_test(tcase, shares);
-	tcase_add_test(tcase, small_shares);
-	tcase_add_loop_test(tcase, allowed, 0, sizeof(rules) / sizeof(*rules));
-	tcase_add_test(tcase, allowed_users);
-	tcase_add_loop_test(tcase, users, 0, 2);
-	tcase_add_test(tcase, users_elsewhere);
-	suite_add_tcase(suite, tcase);
 }

@@ -48,8 +48,10 @@ static struct asked answered(const struct serve_msg *msg, uint64_t off,
 			       len };
 }
 
+TEST_CASE(fetch, make_files, remove_files);
+
 /* An empty file in the place of another one: no bytes, and no hash of them. */
-START_TEST(empty_in_place)
+TEST(empty_in_place)
 {
 	const struct serve_msg msg = { .len = 0 };
 	struct asked asked;
@@ -64,10 +66,9 @@ START_TEST(empty_in_place)
 	ck_assert_int_eq(fstatat(out, "new", &st, 0), 0);
 	ck_assert_int_eq(st.st_size, 0);
 }
-END_TEST
 
 /* The file has ended with the first error; the answers that follow are dropped. */
-START_TEST(errors_in_a_row)
+TEST(errors_in_a_row)
 {
 	const struct serve_msg msg = { .status = SERVE_IO };
 	struct fetch *fetch = begin();
@@ -81,16 +82,4 @@ START_TEST(errors_in_a_row)
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(fetch_handle(&get, &asked[i]), 0);
 	ck_assert_uint_eq(get.failed, 1);
-}
-END_TEST
-
-void add_fetch(Suite *suite)
-{
-	TCase *tcase = tcase_create("fetch");
-
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, make_files, remove_files);
-	tcase_add_test(tcase, empty_in_place);
-	tcase_add_test(tcase, errors_in_a_row);
-	suite_add_tcase(suite, tcase);
 }

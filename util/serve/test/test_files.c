@@ -46,7 +46,9 @@ static enum serve_status open_status(const char *path)
 	return status;
 }
 
-START_TEST(beneath)
+TEST_CASE(files, make_files, remove_files);
+
+TEST(beneath)
 {
 	ck_assert_int_eq(open_status("file"), SERVE_OK);
 	ck_assert_int_eq(open_status("dir"), SERVE_IS_DIR);
@@ -60,7 +62,6 @@ START_TEST(beneath)
 	ck_assert_int_eq(open_status("../out/secret"), SERVE_LINK);
 	ck_assert_int_eq(open_status("/etc/passwd"), SERVE_LINK);
 }
-END_TEST
 
 /* As a container may. */
 static int root_denied(void)
@@ -81,7 +82,7 @@ static int root_denied(void)
 }
 
 /* Else each file would be refused, one by one. */
-START_TEST(root_without_openat2)
+TEST(root_without_openat2)
 {
 	int dir = path_root("/"), status;
 	pid_t pid;
@@ -97,7 +98,6 @@ START_TEST(root_without_openat2)
 	ck_assert_int_eq(status, 0);
 	ck_assert_ptr_nonnull(strstr(path_root_error(-ENOSYS), "seccomp"));
 }
-END_TEST
 
 static enum serve_status list_status(const struct source *source,
 				     const char *path)
@@ -123,7 +123,7 @@ static const struct {
 };
 
 /* What not all users may read is served only if that is asked for. */
-START_TEST(others)
+EACH_TEST(others, rights)
 {
 	struct source source = { .dir = top, .others = true };
 	struct source_file *file;
@@ -146,10 +146,9 @@ START_TEST(others)
 	source_put(file);
 	ck_assert_int_eq(list_status(&source, "dir"), SERVE_OK);
 }
-END_TEST
 
 /* All above what is served count, too: mkdtemp() lets nobody in. */
-START_TEST(others_above)
+TEST(others_above)
 {
 	const int dir = open("/", O_PATH | O_DIRECTORY);
 
@@ -161,10 +160,9 @@ START_TEST(others_above)
 	ck_assert(!path_root_others(top));
 	close(dir);
 }
-END_TEST
 
 /* Opening it would wait for a writer, or disturb a reader. */
-START_TEST(fifo_is_not_opened)
+TEST(fifo_is_not_opened)
 {
 	int fd = openat(top, "fifo", O_RDONLY | O_NONBLOCK);
 	struct pollfd;
@@ -174,10 +172,9 @@ START_TEST(fifo_is_not_opened)
 	close(fd);
 	ck_assert_int_eq(open_status("fifo"), SERVE_SPECIAL);
 }
-END_TEST
 
 /* As of a Samba server: it is asked to give the file back, which takes a while. */
-START_TEST(leased)
+TEST(leased)
 {
 	int fd = openat(top, "file", O_RDWR);
 
@@ -190,7 +187,6 @@ START_TEST(leased)
 	ck_assert_int_eq(open_status("file"), SERVE_OK);
 	close(fd);
 }
-END_TEST
 
 static struct source_file *opened(const char *path)
 {
@@ -211,7 +207,7 @@ static enum serve_status read_status(struct source_file *file, uint64_t off,
 	return source_read(file, off, max, &block, len, &hash);
 }
 
-START_TEST(ranges)
+TEST(ranges)
 {
 	struct source_file *file = opened("file");
 	uint32_t len;
@@ -228,10 +224,9 @@ START_TEST(ranges)
 	ck_assert_uint_eq(len, 10);
 	source_put(file);
 }
-END_TEST
 
 /* Each kind of change is seen, also within a tick of the clock. */
-START_TEST(changes)
+LOOP_TEST(changes, 0, 5)
 {
 	struct source_file *file;
 	uint32_t len;
@@ -270,7 +265,6 @@ START_TEST(changes)
 	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_CHANGED);
 	source_put(file);
 }
-END_TEST
 
 /* ---- what needs no job --------------------------------------------------- */
 
@@ -365,7 +359,7 @@ static void check_old_enough(void)
  * What is read at once is what is read otherwise, or nothing: nothing of what
  * was just changed or is not in memory, and on other file systems.
  */
-START_TEST(at_once)
+TEST(at_once)
 {
 	static const char *refused[] = { "link", "dir", "large" };
 	static char buf[SERVE_INLINE_MAX];
@@ -412,10 +406,9 @@ START_TEST(at_once)
 	}
 	source_put(file);
 }
-END_TEST
 
 /* Of a file system that is not known never to wait, none is read at once. */
-START_TEST(at_once_elsewhere)
+TEST(at_once_elsewhere)
 {
 	struct source source = { 0 };
 	struct source_file *file;
@@ -435,7 +428,6 @@ START_TEST(at_once_elsewhere)
 	close(source.dir);
 	ck_assert_int_eq(umount("dir"), 0);
 }
-END_TEST
 
 #define PAGE 4096
 #define SLOW 5000 /* bytes: two pages */
@@ -502,7 +494,7 @@ static bool slow_begin(pthread_t *writer)
  * A write changes the time first, and then bytes for as long as it takes: what
  * is opened meanwhile has no version yet.
  */
-START_TEST(being_written)
+TEST(being_written)
 {
 	static char text[SLOW + 1];
 	struct source_file *file;
@@ -529,13 +521,12 @@ START_TEST(being_written)
 	munmap(slow.bytes, 2 * PAGE);
 	close(slow.faults);
 }
-END_TEST
 
 /*
  * A version is not taken within the tick of the clock that changed it, as the
  * next change in that tick would look the same.
  */
-START_TEST(fresh)
+TEST(fresh)
 {
 	struct source_file *file;
 	struct timespec now;
@@ -550,10 +541,9 @@ START_TEST(fresh)
 		source_put(file);
 	}
 }
-END_TEST
 
 /* A file that is replaced by a rename: the opened one is served to its end. */
-START_TEST(replaced)
+TEST(replaced)
 {
 	struct source_file *file = opened("file");
 	uint32_t len;
@@ -570,10 +560,9 @@ START_TEST(replaced)
 	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_OK);
 	source_put(file);
 }
-END_TEST
 
 /* All entries, each once, over many pages. */
-START_TEST(pages)
+TEST(pages)
 {
 	const struct source whole = { .dir = top };
 	uint8_t buf[SERVE_MSG_MAX];
@@ -603,9 +592,8 @@ START_TEST(pages)
 	ck_assert_uint_eq(count, 1000);
 	ck_assert_uint_gt(turns, 2);
 }
-END_TEST
 
-START_TEST(kinds)
+TEST(kinds)
 {
 	const struct source whole = { .dir = top };
 	static const struct {
@@ -644,29 +632,4 @@ START_TEST(kinds)
 	cursor = INT64_MAX;
 	list_page(&whole, "", &cursor, buf, &len);
 	ck_assert_uint_le(len, SERVE_MSG_MAX - SERVE_PAGE_HEAD);
-}
-END_TEST
-
-void add_files(Suite *suite)
-{
-	TCase *tcase = tcase_create("files");
-
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, make_files, remove_files);
-	tcase_add_test(tcase, beneath);
-	tcase_add_test(tcase, root_without_openat2);
-	tcase_add_loop_test(tcase, others, 0, sizeof(rights) / sizeof(*rights));
-	tcase_add_test(tcase, others_above);
-	tcase_add_test(tcase, fifo_is_not_opened);
-	tcase_add_test(tcase, leased);
-	tcase_add_test(tcase, ranges);
-	tcase_add_loop_test(tcase, changes, 0, 5);
-	tcase_add_test(tcase, at_once);
-	tcase_add_test(tcase, at_once_elsewhere);
-	tcase_add_test(tcase, being_written);
-	tcase_add_test(tcase, fresh);
-	tcase_add_test(tcase, replaced);
-	tcase_add_test(tcase, pages);
-	tcase_add_test(tcase, kinds);
-	suite_add_tcase(suite, tcase);
 }

@@ -55,7 +55,9 @@ static void check_text(const char *name, const char *text)
 	close(fd);
 }
 
-START_TEST(partial_file)
+TEST_CASE(local, make_files, remove_files);
+
+TEST(partial_file)
 {
 	struct serve_ident ident = { .size = 6, .mtime_ns = 1500000000 };
 	struct local local, other;
@@ -87,13 +89,12 @@ START_TEST(partial_file)
 	local_close(&local);
 	check_text("new", "abcdef");
 }
-END_TEST
 
 /*
  * What could not be written is not on the disk, though it may be read: the next
  * call does not go on with it.
  */
-START_TEST(partial_file_lost)
+LOOP_TEST(partial_file_lost, 0, 2)
 {
 	struct serve_ident ident = { .size = 6 };
 	struct local local;
@@ -113,9 +114,8 @@ START_TEST(partial_file_lost)
 	ck_assert_uint_eq(local.size, 0);
 	local_close(&local);
 }
-END_TEST
 
-START_TEST(partial_file_removed)
+TEST(partial_file_removed)
 {
 	struct local local;
 
@@ -126,10 +126,9 @@ START_TEST(partial_file_removed)
 	ck_assert_int_ne(faccessat(out, local.part, F_OK, 0), 0);
 	local_close(&local);
 }
-END_TEST
 
 /* Nothing is written through what another user, or a server, has put there. */
-START_TEST(partial_file_planted)
+LOOP_TEST(partial_file_planted, 0, 3)
 {
 	struct local local;
 
@@ -149,10 +148,9 @@ START_TEST(partial_file_planted)
 	local_close(&local);
 	check_text("secret", "secret");
 }
-END_TEST
 
 /* A link in the place of the file is replaced, not followed. */
-START_TEST(link_is_replaced)
+TEST(link_is_replaced)
 {
 	struct serve_ident ident = { .size = 3 };
 	struct local local;
@@ -166,9 +164,8 @@ START_TEST(link_is_replaced)
 	check_text("secret", "secret");
 	check_text("new", "abc");
 }
-END_TEST
 
-START_TEST(links_on_the_way)
+TEST(links_on_the_way)
 {
 	struct local local;
 
@@ -181,7 +178,6 @@ START_TEST(links_on_the_way)
 	local_close(&local);
 	ck_assert_int_eq(local_find(out, "../out/x", &local), -EXDEV);
 }
-END_TEST
 
 static mode_t mode_of(const char *name)
 {
@@ -206,7 +202,7 @@ static void fetch(mode_t mode)
 }
 
 /* As cp and rsync do: a new file has the original's, another keeps its own. */
-START_TEST(permissions)
+TEST(permissions)
 {
 	umask(027);
 	fetch(0755);
@@ -224,10 +220,9 @@ START_TEST(permissions)
 	ck_assert_int_eq(path_mkdir(out, "real", 0700, false), 0);
 	ck_assert_int_eq(mode_of("real"), 0750);
 }
-END_TEST
 
 /* A directory is to be on the disk, and so is its entry in another one. */
-START_TEST(directory_synced)
+TEST(directory_synced)
 {
 	fsync_error = EIO;
 	ck_assert_int_eq(path_mkdir(out, "real", 0777, false), 0);
@@ -236,22 +231,4 @@ START_TEST(directory_synced)
 	fsyncs = 0;
 	ck_assert_int_eq(path_mkdir(out, "real/new", 0777, true), 0);
 	ck_assert_uint_eq(fsyncs, 2);
-}
-END_TEST
-
-void add_local(Suite *suite)
-{
-	TCase *tcase = tcase_create("local");
-
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, make_files, remove_files);
-	tcase_add_test(tcase, partial_file);
-	tcase_add_loop_test(tcase, partial_file_lost, 0, 2);
-	tcase_add_test(tcase, partial_file_removed);
-	tcase_add_loop_test(tcase, partial_file_planted, 0, 3);
-	tcase_add_test(tcase, link_is_replaced);
-	tcase_add_test(tcase, links_on_the_way);
-	tcase_add_test(tcase, permissions);
-	tcase_add_test(tcase, directory_synced);
-	suite_add_tcase(suite, tcase);
 }

@@ -154,7 +154,9 @@ static struct req *begin(struct source_file **file)
 	return req;
 }
 
-START_TEST(pages_are_sent)
+TEST_CASE(requests, make_files, remove_files);
+
+TEST(pages_are_sent)
 {
 	struct source_file *file;
 	struct req *req = begin(&file);
@@ -166,7 +168,6 @@ START_TEST(pages_are_sent)
 	ck_assert_uint_eq(conn.own, 10);
 	ck_assert_int_eq(req->answer.status, SERVE_OK);
 }
-END_TEST
 
 static const struct {
 	int ret;
@@ -178,7 +179,7 @@ static const struct {
 };
 
 /* The file's error is the answer, and ends no connection. */
-START_TEST(pages_fail)
+EACH_TEST(pages_fail, failures)
 {
 	struct source_file *file;
 	struct req *req = begin(&file);
@@ -191,10 +192,9 @@ START_TEST(pages_fail)
 	ck_assert_uint_eq(fake.block_len, 0);
 	ck_assert_uint_eq(conn.own, 0);
 }
-END_TEST
 
 /* A full queue is not the file's error. */
-START_TEST(pages_again)
+TEST(pages_again)
 {
 	struct source_file *file;
 	struct req *req = begin(&file);
@@ -206,10 +206,9 @@ START_TEST(pages_again)
 	ck_assert_uint_eq(fake.own, 1);
 	ck_assert_int_eq(req->answer.status, SERVE_OK);
 }
-END_TEST
 
 /* What the provider copies is read by the server from then on. */
-START_TEST(pages_copied)
+TEST(pages_copied)
 {
 	struct source_file *file;
 	struct req *req = begin(&file);
@@ -225,10 +224,9 @@ START_TEST(pages_copied)
 	ck_assert(!memcmp(block, "0123456789", 10));
 	ck_assert_uint_eq(hash, req->answer.hash);
 }
-END_TEST
 
 /* A writer took the file: the client finds a wrong hash, and asks again. */
-START_TEST(pages_lost)
+LOOP_TEST(pages_lost, 0, 2)
 {
 	struct source_file *file;
 	struct req *req = begin(&file);
@@ -245,7 +243,6 @@ START_TEST(pages_lost)
 	}
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* A request as begin()'s, for all of a file by its path, until it is answered. */
 static struct req *begin_open(uint32_t want, bool rdm, struct serve_msg *got)
@@ -309,7 +306,7 @@ static const struct {
  * The bytes follow the answer, all or none, and nothing is written; a file in
  * memory needs no job. There may be no such files where the test runs.
  */
-START_TEST(whole)
+EACH_TEST(whole, inlines)
 {
 	static uint8_t zeros[SERVE_INLINE_MAX];
 	const uint32_t len = inlines[_i].len;
@@ -338,10 +335,9 @@ START_TEST(whole)
 	req_end(req);
 	source_put(conn.slot[0]);
 }
-END_TEST
 
 /* What follows is what was asked for, and as much as is said. */
-START_TEST(taken)
+LOOP_TEST(taken, 0, 6)
 {
 	static const struct {
 		bool opens;
@@ -364,10 +360,9 @@ START_TEST(taken)
 					   .data_len = answers[_i].data_len };
 	ck_assert_int_eq(session_wait(&session, pipe), answers[_i].ret);
 }
-END_TEST
 
 /* The first message is there before the event: it waits for it. */
-START_TEST(early_hello)
+TEST(early_hello)
 {
 	const struct serve_msg hello = {
 		.type = SERVE_HELLO, .id = 16, .part = 4096, .pipes = 1
@@ -400,7 +395,6 @@ START_TEST(early_hello)
 	ck_assert_uint_eq(fake.sends, 1);
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* ---- reliable datagrams -------------------------------------------------- */
 
@@ -464,7 +458,7 @@ static unsigned waiting(void)
 }
 
 /* Whoever has not got the session does not speak for the client. */
-START_TEST(rdm_sessions)
+TEST(rdm_sessions)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
 	struct serve_msg hello = {
@@ -492,10 +486,9 @@ START_TEST(rdm_sessions)
 	ck_assert_uint_eq(waiting(), 1);
 	ck_assert_uint_eq(server.total.strange, 67);
 }
-END_TEST
 
 /* A client without a place is told so once, and then forgotten. */
-START_TEST(rdm_refused)
+TEST(rdm_refused)
 {
 	const struct serve_msg hello = { .type = SERVE_HELLO,
 					 .part = 4096,
@@ -514,10 +507,9 @@ START_TEST(rdm_refused)
 	ck_assert_uint_eq(fake.told, 1);
 	ck_assert_uint_eq(fake.removed, 1);
 }
-END_TEST
 
 /* A completion claims more bytes than the buffer has: none are believed. */
-START_TEST(rdm_length)
+TEST(rdm_length)
 {
 	static uint8_t buf[3 * SERVE_MSG_MAX];
 	struct rx *rx;
@@ -531,10 +523,9 @@ START_TEST(rdm_length)
 	ck_assert_int_eq(conn.state, CONN_READY);
 	ck_assert_uint_eq(waiting(), 0);
 }
-END_TEST
 
 /* Nor any that a message did not write: another client's are in the buffer. */
-START_TEST(rdm_old_bytes)
+TEST(rdm_old_bytes)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
 	struct rx *rx;
@@ -553,10 +544,9 @@ START_TEST(rdm_old_bytes)
 	ck_assert_uint_eq(waiting(), 1);
 	ck_assert_uint_eq(server.total.strange, 3);
 }
-END_TEST
 
 /* Over connections they are of another message of the client. */
-START_TEST(old_bytes)
+TEST(old_bytes)
 {
 	const struct serve_msg hello = {
 		.type = SERVE_HELLO, .id = 16, .part = 4096, .pipes = 1
@@ -578,10 +568,9 @@ START_TEST(old_bytes)
 	ck_assert_uint_eq(rx->buf[0] | rx->buf[2], 0);
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* Over connections, too: the sender is disconnected. */
-START_TEST(length)
+TEST(length)
 {
 	struct rx *rx = &conn.rx[0];
 
@@ -593,10 +582,9 @@ START_TEST(length)
 	ck_assert_uint_eq(rx->len, 0);
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* More requests than it has buffers: nobody else's are used. */
-START_TEST(rdm_flood)
+TEST(rdm_flood)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
 	unsigned i;
@@ -612,10 +600,9 @@ START_TEST(rdm_flood)
 	come(&list, SESSION);
 	ck_assert_uint_eq(server.total.strange, 1);
 }
-END_TEST
 
 /* A client that says BYE is not disconnected, whatever is seen first. */
-START_TEST(rdm_bye)
+LOOP_TEST(rdm_bye, 0, 4)
 {
 	const struct serve_msg bye = { .type = SERVE_BYE };
 	struct req *req = &conn.req[0];
@@ -636,10 +623,9 @@ START_TEST(rdm_bye)
 	ck_assert_uint_eq(server.total.cut, 0);
 	ck_assert_uint_eq(fake.told, _i < 2);
 }
-END_TEST
 
 /* Of a client that is gone all is free when nothing uses it any more. */
-START_TEST(rdm_gone)
+TEST(rdm_gone)
 {
 	unsigned i;
 
@@ -665,7 +651,6 @@ START_TEST(rdm_gone)
 	ck_assert_int_eq(conn.state, CONN_FREE);
 	ck_assert_uint_eq(server.closed, 0);
 }
-END_TEST
 
 static atomic_bool hangs;
 
@@ -691,7 +676,7 @@ static void wait_running(void)
  * One read hangs, another waits behind it, and the client goes: its place is
  * free, and what the reads use is freed when the first one ends.
  */
-START_TEST(hung)
+TEST(hung)
 {
 	struct job *job;
 	unsigned i;
@@ -724,10 +709,9 @@ START_TEST(hung)
 	ck_assert_int_eq(conn.state, CONN_FREE);
 	ck_assert(jobs_close(&server.jobs));
 }
-END_TEST
 
 /* The end does not wait for a read. */
-START_TEST(hung_at_end)
+TEST(hung_at_end)
 {
 	struct job job = { .run = hang };
 
@@ -739,10 +723,9 @@ START_TEST(hung_at_end)
 	atomic_store(&hangs, false);
 	ck_assert(jobs_close(&server.jobs));
 }
-END_TEST
 
 /* What a client may take its time for, and how long. */
-START_TEST(late)
+LOOP_TEST(late, 0, 5)
 {
 	static const struct {
 		enum req_state req;
@@ -769,46 +752,12 @@ START_TEST(late)
 	/* who may be another is not told */
 	ck_assert_uint_eq(fake.told, clients[_i].proven);
 }
-END_TEST
 
 /* A write that only the server's end would have ended */
-START_TEST(rdm_exposed)
+TEST(rdm_exposed)
 {
 	begin_rdm();
 	conn_complete(&conn.life, 0, 0);
 	ck_assert_int_eq(conn.state, CONN_CLOSED);
 	ck_assert_uint_eq(server.total.failed, 1);
-}
-END_TEST
-
-void add_requests(Suite *suite)
-{
-	TCase *tcase = tcase_create("requests");
-
-	tcase_set_timeout(tcase, 60);
-	tcase_add_checked_fixture(tcase, make_files, remove_files);
-	tcase_add_test(tcase, pages_are_sent);
-	tcase_add_loop_test(tcase, pages_fail, 0,
-			    sizeof(failures) / sizeof(*failures));
-	tcase_add_test(tcase, pages_again);
-	tcase_add_test(tcase, pages_copied);
-	tcase_add_loop_test(tcase, pages_lost, 0, 2);
-	tcase_add_loop_test(tcase, whole, 0,
-			    sizeof(inlines) / sizeof(*inlines));
-	tcase_add_loop_test(tcase, taken, 0, 6);
-	tcase_add_test(tcase, early_hello);
-	tcase_add_test(tcase, rdm_sessions);
-	tcase_add_test(tcase, rdm_refused);
-	tcase_add_test(tcase, rdm_length);
-	tcase_add_test(tcase, rdm_old_bytes);
-	tcase_add_test(tcase, old_bytes);
-	tcase_add_test(tcase, length);
-	tcase_add_test(tcase, rdm_flood);
-	tcase_add_loop_test(tcase, rdm_bye, 0, 4);
-	tcase_add_test(tcase, rdm_gone);
-	tcase_add_test(tcase, hung);
-	tcase_add_test(tcase, hung_at_end);
-	tcase_add_loop_test(tcase, late, 0, 5);
-	tcase_add_test(tcase, rdm_exposed);
-	suite_add_tcase(suite, tcase);
 }

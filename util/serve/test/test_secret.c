@@ -14,6 +14,8 @@
 
 #include "serve/server.h"
 
+TEST_CASE(secret, NULL, NULL);
+
 #ifdef HAVE_SODIUM
 
 static struct sockaddr_in at = { .sin_family = AF_INET };
@@ -85,7 +87,7 @@ static void make_secret(const char *name, size_t len, mode_t mode, char byte)
 	ck_assert_int_eq(fchmodat(top, name, mode, 0), 0);
 }
 
-START_TEST(secret_files)
+EACH_TEST(secret_files, files)
 {
 	struct secret got = { 0 };
 	const char *why;
@@ -97,9 +99,8 @@ START_TEST(secret_files)
 	ck_assert_int_eq(got.set, files[_i].taken);
 	remove_files();
 }
-END_TEST
 
-START_TEST(secrets_differ)
+TEST(secrets_differ)
 {
 	struct secret one = { 0 }, other = { 0 }, longer = { 0 };
 	static const char bytes[32];
@@ -128,11 +129,10 @@ START_TEST(secrets_differ)
 	ck_assert_ptr_nonnull(secret_read("/dev/zero", &one));
 	remove_files();
 }
-END_TEST
 
 /* ---- proofs -------------------------------------------------------------- */
 
-START_TEST(proven)
+TEST(proven)
 {
 	uint8_t expect[SERVE_PROOF], proof[SERVE_PROOF];
 
@@ -145,10 +145,9 @@ START_TEST(proven)
 	ck_assert(secret_same(proof, expect));
 	ck_assert(!accepted());
 }
-END_TEST
 
 /* Any bit that both sides see differently is noticed. */
-START_TEST(about_all)
+TEST(about_all)
 {
 	struct secret_about other;
 	struct serve_msg msg;
@@ -200,10 +199,9 @@ START_TEST(about_all)
 	ck_assert(!accepted());
 	secret.key[0]--;
 }
-END_TEST
 
 /* One side's proof is not the other's: a server that sends it back has none. */
-START_TEST(reflected)
+TEST(reflected)
 {
 	uint8_t proof[SERVE_PROOF];
 
@@ -213,10 +211,9 @@ START_TEST(reflected)
 	memcpy(server_proof, proof, sizeof(proof));
 	ck_assert(!accepted());
 }
-END_TEST
 
 /* A server that has none: whatever it says, the client does not go on. */
-START_TEST(downgraded)
+TEST(downgraded)
 {
 	const struct secret none = { 0 };
 
@@ -226,7 +223,6 @@ START_TEST(downgraded)
 	ck_assert(!accepted());
 	ck_assert_ptr_null(secret_check(&none, &about));
 }
-END_TEST
 
 /* ---- the server ---------------------------------------------------------- */
 
@@ -320,7 +316,7 @@ static void come_prove(const uint8_t *proof)
 	come(&prove);
 }
 
-START_TEST(served)
+TEST(served)
 {
 	uint8_t proof[SERVE_PROOF];
 
@@ -336,12 +332,11 @@ START_TEST(served)
 	ck_assert_int_eq(conn.state, CONN_CLOSING);
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* What one without the secret sends in place of its proof. */
 enum { GUESS, REFLECTED, REPLAYED, ONE_BIT, UNPROVEN, HELLOS, ATTACKS };
 
-START_TEST(attacks)
+LOOP_TEST(attacks, 0, ATTACKS)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 3 };
 	uint8_t proof[SERVE_PROOF], old[SERVE_PROOF];
@@ -373,10 +368,9 @@ START_TEST(attacks)
 	ck_assert_uint_eq(server.total.refused, 1);
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* It is told what it needs, and nothing else is answered. */
-START_TEST(without_secret)
+TEST(without_secret)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 3 };
 
@@ -393,10 +387,9 @@ START_TEST(without_secret)
 	ck_assert_int_eq(got.type, 0);
 	jobs_close(&server.closers);
 }
-END_TEST
 
 /* Messages of a client that has proven nothing yet do not keep its place. */
-START_TEST(unproven_time)
+LOOP_TEST(unproven_time, 0, 3)
 {
 	uint8_t proof[SERVE_PROOF];
 
@@ -414,45 +407,17 @@ START_TEST(unproven_time)
 	ck_assert_int_eq(conn.state, _i == 2 ? CONN_READY : CONN_CLOSING);
 	jobs_close(&server.closers);
 }
-END_TEST
-
-void add_secret(Suite *suite)
-{
-	TCase *tcase = tcase_create("secret");
-
-	tcase_add_loop_test(tcase, secret_files, 0,
-			    sizeof(files) / sizeof(*files));
-	tcase_add_test(tcase, secrets_differ);
-	tcase_add_test(tcase, proven);
-	tcase_add_test(tcase, about_all);
-	tcase_add_test(tcase, reflected);
-	tcase_add_test(tcase, downgraded);
-	tcase_add_test(tcase, served);
-	tcase_add_loop_test(tcase, attacks, 0, ATTACKS);
-	tcase_add_test(tcase, without_secret);
-	tcase_add_loop_test(tcase, unproven_time, 0, 3);
-	suite_add_tcase(suite, tcase);
-}
 
 #else
 
 /* Without libsodium no file is a secret, and no proof is right. */
-START_TEST(without)
+TEST(without)
 {
 	uint8_t proof[SERVE_PROOF] = { 0 };
 	struct secret secret = { 0 };
 
 	ck_assert_ptr_nonnull(secret_read("/dev/null", &secret));
 	ck_assert(!secret.set && !secret_same(proof, proof));
-}
-END_TEST
-
-void add_secret(Suite *suite)
-{
-	TCase *tcase = tcase_create("secret");
-
-	tcase_add_test(tcase, without);
-	suite_add_tcase(suite, tcase);
 }
 
 #endif /* HAVE_SODIUM */

@@ -57,15 +57,5 @@ void remove_files(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("serve");
-
-	add_admit(suite);
-	add_wire(suite);
-	add_files(suite);
-	add_local(suite);
-	add_fetch(suite);
-	add_requests(suite);
-	add_secret(suite);
-	add_session(suite);
-	return run_suite(suite, CK_FORK_GETENV);
+	return run_cases(CK_FORK_GETENV);
 }

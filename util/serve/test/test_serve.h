@@ -3,16 +3,7 @@
 #ifndef TEST_SERVE_H
 #define TEST_SERVE_H
 
-#include "test/suites.h"
-
-void add_admit(Suite *suite);
-void add_wire(Suite *suite);
-void add_files(Suite *suite);
-void add_local(Suite *suite);
-void add_fetch(Suite *suite);
-void add_requests(Suite *suite);
-void add_secret(Suite *suite);
-void add_session(Suite *suite);
+#include "test/case.h"
 
 /* A directory with files, and one beside the served files; a fixture. */
 extern int top, out;

@@ -106,8 +106,10 @@ static struct session_pipe *begin(bool rdm)
 static const size_t lengths[] = { SERVE_ANSWER_MAX + 1, SESSION_RX_MAX + 8,
 				  1 << 20, SIZE_MAX };
 
+TEST_CASE(session, NULL, NULL);
+
 /* The provider passes on what a peer says of its message's length. */
-START_TEST(longer_than_posted)
+EACH_TEST(longer_than_posted, lengths)
 {
 	struct session_pipe *pipe = begin(false);
 
@@ -115,10 +117,9 @@ START_TEST(longer_than_posted)
 	ck_assert_int_eq(session_wait(&session, pipe), -EPROTO);
 	ck_assert(strstr(session.err, "invalid messages"));
 }
-END_TEST
 
 /* Anyone may send a datagram: it does not end the session. */
-START_TEST(longer_than_posted_rdm)
+EACH_TEST(longer_than_posted_rdm, lengths)
 {
 	struct session_pipe *pipe = begin(true);
 
@@ -127,13 +128,12 @@ START_TEST(longer_than_posted_rdm)
 	ck_assert_uint_eq(fake.posted, 1);
 	ck_assert(!pipe->answered);
 }
-END_TEST
 
 /*
  * An answer claims more bytes than it has: the client does not read the bytes that
  * an earlier, longer answer left in the buffer.
  */
-START_TEST(old_answer_rdm)
+TEST(old_answer_rdm)
 {
 	const struct serve_msg old = { .type = SERVE_DATA, .id = 32 };
 	struct serve_msg list = { .type = SERVE_LIST };
@@ -153,10 +153,9 @@ START_TEST(old_answer_rdm)
 	ck_assert_int_eq(session_wait(&session, pipe), -EINTR);
 	ck_assert_uint_eq(fake.posted, 2);
 }
-END_TEST
 
 /* The same of a provider that checks it. */
-START_TEST(truncated)
+LOOP_TEST(truncated, 0, 2)
 {
 	const bool rdm = _i;
 	struct session_pipe *pipe = begin(rdm);
@@ -167,10 +166,9 @@ START_TEST(truncated)
 			 rdm ? -EINTR : -FI_ETRUNC);
 	ck_assert_uint_eq(fake.posted, rdm);
 }
-END_TEST
 
 /* More bytes than were exposed, of a range that the answer has */
-START_TEST(writes_more)
+TEST(writes_more)
 {
 	const struct serve_msg msg = {
 		.type = SERVE_DATA, .id = 16, .len = 4096, .ident.size = 4096
@@ -185,18 +183,4 @@ START_TEST(writes_more)
 	fake.entry.op_context = &pipe->tag;
 	fake.entry.len = 4097;
 	ck_assert_int_eq(session_wait(&session, pipe), -EPROTO);
-}
-END_TEST
-
-void add_session(Suite *suite)
-{
-	TCase *tcase = tcase_create("session");
-	const int count = sizeof(lengths) / sizeof(*lengths);
-
-	tcase_add_loop_test(tcase, longer_than_posted, 0, count);
-	tcase_add_loop_test(tcase, longer_than_posted_rdm, 0, count);
-	tcase_add_test(tcase, old_answer_rdm);
-	tcase_add_loop_test(tcase, truncated, 0, 2);
-	tcase_add_test(tcase, writes_more);
-	suite_add_tcase(suite, tcase);
 }

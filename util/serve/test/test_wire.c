@@ -130,7 +130,9 @@ static void check_same(const struct serve_msg *a, const struct serve_msg *b)
 		ck_assert(!memcmp(a->name, b->name, a->name_len));
 }
 
-START_TEST(there_and_back)
+TEST_CASE(wire, NULL, NULL);
+
+LOOP_TEST(there_and_back, 0, SOUND)
 {
 	const struct serve_msg *msg = &sound[_i];
 	uint8_t buf[SERVE_MSG_MAX + 1], cut[SERVE_MSG_MAX];
@@ -164,7 +166,6 @@ START_TEST(there_and_back)
 		ck_assert_int_eq(serve_decode(cut, i, &back), -EPROTO);
 	}
 }
-END_TEST
 
 /* Each makes the message invalid. */
 static const struct {
@@ -216,7 +217,7 @@ static const struct {
 	{ 17, 4, SERVE_ENDING }, /* a request with a status */
 };
 
-START_TEST(broken_messages)
+EACH_TEST(broken_messages, broken)
 {
 	const struct serve_msg *msg = &sound[broken[_i].msg];
 	uint8_t buf[SERVE_MSG_MAX];
@@ -228,10 +229,9 @@ START_TEST(broken_messages)
 	ck_assert_int_eq(serve_decode(buf, len, &back), -EPROTO);
 	ck_assert_uint_eq(back.id, 77);
 }
-END_TEST
 
 /* A client's name has a host and a port, a server's a port at least. */
-START_TEST(socket_names)
+TEST(socket_names)
 {
 	struct serve_msg msg = sound[10], back;
 	uint8_t buf[SERVE_MSG_MAX], name[sizeof(named)];
@@ -263,10 +263,9 @@ START_TEST(socket_names)
 	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
 			 -EPROTO);
 }
-END_TEST
 
 /* It is the host and the port that count, and are changed. */
-START_TEST(moved_names)
+TEST(moved_names)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
 				    .sin6_addr.s6_addr = { 1 },
@@ -295,9 +294,8 @@ START_TEST(moved_names)
 	ck_assert(serve_named_same(&in6, &to6));
 	ck_assert_uint_eq(in6.sin6_scope_id, 9);
 }
-END_TEST
 
-START_TEST(sessions)
+TEST(sessions)
 {
 	uint8_t buf[SERVE_MSG_MAX];
 	uint64_t session = 1;
@@ -311,9 +309,8 @@ START_TEST(sessions)
 	len = 7;
 	ck_assert_int_eq(serve_unseal(buf, &len, &session), -EPROTO);
 }
-END_TEST
 
-START_TEST(other_versions)
+TEST(other_versions)
 {
 	uint8_t buf[SERVE_MSG_MAX];
 	struct serve_msg back;
@@ -323,9 +320,8 @@ START_TEST(other_versions)
 	ck_assert_int_eq(serve_decode(buf, len, &back), -EPROTONOSUPPORT);
 	ck_assert_uint_eq(back.id, SERVE_ID_MAX);
 }
-END_TEST
 
-START_TEST(statuses_have_texts)
+TEST(statuses_have_texts)
 {
 	unsigned i;
 
@@ -333,10 +329,9 @@ START_TEST(statuses_have_texts)
 		ck_assert_ptr_nonnull(serve_status_text(i));
 	ck_assert_str_eq(serve_status_text(SERVE_STATUSES), "unknown");
 }
-END_TEST
 
 /* The most bytes fit, with a session behind them; no one more is taken. */
-START_TEST(full_data)
+TEST(full_data)
 {
 	static uint8_t bytes[SERVE_INLINE_MAX + 1];
 	static uint8_t buf[SERVE_ANSWER_MAX + 1];
@@ -360,10 +355,9 @@ START_TEST(full_data)
 	len = serve_encode(&msg, buf);
 	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
 }
-END_TEST
 
 /* A page is filled, and has no room for one more; each entry comes back. */
-START_TEST(full_page)
+TEST(full_page)
 {
 	struct serve_entry entry = { SERVE_FILE, 1, "0123456789", 10 }, back;
 	struct serve_msg msg = { .type = SERVE_PAGE, .entries = page }, got;
@@ -390,7 +384,6 @@ START_TEST(full_page)
 					  &back),
 			 -ENOENT);
 }
-END_TEST
 
 static const struct serve_entry hostile[] = {
 	{ SERVE_FILE, 0, "", 0 },
@@ -405,7 +398,7 @@ static const struct serve_entry hostile[] = {
 };
 
 /* A page with such an entry is refused as a whole, wherever the entry is. */
-START_TEST(hostile_entries)
+LOOP_TEST(hostile_entries, 0, 2 * sizeof(hostile) / sizeof(*hostile))
 {
 	const struct serve_entry good = { SERVE_FILE, 5, "good", 4 };
 	struct serve_msg msg = { .type = SERVE_PAGE, .entries = page }, got;
@@ -419,9 +412,8 @@ START_TEST(hostile_entries)
 	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &got),
 			 -EPROTO);
 }
-END_TEST
 
-START_TEST(cut_entries)
+TEST(cut_entries)
 {
 	const struct serve_entry good = { SERVE_FILE, 5, "good", 4 };
 	struct serve_msg msg = { .type = SERVE_PAGE, .entries = page }, got;
@@ -444,9 +436,8 @@ START_TEST(cut_entries)
 	len = serve_encode(&msg, buf);
 	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
 }
-END_TEST
 
-START_TEST(paths)
+TEST(paths)
 {
 	char longest[SERVE_PATH_MAX + 2], name[SERVE_NAME_MAX + 2];
 	size_t i;
@@ -472,10 +463,9 @@ START_TEST(paths)
 	ck_assert(serve_name_valid(name, SERVE_NAME_MAX));
 	ck_assert(!serve_name_valid(name, SERVE_NAME_MAX + 1));
 }
-END_TEST
 
 /* What a terminal is shown of names. */
-START_TEST(shown_names)
+TEST(shown_names)
 {
 	static const char *const names[][2] = {
 		{ "plain name", "plain name" },
@@ -514,27 +504,4 @@ START_TEST(shown_names)
 		ck_assert_str_eq(shown, names[i][1]);
 		free(shown);
 	}
-}
-END_TEST
-
-void add_wire(Suite *suite)
-{
-	TCase *tcase = tcase_create("wire");
-
-	tcase_add_loop_test(tcase, there_and_back, 0, SOUND);
-	tcase_add_loop_test(tcase, broken_messages, 0,
-			    sizeof(broken) / sizeof(*broken));
-	tcase_add_test(tcase, socket_names);
-	tcase_add_test(tcase, moved_names);
-	tcase_add_test(tcase, sessions);
-	tcase_add_test(tcase, other_versions);
-	tcase_add_test(tcase, statuses_have_texts);
-	tcase_add_test(tcase, full_data);
-	tcase_add_test(tcase, full_page);
-	tcase_add_loop_test(tcase, hostile_entries, 0,
-			    2 * sizeof(hostile) / sizeof(*hostile));
-	tcase_add_test(tcase, cut_entries);
-	tcase_add_test(tcase, paths);
-	tcase_add_test(tcase, shown_names);
-	suite_add_tcase(suite, tcase);
 }
