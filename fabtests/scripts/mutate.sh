@@ -47,6 +47,7 @@ usage()
 
 	  NAME: what the mutation takes away
 	  file prov/mrrc/sys/monitor/mon.h
+	                           (absent: that of the entry before)
 	  at TEXT                  (where LINE is there more than once: the
 	                           first one after TEXT)
 	  - LINE                   of the source, blanks at its ends apart
@@ -67,17 +68,17 @@ usage()
 # Sets NAMES and, by name, WHAT, FILE, AT, OLD, NEW, TEST and LIST.
 read_lists()
 {
-	local path list line name=''
+	local path list line file name=''
 
 	NAMES=()
 	declare -gA WHAT FILE AT OLD NEW TEST LIST
 	for path in "$LISTS"/*.txt; do
-		list=$(basename "$path" .txt) name=''
+		list=$(basename "$path" .txt) name='' file=''
 		while IFS= read -r line || [ -n "$line" ]; do
 			case $line in
 			'#'*) ;;
 			'') name='' ;;
-			'file '*) FILE[$name]=${line#file } ;;
+			'file '*) file=${line#file } FILE[$name]=$file ;;
 			'at '*) AT[$name]=${line#at } ;;
 			'- '*) OLD[$name]=${line#- } ;;
 			'+ '*) NEW[$name]=${line#+ } ;;
@@ -88,6 +89,7 @@ read_lists()
 				[ -z "${WHAT[$name]-}" ] ||
 					die "$path: $name is there twice"
 				WHAT[$name]=${line#*: } LIST[$name]=$list
+				FILE[$name]=$file
 				NAMES+=("$name")
 				;;
 			*) die "$path: not understood: $line" ;;
@@ -194,12 +196,19 @@ change()
 		END { exit !done }' "$1" >"$2"
 }
 
-# Checks, without running anything, that each line is where its entry says.
+# Checks, without running anything, that each line is where its entry says, and
+# that a unit test has the name.
 check_lines()
 {
-	local name failed=0
+	local name words failed=0
 
+	words=" $(cat "$TOP"/prov/mrrc/test/*.c "$TOP"/util/*/test/*.c |
+		tr -cs '[:alnum:]_' '\n' | sort -u | tr '\n' ' ')"
 	for name in "${NAMES[@]}"; do
+		[[ ${TEST[$name]%% *} != test || $words == *" ${TEST[$name]##* } "* ]] || {
+			echo "FAIL $name: there is no ${TEST[$name]}"
+			failed=$((failed + 1))
+		}
 		change "$TOP/${FILE[$name]}" /dev/null "$name" || {
 			echo "FAIL $name: its line is not in ${FILE[$name]}"
 			failed=$((failed + 1))
