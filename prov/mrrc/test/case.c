@@ -5,9 +5,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 static struct test_case *first_case, *last_case;
 
 void case_begin(struct test_case *tcase)

@@ -8,8 +8,14 @@
 #ifndef MRRC_TEST_CASE_H
 #define MRRC_TEST_CASE_H
 
+#include <errno.h>
 #include <pthread.h>
-#include <sys/types.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "suites.h"
 

@@ -7,14 +7,7 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "model_heap.h"
 #include "case.h"

@@ -6,9 +6,7 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <string.h>
 
 #include "model_heap.h"
 #include "case.h"

@@ -15,14 +15,7 @@
 #include "sys/cache/cache_mt_priv.h"
 #include "case.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "seed.h"
 #include "sys/node/node_shm.h"

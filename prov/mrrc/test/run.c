@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
@@ -35,16 +34,6 @@ bool look_again(unsigned *tries)
 
 	usleep(1000);
 	return ++*tries < (hangs ? strtoul(hangs, NULL, 10) * 100 : 60000);
-}
-
-pid_t child_fork(void)
-{
-	return fork();
-}
-
-void child_exit(int status)
-{
-	_exit(status);
 }
 
 void expect_ended(pid_t pid)

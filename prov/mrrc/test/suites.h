@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <check.h>
 
 Suite *code_number_suite(void);
@@ -56,17 +57,14 @@ int run_all(SRunner *runner, enum fork_status fork);
 bool look_again(unsigned *tries);
 
 /* A child makes the call, whose result is 0 there. */
-#define expect_child(call)                       \
-	do {                                     \
-		const pid_t pid_ = child_fork(); \
-                                                 \
-		if (!pid_)                       \
-			child_exit(call);        \
-		expect_ended(pid_);              \
+#define expect_child(call)                 \
+	do {                               \
+		const pid_t pid_ = fork(); \
+                                           \
+		if (!pid_)                 \
+			_exit(call);       \
+		expect_ended(pid_);        \
 	} while (0)
-/* fork(2) and _exit(2), whose header some tests cannot have */
-pid_t child_fork(void);
-__attribute__((noreturn)) void child_exit(int status);
 void expect_ended(pid_t pid);
 
 /* The calling thread is cancelled where that is possible for the first time. */

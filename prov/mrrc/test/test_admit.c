@@ -5,8 +5,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-
 #include "core/cache/admit.h"
 #include "fault.h"
 

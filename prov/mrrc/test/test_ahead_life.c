@@ -6,10 +6,7 @@
 #include "case.h"
 #include "ahead_fixture.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include "fault.h"
 

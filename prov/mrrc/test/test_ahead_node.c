@@ -7,8 +7,6 @@
 #include "ahead_fixture.h"
 
 #include <sched.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "sys/node/budget_priv.h"
 

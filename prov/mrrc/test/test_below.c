@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi/below: the properties of providers, by their names. */
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "fi/below.h"

@@ -11,18 +11,11 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "sys/base/biased_lock.h"

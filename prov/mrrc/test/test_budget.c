@@ -4,9 +4,6 @@
 #include "case.h"
 #include "budget_fixture.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 /* What another process does just before this one publishes a reservation. */
 static _Thread_local void *(*meanwhile)(void *arg);
 

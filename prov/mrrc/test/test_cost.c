@@ -5,9 +5,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "core/cost/cost.h"
 

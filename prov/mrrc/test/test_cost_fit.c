@@ -5,7 +5,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <math.h>
 
 #include "core/cost/cost_fit.h"

@@ -4,10 +4,7 @@
 #include "case.h"
 
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "sys/node/cpus.h"

@@ -7,11 +7,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/cw/cw.h"
 
 #define N    3000

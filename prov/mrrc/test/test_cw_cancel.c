@@ -7,8 +7,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "core/cw/cw.h"
@@ -86,7 +84,7 @@ static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 	ck_assert_int_eq(wr->state, MRRC_CW_WR_READY);
 }
 
-static void revoke(struct mrrc_cw *cw, uint64_t id)
+static void take_back(struct mrrc_cw *cw, uint64_t id)
 {
 	const struct mrrc_cw_msg msg = { .type = MRRC_CW_REVOKE, .id = id };
 
@@ -113,7 +111,7 @@ TEST(older_keep_theirs)
 	ck_assert_uint_eq(wr[0].rtag->id, 1);
 	ck_assert_uint_eq(wr[1].rtag->id, 2);
 	ck_assert_uint_eq(wr[3].rtag->id, 3);
-	revoke(&cw, 1);
+	take_back(&cw, 1);
 	ck_assert(mrrc_cw_valid(&cw));
 	ck_assert_uint_eq(wr[0].rtag->id, 3);
 	ck_assert_uint_eq(wr[3].rtag->id, 4);
@@ -144,7 +142,7 @@ static double cost(unsigned count, bool tags)
 		us = now_us();
 		for (i = count; i--;) {
 			if (tags)
-				revoke(&cw, i + 1);
+				take_back(&cw, i + 1);
 			else
 				mrrc_cw_cancel_wr(&cw, &wr[i]);
 		}

@@ -6,9 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "core/cw/cw_wire.h"
 
 static void there_and_back(const struct mrrc_cw_msg *msg)

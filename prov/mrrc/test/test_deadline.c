@@ -3,8 +3,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <string.h>
-
 #include "core/helper/deadline.h"
 #include "seed.h"
 

@@ -5,9 +5,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/helper/gaps.h"
 #include "seed.h"
 

@@ -6,10 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "heap_fixture.h"
 
 TEST_CASE(heap, heap_setup, heap_teardown);

@@ -6,10 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/heap/heap_arena.h"
 
 #define MIB  ((size_t) 1 << 20)

@@ -3,10 +3,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "heap_fixture.h"

@@ -7,13 +7,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "heap_fixture.h"
 

@@ -5,12 +5,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "heap_fixture.h"

@@ -6,8 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <pthread.h>
-
 #include "heap_fixture.h"
 
 #define OBJECTS 500

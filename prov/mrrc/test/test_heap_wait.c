@@ -7,11 +7,8 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 
 #include "fault.h"
 #include "heap_fixture.h"

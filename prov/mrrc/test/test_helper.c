@@ -12,11 +12,6 @@
 #include "case.h"
 
 #include <dirent.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "sys/node/budget_priv.h"
 #include "sys/predict/ahead.h"

@@ -5,9 +5,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <malloc.h>
-#include <string.h>
 
 #include "core/policy/history.h"
 #include "fault.h"

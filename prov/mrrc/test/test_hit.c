@@ -8,9 +8,6 @@
 #include "mt_fixture.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-
 #include "fault.h"
 #include "sys/cache/region_hints.h"
 

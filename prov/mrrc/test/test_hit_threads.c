@@ -8,16 +8,8 @@
 #include "mt_fixture.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "fake_pin.h"
 #include "sys/base/threads.h"

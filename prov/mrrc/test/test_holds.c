@@ -12,11 +12,7 @@
 #include "mt_fixture.h"
 #include "case.h"
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "sys/base/biased_lock.h"

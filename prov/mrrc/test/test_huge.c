@@ -7,12 +7,7 @@
 #include "case.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "libc_hooks_fixture.h"
 #include "sys/monitor/huge.h"

@@ -8,15 +8,8 @@
 #include "case.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "sys/file/lease.h"
 #include "sys/file/lease_file.h"

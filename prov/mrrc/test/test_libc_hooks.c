@@ -8,13 +8,7 @@
 #include "case.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "libc_hooks_fixture.h"

@@ -6,13 +6,8 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"

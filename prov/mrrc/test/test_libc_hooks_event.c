@@ -7,16 +7,9 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "libc_hooks_fixture.h"

@@ -6,9 +6,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"

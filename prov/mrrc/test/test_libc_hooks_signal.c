@@ -6,13 +6,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "libc_hooks_fixture.h"
 

@@ -5,12 +5,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "sys/base/lock.h"

@@ -6,15 +6,8 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <linux/membarrier.h>
 
 #include "fake_mon.h"

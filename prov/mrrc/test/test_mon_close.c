@@ -7,17 +7,12 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include <linux/userfaultfd.h>
 
 #include "fault.h"

@@ -6,13 +6,8 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <linux/userfaultfd.h>
 
 #include "fake_mon.h"

@@ -5,7 +5,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <semaphore.h>
 
 #include "fake_mon.h"

@@ -5,10 +5,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "fault.h"
 #include "sys/base/pages.h"

@@ -7,16 +7,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "patch_fixture.h"
 #include "sys/base/mappings.h"

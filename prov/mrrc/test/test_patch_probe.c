@@ -8,13 +8,8 @@
 #include "case.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include <linux/perf_event.h>
 
 #include "patch_fixture.h"

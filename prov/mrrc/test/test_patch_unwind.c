@@ -7,14 +7,8 @@
 #include "case.h"
 
 #include <execinfo.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "patch_fixture.h"
 #include "sys/hooks/patch.h"

@@ -8,9 +8,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <sys/mman.h>
 
 #include "fault.h"
 #include "heap_fixture.h"

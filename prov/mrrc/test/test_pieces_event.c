@@ -6,9 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
-
 #include "mt_fixture.h"
 
 #define THREADS 4

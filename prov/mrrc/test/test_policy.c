@@ -7,9 +7,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "core/policy/policy.h"
 #include "fault.h"
 

@@ -9,8 +9,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <string.h>
-
 #include "core/policy/policy.h"
 
 #define PAGE 4096u

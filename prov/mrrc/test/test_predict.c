@@ -6,10 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/helper/predict.h"
 #include "fault.h"
 #include "seed.h"

@@ -8,11 +8,7 @@
 #include "mt_fixture.h"
 #include "case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "sys/base/threads.h"

@@ -8,9 +8,6 @@
 #include "mt_fixture.h"
 #include "case.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #define RECORDS (MRRC_HINTS_SPARE + 10)
 
 static struct mrrc_pool *records;

@@ -8,7 +8,6 @@
 
 #include <malloc.h>
 #include <math.h>
-#include <string.h>
 
 #include "core/policy/ghost.h"
 #include "core/policy/reuse.h"

@@ -6,8 +6,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <string.h>
-
 #include "core/cache/revoke.h"
 #include "seed.h"
 

@@ -3,8 +3,6 @@
 #include "config.h"
 #include "case.h"
 
-#include <string.h>
-
 #include "core/helper/schedule.h"
 
 #define SITE  0x401000u

@@ -6,9 +6,7 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <malloc.h>
-#include <string.h>
 
 #include "core/cache/cache.h"
 #include "core/policy/shadow.h"

@@ -2,9 +2,7 @@
 /*
  * core/text/text: numbers, sizes, misspelt names.
  */
-#include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "core/text/text.h"
 #include "case.h"

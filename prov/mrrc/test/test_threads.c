@@ -7,7 +7,6 @@
 #include "case.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 #include "fault.h"

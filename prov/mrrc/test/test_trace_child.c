@@ -7,14 +7,9 @@
 #include "case.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "trace_fixture.h"
 

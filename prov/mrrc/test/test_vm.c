@@ -5,15 +5,9 @@
 #include "config.h"
 #include "case.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "fault.h"
 #include "mon_fixture.h"

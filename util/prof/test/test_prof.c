@@ -6,10 +6,7 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "prof/graph.h"
 #include "prof/show.h"

@@ -6,10 +6,7 @@
 #include "test_serve.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "serve/server.h"
 

@@ -6,10 +6,7 @@
 #include "test_serve.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "serve/get.h"
 

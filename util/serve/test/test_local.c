@@ -5,12 +5,9 @@
 #include "config.h"
 #include "test_serve.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "serve/local.h"
 #include "serve/path.h"

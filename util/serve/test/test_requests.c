@@ -6,10 +6,7 @@
 #include "config.h"
 #include "test_serve.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "serve/server.h"
 #include "serve/session.h"

@@ -8,9 +8,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "serve/server.h"
 

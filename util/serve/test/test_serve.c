@@ -7,11 +7,7 @@
 #include "test_serve.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char root[] = "/tmp/test_serve.XXXXXX";
 int top = -1, out = -1;

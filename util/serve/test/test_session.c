@@ -6,10 +6,6 @@
 #include "config.h"
 #include "test_serve.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "serve/session.h"
 
 #define SESSION 77

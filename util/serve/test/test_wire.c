@@ -6,10 +6,7 @@
 #include "config.h"
 #include "test_serve.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "serve/path.h"
 #include "serve/wire.h"
