@@ -311,6 +311,7 @@ void ft_queue_close(struct ft_ep *ep);
  */
 void *ft_desc(struct ft_dom *dom, const void *buf, size_t len);
 void ft_release(struct ft_dom *dom);
+void ft_release_pair(struct ft_pair *pair); /* of both sides */
 /* Explicit registration, and how a peer addresses its start. */
 struct fid_mr *ft_reg(struct ft_dom *dom, const void *buf, size_t len,
 		      uint64_t access);

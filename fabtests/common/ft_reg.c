@@ -53,6 +53,12 @@ void ft_release(struct ft_dom *dom)
 	}
 }
 
+void ft_release_pair(struct ft_pair *pair)
+{
+	ft_release(&pair->dom[0]);
+	ft_release(&pair->dom[1]);
+}
+
 struct fid_mr *ft_reg(struct ft_dom *dom, const void *buf, size_t len,
 		      uint64_t access)
 {

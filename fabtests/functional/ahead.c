@@ -33,8 +33,7 @@ static struct fi_mrrc_stats stats(struct ft_pair *pair)
 static void use(struct ft_pair *pair, char *from, char *to)
 {
 	ft_verify_pair(&pair->c, from, to, LEN, ++seed);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 static void round_of(struct ft_pair *pair, char **buf, char *to)
@@ -139,8 +138,7 @@ static void waits(struct ft_pair *pair, char *buf, char *from)
 	ft_wait_ctx(&pair->s, FT_TX, from, FI_MSG | FI_SEND);
 	ft_wait_ctx(&pair->c, FT_RX, buf, FI_MSG | FI_RECV);
 	FT_CHECK_BUF(buf, LEN, seed, "received");
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 /* ---- on one processor, in processes of their own ---- */

@@ -536,8 +536,7 @@ int main(int argc, char **argv)
 	only_a_heap();
 	newer();
 	pages();
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	/*
 	 * leaked: logged, and it hinders closing only where the core may refuse
 	 */

@@ -354,8 +354,7 @@ static void strangers(void)
 	FT_CHECK(comp.src == FI_ADDR_NOTAVAIL, "from %" PRIu64, comp.src);
 	FT_CHECK_BUF(in, LEN, 1, "from a stranger");
 	wait_all(&peers[1], FT_TX, &comp);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	close_peers();
 }
 

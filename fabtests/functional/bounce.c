@@ -177,8 +177,7 @@ static void msg(size_t len, bool tagged, bool vector)
 	FT_CHECK(comp.ctx == out, "context");
 	check_guards(in, len, what);
 	check_guards(out, len, what);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	done(in);
 	done(out);
 }
@@ -294,8 +293,7 @@ static void short_message(void)
 			FT_CHECK(in[k] == 0x5a, "byte %zu was written", k);
 		check_guards(in, posted, "short");
 		ft_wait(&pair.c, FT_TX, &comp);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 		done(in);
 		done(out);
 	}
@@ -321,8 +319,7 @@ static void too_long(void)
 	ft_reconnect(&pair);
 	ft_check_idle(&pair.dom[0], "cut off");
 	ft_check_idle(&pair.dom[1], "cut off");
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	done(in);
 	done(out);
 }
@@ -354,8 +351,7 @@ static void write_takes_receive(void)
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_reconnect(&pair);
 	FT_CALL(fi_close(&mr->fid));
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	done(in);
 	done(out);
 }
@@ -486,8 +482,7 @@ static void many(void)
 		ft_wait(&pair.c, FT_TX, &comp);
 	}
 	seed += COUNT;
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	for (i = 0; i < COUNT && i <= n; i++)
 		done(in[i]);
 	done(out);
@@ -538,8 +533,7 @@ static void mixed(void)
 			ft_wait(&pair.c, FT_TX, &comp);
 		}
 		seed += WINDOW;
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	for (i = 0; i < WINDOW; i++) {
 		done(in[i]);
@@ -633,8 +627,7 @@ static void not_in(bool counters, bool queues)
 			FT_CHECK_BUF(in, 1000, seed, "completed");
 			ft_wait(&pair.c, FT_TX, &comp);
 		}
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	/* elsewhere our own entries may have one */
 	if (counters)

@@ -116,8 +116,7 @@ static void claim(size_t len, uint64_t seed, bool tagged)
 	FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
 	FT_CHECK_BUF(in, len, seed, "a buffered message");
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_check_idle(&pair.dom[0], "claimed");
 }
 
@@ -131,8 +130,7 @@ static void discard(size_t len, uint64_t seed, bool tagged)
 	FT_POST(&pair.s, ask(arrived(len), len, FI_DISCARD, tagged));
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 	ft_expect_none(&pair.s, 2);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_check_idle(&pair.dom[0], "thrown away");
 }
 

@@ -97,8 +97,7 @@ static void every_other(void)
 		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 		FT_CHECK_BUF(in + i * LEN, LEN, i, "a receive that stayed");
 	}
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /* Receives under one context: the oldest goes, the others get messages. */
@@ -125,8 +124,7 @@ static void oldest(void)
 		FT_CHECK_BUF(in + i * LEN, LEN, i, "not the oldest receive");
 	}
 	ft_expect_none(&pair.s, 2);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /*
@@ -156,8 +154,7 @@ static void beside_send(char *big, bool send_first)
 		fi_recv(pair.c.ep, big + half, half, rdesc, FT_ANY, big));
 	ft_wait_ctx(&pair.c, FT_RX, big, FI_RECV);
 	ft_wait_ctx(&pair.s, FT_TX, (void *) 77, FI_SEND);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /* Several times: it is chance which of the records is found first. */
@@ -217,8 +214,7 @@ static void race(unsigned n)
 		}
 		FT_CHECK_BUF(in, len, i, "message of a race");
 		ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	ft_log("%u of %u races were won by the cancel", cancelled, n);
 	ft_expect_none(&pair.s, 10);

@@ -152,8 +152,7 @@ static void parents(struct ft_pair *pair)
 	expect_busy(&pair->c.cq[FT_RX]->fid, "a queue in use");
 	/* and the refused calls have changed nothing */
 	ft_verify_pair(&pair->c, buf, buf + LEN, LEN, 5);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 static void bounded(struct ft_pair *pair, struct fid_mr *mr)
@@ -226,8 +225,7 @@ static void half_done(void)
 			ft_poll(ft_rand() % 2 ? &pair.s : &pair.c);
 		close_half(i % 2 ? &pair.s : &pair.c);
 		close_half(i % 2 ? &pair.c : &pair.s);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 		ft_unmap(p, 4 * HALVES * LONG);
 		ft_reconnect(&pair);
 	}
@@ -371,8 +369,7 @@ int main(int argc, char **argv)
 	buf = ft_map(NULL, 64 * LEN);
 	mr = ft_reg(&pair.dom[0], buf, 64 * LEN, FI_REMOTE_WRITE);
 	ft_verify_pair(&pair.c, buf, buf + LEN, LEN, 1);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	if (!ft_opts.raw)
 		parents(&pair);
 	bounded(&pair, mr);

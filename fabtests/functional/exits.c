@@ -26,8 +26,7 @@ static void use(char *from, char *to, size_t len)
 {
 	ft_verify_pair(&pair.c, from, to, len, ++seed);
 	ft_verify_pair(&pair.c, from, to, len, ++seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 static void begin(void)

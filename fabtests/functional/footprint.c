@@ -69,8 +69,7 @@ static void transfers(void)
 	to = ft_map(NULL, LEN);
 	for (i = 0; i < ROUNDS; i++) {
 		ft_verify_pair(&pair.c, from, to, LEN, i);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	if (ft_caches(&pair.dom[1]) && ft_stats(&pair.dom[1], &st))
 		FT_CHECK(st.hits >= ROUNDS / 2, "%" PRIu64 " hits", st.hits);

@@ -31,8 +31,7 @@ static void transfer(void)
 {
 	ft_verify_pair(&pair.c, out, in, LEN, ++seed);
 	ft_verify_pair(&pair.s, in, out, LEN, ++seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 static void child(enum ending ending)
@@ -104,8 +103,7 @@ static void in_flight(enum ending ending)
 	ft_wait_ctx(&pair.s, FT_RX, in, FI_RECV);
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
 	FT_CHECK_BUF(in, LEN, seed, "received across a fork");
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	reap(pid, ending);
 	transfer();
 }
@@ -163,8 +161,7 @@ static void by_vfork(void)
 
 	ft_stage("vfork");
 	ft_verify_pair(&pair.c, p, in, LEN, ++seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	pid = vfork();
 	FT_CHECK(pid >= 0, "vfork: %s", strerror(errno));
 	if (!pid) {
@@ -176,8 +173,7 @@ static void by_vfork(void)
 		 "vfork: status 0x%x", status);
 	FT_CHECK(ft_map_hole(p, LEN), "the child did not unmap it");
 	ft_verify_pair(&pair.c, p, in, LEN, ++seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_unmap(p, LEN);
 }
 
@@ -246,8 +242,7 @@ static void neighbours(void)
 		ft_verify_pair(&pair.s, in, page + 100, 1000, ++seed);
 		FT_CHECK_BUF(page + 2000, 1000, i, "neighbour");
 		reap(pid, END_SCRIBBLE);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	ft_unmap(page, FT_PAGE);
 }
@@ -266,8 +261,7 @@ static void own_fabric(void)
 	for (i = 0; i < 3; i++) {
 		ft_verify_pair(&own.c, out, in, LEN, ++seed);
 		ft_verify_pair(&own.s, in, out, LEN, ++seed);
-		ft_release(&own.dom[0]);
-		ft_release(&own.dom[1]);
+		ft_release_pair(&own);
 	}
 	ft_map(out, LEN);
 	ft_verify_pair(&own.c, out, in, LEN, ++seed);
@@ -278,8 +272,7 @@ static void own_fabric(void)
 			 " invalidations in a child",
 			 st.hits, st.invalidations);
 	}
-	ft_release(&own.dom[0]);
-	ft_release(&own.dom[1]);
+	ft_release_pair(&own);
 	ft_pair_close(&own);
 	_exit(0);
 }

@@ -92,8 +92,7 @@ static void remapped(void)
 	for (i = 0; i < ROUNDS; i++) {
 		ft_stage("remapped memory, round %d", i);
 		ft_verify_pair(&pair.c, out, in, LEN, i);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 		/* at once: a hole could be another thread's */
 		FT_CHECK(ft_map(out, LEN) == out, "not the same address");
 	}

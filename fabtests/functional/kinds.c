@@ -39,8 +39,7 @@ static void use(struct ft_pair *pair, char *p, size_t len, char *other)
 	ft_verify_pair(&pair->c, p, other, len, ++seed);
 	ft_verify_pair(&pair->s, other, p, len, ++seed);
 	ft_verify_pair(&pair->c, p, other, len, ++seed);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 /* ---- anonymous ---- */
@@ -348,8 +347,7 @@ static void library(struct ft_pair *pair, char *other)
 	ft_send_recv(&pair->c, p, other, FT_PAGE);
 	FT_CHECK(!memcmp(p, other, FT_PAGE), "the library differs");
 	ft_send_recv(&pair->c, p, other, FT_PAGE);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	dlclose(lib);
 	if (!ft_map_hole(p, FT_PAGE))
 		return;

@@ -45,8 +45,7 @@ static void by_count(struct ft_pair *pair, char *base, char *other)
 		ft_stage("by count: transfer %u", i);
 		k = i % 3 ? i % BUFS : (unsigned) (ft_rand() % BUFS);
 		ft_verify_pair(&pair->c, buf_at(base, k), other, BUF_LEN, i);
-		ft_release(&pair->dom[0]);
-		ft_release(&pair->dom[1]);
+		ft_release_pair(pair);
 		check_limits(&pair->dom[1], "by count");
 	}
 }
@@ -60,8 +59,7 @@ static void by_size(struct ft_pair *pair, char *base, char *other)
 		ft_stage("by size: transfer %u", i);
 		ft_verify_pair(&pair->c, base + (i % 6) * (MAX_SIZE / 2), other,
 			       len, i);
-		ft_release(&pair->dom[0]);
-		ft_release(&pair->dom[1]);
+		ft_release_pair(pair);
 		check_limits(&pair->dom[1], "by size");
 	}
 }
@@ -72,8 +70,7 @@ static void beyond(struct ft_pair *pair, char *base, char *other)
 	ft_stage("one buffer beyond the limit");
 	ft_verify_pair(&pair->c, base, other, 2 * MAX_SIZE, 77);
 	ft_verify_pair(&pair->s, other, base, 2 * MAX_SIZE, 78);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	check_limits(&pair->dom[1], "beyond");
 	check_limits(&pair->dom[0], "beyond");
 }
@@ -109,8 +106,7 @@ static void many_held(struct ft_pair *pair, char *base, char *other)
 		FT_CHECK(comp.ctx == buf_at(base, i), "receive %u: context", i);
 		FT_CHECK_BUF(comp.ctx, BUF_LEN, 1000 + i, "many held");
 	}
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	check_limits(&pair->dom[0], "after many held");
 	ft_check_idle(&pair->dom[0], "after many held");
 }

@@ -33,8 +33,7 @@ static void transfer(struct ft_pair *pair, char *to, char *from, unsigned i)
 	ft_wait_ctx(&pair->c, FT_TX, from, FI_MSG | FI_SEND);
 	ft_wait_ctx(&pair->s, FT_RX, to, FI_MSG | FI_RECV);
 	FT_CHECK_BUF(to, LEN, i, "received");
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 static bool is_segment(const char *path)

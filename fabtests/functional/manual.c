@@ -15,8 +15,7 @@ static void use(char *p, char *other)
 {
 	ft_verify_pair(&pair.c, p, other, LEN, ++seed);
 	ft_verify_pair(&pair.s, other, p, LEN, ++seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 static void check_count(const char *what, uint64_t got, uint64_t want)

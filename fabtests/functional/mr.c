@@ -104,8 +104,7 @@ static void side_by_side(void)
 		ft_verify_pair(&pair.c, out, in, LEN, i);
 		FT_CALL(fi_close(&mr->fid));
 		ft_verify_pair(&pair.c, out, in, LEN, ~i);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 }
 
@@ -146,8 +145,7 @@ static void chosen_keys(void)
 			FT_CHECK(fi_mr_key(mrs[i]) == key,
 				 "asked for 0x%" PRIx64 ", got 0x%" PRIx64, key,
 				 fi_mr_key(mrs[i]));
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 		if (i % 2)
 			ft_unmap(p, FT_PAGE);
 	}
@@ -210,8 +208,7 @@ static void all_keys(void)
 	}
 	for (i = 0; i < n; i++)
 		FT_CALL(fi_close(&mrs[i]->fid));
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_unmap(p, 2 * CACHED * FT_PAGE);
 }
 
@@ -320,8 +317,7 @@ static void revoked(void)
 	for (i = 0; i < 1000; i++)
 		ft_progress(&pair.c);
 	FT_CHECK_BUF(in, LEN, 3, "memory whose key was revoked");
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_reconnect(&pair);
 }
 
@@ -443,8 +439,7 @@ int main(int argc, char **argv)
 		revoked();
 	}
 	ft_verify_pair(&pair.c, out, in, LEN, 99);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_unmap(out, LEN);
 	ft_unmap(in, LEN);
 	ft_pair_close(&pair);

@@ -224,8 +224,7 @@ static void settle(void)
 				 err.op_context == &rooms[i],
 			 "fi_cq_readerr: %zd, error %d", ret, err.err);
 	}
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /* A buffer that is used up is held no longer, and not before. */
@@ -291,8 +290,7 @@ static void cut_off(void)
 			 err.op_context == &rooms[0],
 		 "error %d, context %p", err.err, err.op_context);
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_check_idle(&pair.dom[0], "cut off");
 }
 
@@ -478,8 +476,7 @@ static void refused(void)
 		 received, sent);
 	ft_ep_close(&pair.s);
 	ft_check_idle(&pair.dom[0], "endpoint closed");
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_pair_close(&pair);
 }
 

@@ -88,8 +88,7 @@ static void received(void *ctx, const char *p, size_t len, uint64_t seed)
 
 static void release(void)
 {
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_check_idle(&pair.dom[0], "nothing to do");
 	ft_check_idle(&pair.dom[1], "nothing to do");
 }

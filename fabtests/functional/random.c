@@ -121,8 +121,7 @@ static void send_part(struct worker *w)
 	len = 1 + ft_rand() % len;
 	pthread_mutex_lock(w->lock);
 	ft_send_recv(w->ep[ft_rand() % 2], from->p, to->p, len);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	pthread_mutex_unlock(w->lock);
 	FT_CHECK(!memcmp(from->p, to->p, len), "%zu bytes differ", len);
 	FT_CHECK_BUF(from->p, from->len, from->seed, "the source");

@@ -42,8 +42,7 @@ static void send_from(const void *p, size_t len, const char *what)
 		ft_progress(&pair.c);
 		FT_CHECK(ft_limit_us() < end, "%s: written, wrong data", what);
 	}
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /* A file with contents of its own, mapped with these rights. */
@@ -142,8 +141,7 @@ static void files(void)
 	for (i = 0; i < 5; i++) {
 		ft_verify_pair(&pair.c, p, in, LEN, i);
 		ft_verify_pair(&pair.s, in, p, LEN, 100 + i);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	ft_unmap(p, LEN);
 }
@@ -156,8 +154,7 @@ static void alive(const char *after)
 	ft_stage("all is well after %s", after);
 	ft_verify_pair(&pair.c, p, in, LEN, ++seed);
 	ft_verify_pair(&pair.s, in, p, LEN, ++seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_unmap(p, LEN);
 	ft_check_idle(&pair.dom[0], after);
 	ft_check_idle(&pair.dom[1], after);
@@ -197,8 +194,7 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 	ft_wait_any(ep, dir, &comp);
 	FT_CHECK(comp.err, "%s: it worked", what);
 	FT_CHECK(comp.ctx == ctx, "%s: context %p", what, comp.ctx);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_reconnect(&pair);
 }
 

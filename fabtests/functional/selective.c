@@ -66,8 +66,7 @@ static void bufs_open(struct ft_pair *pair, struct bufs *b)
 static void bufs_close(struct ft_pair *pair, struct bufs *b)
 {
 	FT_CALL(fi_close(&b->mr->fid));
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	ft_unmap(b->out, SLOTS * MAXLEN);
 	ft_unmap(b->in, SLOTS * MAXLEN);
 }

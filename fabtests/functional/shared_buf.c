@@ -80,8 +80,7 @@ static void one_thread(struct ft_pair *pair, char *out, char *in)
 
 	ft_stage("one thread");
 	ft_verify_pair(&pair->c, out, in, LEN, 1);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	for (d = 0; d < 2; d++)
 		ft_stats(&pair->dom[d], &before[d]);
 	for (i = 0; i < ft_iters(50); i++) {
@@ -166,8 +165,7 @@ static void growing(struct ft_pair *pair, char *out, char *in)
 		off = ft_rand() % LEN;
 		len = 1 + ft_rand() % (LEN - off);
 		ft_verify_pair(&pair->c, out + off, in + off, len, i);
-		ft_release(&pair->dom[0]);
-		ft_release(&pair->dom[1]);
+		ft_release_pair(pair);
 	}
 }
 

@@ -87,8 +87,7 @@ static void refill(char *other, uint64_t seed)
 		return;
 	p = ft_map(NULL, LEN);
 	ft_verify_pair(&pair.c, p, other, LEN, seed);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	atomic_store(&victim[i], p);
 }
 
@@ -118,8 +117,7 @@ int main(int argc, char **argv)
 		refill(b, i);
 		ft_verify_pair(&pair.c, a, b, 1 + ft_rand() % LEN, i);
 		ft_verify_pair(&pair.s, b, a, 1 + ft_rand() % LEN, ~i);
-		ft_release(&pair.dom[0]);
-		ft_release(&pair.dom[1]);
+		ft_release_pair(&pair);
 	}
 	timer = (struct itimerval){ 0 };
 	setitimer(ITIMER_REAL, &timer, NULL);

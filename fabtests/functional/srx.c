@@ -163,8 +163,7 @@ static void selective_round(unsigned round)
 	wait_idle();
 	got += take_flagged(seen, flagged);
 	ft_log("%u completions of %u", got, asked);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 static void *sleep_in_sread(void *arg)

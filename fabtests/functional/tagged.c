@@ -271,8 +271,7 @@ static void matching(char *out, char *in, size_t len)
 		FT_CHECK_BUF(in + k * len, len, k, "matched by its tag");
 		ft_wait(&pair.c, FT_TX, &comp);
 	}
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /* Messages that match alike go to receives in order, whatever their size. */
@@ -305,8 +304,7 @@ static void in_order(char *out, char *in)
 		FT_CHECK_BUF(in + k * LONG, len[k], k, "in order");
 		ft_wait(&pair.c, FT_TX, &comp);
 	}
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /*
@@ -327,8 +325,7 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 	FT_CHECK(comp.err == FI_ETRUNC && comp.ctx == in,
 		 "error %d, context %p", comp.err, comp.ctx);
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_SEND);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 }
 
 /*

@@ -23,8 +23,7 @@ static void use(struct ft_pair *pair, unsigned rounds)
 		ft_verify_pair(&pair->c, p, q, LEN, i);
 		ft_verify_pair(&pair->s, q, p, 1 + ft_rand() % LEN, ~i);
 		ft_verify_pair(&pair->c, on_stack, q, sizeof(on_stack), i);
-		ft_release(&pair->dom[0]);
-		ft_release(&pair->dom[1]);
+		ft_release_pair(pair);
 		if (i % 2)
 			ft_map(p, LEN);
 	}

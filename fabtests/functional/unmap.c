@@ -19,8 +19,7 @@ static void use(struct ft_pair *pair, char *p, size_t len, char *other)
 	ft_verify_pair(&pair->s, other, p, len, ++seed);
 	ft_verify_pair(&pair->c, p, other, len, ++seed);
 	ft_verify_pair(&pair->s, other, p, len, ++seed);
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 static void by_munmap(struct ft_pair *pair, char *other)
@@ -217,8 +216,7 @@ static void in_flight(struct ft_pair *pair, char *other)
 	ft_wait_any(&pair->c, FT_TX, &comp);
 	FT_CHECK(comp.ctx == other, "context %p", comp.ctx);
 	FT_CHECK_BUF(p, third, seed, "the third that stayed");
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	ft_map(p + third, third);
 	use(pair, p, 3 * third, other);
 	ft_unmap(p, 3 * third);
@@ -249,8 +247,7 @@ static void in_flight_cancel(struct ft_pair *pair, char *other)
 		FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
 		FT_CHECK(comp.ctx == p, "context %p", comp.ctx);
 	}
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 	ft_map(p + third, third);
 	use(pair, p, 3 * third, other);
 	ft_unmap(p, 3 * third);

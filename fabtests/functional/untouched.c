@@ -36,8 +36,7 @@ static void receive(struct ft_pair *pair, char *out, char *in, unsigned seed)
 	ft_fill(out, FT_PAGE, seed);
 	ft_send_recv(&pair->c, out, in, FT_PAGE);
 	FT_CHECK_BUF(in, FT_PAGE, seed, "what was received");
-	ft_release(&pair->dom[0]);
-	ft_release(&pair->dom[1]);
+	ft_release_pair(pair);
 }
 
 int main(int argc, char **argv)

@@ -248,8 +248,7 @@ static void full(bool cw)
 		ret = fi_trywait(pair.dom[0].fabric, fids, 1);
 		FT_CHECK(ft_limit_us() < end, "fi_trywait: %zd", ret);
 	} while (ret);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	ft_pair_close(&pair);
 }
 
@@ -344,8 +343,7 @@ static void session(enum fi_wait_obj obj)
 	}
 	atomic_store(&ended, true);
 	pthread_join(server, NULL);
-	ft_release(&pair.dom[0]);
-	ft_release(&pair.dom[1]);
+	ft_release_pair(&pair);
 	FT_CALL(fi_close(&mr->fid));
 	ft_pair_close(&pair);
 }
