@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi/below: the properties of providers, by their names. */
-#include <stdlib.h>
 
 #include "fi/below.h"
 #include "case.h"

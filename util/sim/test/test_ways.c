@@ -121,17 +121,3 @@ TEST(test_blocks)
 	ck_assert_uint_lt(result.registrations, 100);
 	ck_assert_uint_ge(result.pinned_peak, 260 * MIB);
 }
-
-Suite *gain_suite(void);
-Suite *libfabric_suite(void);
-
-int main(void)
-{
-	Suite *(*const suites[])(void) = {
-		ways_suite,
-		libfabric_suite,
-		gain_suite,
-	};
-
-	return run_suites(suites, 3);
-}
