@@ -29,26 +29,6 @@ void mrrc_index_init(struct mrrc_index *index)
 	index->bytes = 0;
 }
 
-struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
-				    uintptr_t addr, size_t len)
-{
-	struct mrrc_region *region = RB_ROOT(&index->tree);
-	size_t offset;
-
-	while (region) {
-		if (addr < region->start) {
-			region = RB_LEFT(region, node);
-			continue;
-		}
-		offset = addr - region->start;
-		if (offset < region->len && len <= region->len - offset)
-			return region;
-		/* what begins before this one ends before it, too */
-		region = RB_RIGHT(region, node);
-	}
-	return NULL;
-}
-
 struct mrrc_region *mrrc_index_from(const struct mrrc_index *index,
 				    uintptr_t addr)
 {
@@ -74,6 +54,12 @@ struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
 			return from;
 	}
 	return NULL;
+}
+
+struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
+				    uintptr_t addr, size_t len)
+{
+	return mrrc_index_covers(mrrc_index_from(index, addr), addr, len);
 }
 
 struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,

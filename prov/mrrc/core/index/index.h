@@ -24,7 +24,7 @@ struct mrrc_index {
 
 void mrrc_index_init(struct mrrc_index *index);
 
-/* The region that contains all of [addr, addr + len), or NULL. */
+/* The lowest region that contains all of [addr, addr + len), or NULL. */
 struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
 				    uintptr_t addr, size_t len);
 
