@@ -311,6 +311,15 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 		waitpid(pid, NULL, __WCLONE);
 }
 
+/* Has uffd_wake() been called? poll(2) would say so. */
+static bool uffd_woken(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+	       errno != EAGAIN;
+}
+
 /*
  * Returns 0 or -E*. The kernel refuses to wait where RLIMIT_NOFILE is below 2,
  * which any thread may set: then events are looked for each millisecond.
@@ -329,7 +338,7 @@ static int uffd_wait(struct pollfd fds[2])
 	if (ret != -EINVAL && ret != -EINTR)
 		return ret;
 	fds[0].revents = POLLIN;
-	fds[1].revents = 0;
+	fds[1].revents = uffd_woken(fds[1].fd) ? POLLIN : 0;
 	return 0;
 }
 
@@ -347,16 +356,17 @@ static void *uffd_run(void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	uffd_keep(uffd);
 	sem_post(&uffd->ready);
-	while (!ret && mrrc_mon_works(mon) && !atomic_load(&uffd->stop)) {
+	while (!ret && mrrc_mon_works(mon)) {
 		ret = uffd_wait(fds);
 		if (mrrc_trusted())
 			mrrc_libc_hooks_check();
 		if (ret)
 			break;
+		if (fds[1].revents &&
+		    (atomic_load(&uffd->stop) || !mrrc_mon_works(mon)))
+			break;
 		if (fds[1].revents) {
-			/* no stop request: not ours */
-			if (!atomic_load(&uffd->stop) && mrrc_mon_works(mon))
-				ret = -EBADF;
+			ret = -EBADF; /* no stop request: not ours */
 		} else if (fds[0].revents & POLLIN) {
 			ret = uffd_fetch(mon);
 		} else if (fds[0].revents) {
