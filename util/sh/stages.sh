@@ -611,7 +611,7 @@ stage_fuzz()
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
 		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
-		"$TOP"/util/sim/{lines,read,recorded,trace,write}.c \
+		"$TOP"/util/sim/{libfabric,lines,read,recorded,trace,write}.c \
 		"$TOP"/util/sim/trace_{read,write}.c \
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
 		"$TOP"/prov/mrrc/core/{cost/cost,text/trace}.c \
