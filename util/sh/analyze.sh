@@ -109,7 +109,7 @@ shift
 [ -f "$BUILD/config.h" ] || { echo "$ME: $BUILD has no config.h" >&2; exit 2; }
 [ $# -gt 0 ] || set -- gcc clang cppcheck
 FLAGS=(-std=gnu11 -D_GNU_SOURCE -DHAVE_CONFIG_H -DNDEBUG "-I$BUILD" -Iinclude
-	-Iprov/mrrc -Iutil)
+	-Iprov/mrrc -Iutil '-DSTAT_PROVDIR="/"')
 mkdir -p "$BUILD/analyze" && canary || exit 2
 passed=0 failed=0
 for tool in "$@"; do

@@ -104,6 +104,7 @@ static struct fi_info *ask_any(bool verbs, struct stat_probed *ed)
 		copy = rest = strdup(chosen);
 		while (!info && copy && (name = strsep(&rest, ",")))
 			info = stat_probe_named(name) ? ask(name, ed) : NULL;
+		free(copy);
 		return info;
 	}
 	unsetenv("FI_PROVIDER");
