@@ -237,17 +237,6 @@ static int sim_request(struct sim_run *run, const struct sim_req *req,
 	return ret || !run->offline ? ret : sim_offline_error(run->offline);
 }
 
-void sim_pinned(struct sim_result *result, size_t pinned, size_t i,
-		size_t count, size_t *part)
-{
-	result->pinned_mean += pinned;
-	while (*part < SIM_SERIES &&
-	       (i + 1) * SIM_SERIES >= (*part + 1) * count)
-		result->pinned[(*part)++] = pinned;
-	if (i + 1 == count)
-		result->pinned_mean /= count;
-}
-
 static int sim_requests(struct sim_run *run)
 {
 	const struct sim_trace *trace = run->cell->trace;

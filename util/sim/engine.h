@@ -64,8 +64,16 @@ struct sim_result {
  * After request @i of @count: so many bytes are registered. *part is 0 before
  * the first.
  */
-void sim_pinned(struct sim_result *result, size_t pinned, size_t i,
-		size_t count, size_t *part);
+static inline void sim_pinned(struct sim_result *result, size_t pinned,
+			      size_t i, size_t count, size_t *part)
+{
+	result->pinned_mean += pinned;
+	while (*part < SIM_SERIES &&
+	       (i + 1) * SIM_SERIES >= (*part + 1) * count)
+		result->pinned[(*part)++] = pinned;
+	if (i + 1 == count)
+		result->pinned_mean /= count;
+}
 
 /* -ENOMEM, or the error of mrrc_cache_init(). */
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
