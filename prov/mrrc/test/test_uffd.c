@@ -451,3 +451,14 @@ TEST(test_fail_no_descriptors)
 	munmap(ptr, 4 * mon_page);
 	setrlimit(RLIMIT_NOFILE, &descriptors);
 }
+
+/* The reader is told to end by a descriptor that it cannot wait for. */
+TEST(test_close_no_descriptors)
+{
+	need_uffd();
+	ck_assert_int_eq(mon_watch(mon_map(1), 1), 0);
+	no_descriptors();
+	mon_teardown();
+	setrlimit(RLIMIT_NOFILE, &descriptors);
+	mon_setup();
+}
