@@ -31,6 +31,7 @@ struct mrrc_uffd {
 	bool tells;		    /* mrrc_uffd_anonymous() */
 	pthread_mutex_t start_lock; /* no other lock is held */
 	bool runs;		    /* both threads do; start_lock */
+	atomic_bool woken;	    /* stop_fd can be read */
 	pthread_t reader;
 	pthread_t handler;
 	sem_t ready;	    /* the reader keeps its descriptors */

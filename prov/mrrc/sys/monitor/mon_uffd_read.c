@@ -237,6 +237,7 @@ void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 /* From here on stop_fd can be read. */
 static void uffd_wake(struct mrrc_uffd *uffd)
 {
+	atomic_store(&uffd->woken, true);
 	shutdown(uffd->stop_fd, SHUT_RDWR);
 }
 
@@ -311,20 +312,11 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 		waitpid(pid, NULL, __WCLONE);
 }
 
-/* Has uffd_wake() been called? poll(2) would say so. */
-static bool uffd_woken(int fd)
-{
-	char byte;
-
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-	       errno != EAGAIN;
-}
-
 /*
  * Returns 0 or -E*. The kernel refuses to wait where RLIMIT_NOFILE is below 2,
  * which any thread may set: then events are looked for each millisecond.
  */
-static int uffd_wait(struct pollfd fds[2])
+static int uffd_wait(struct mrrc_uffd *uffd, struct pollfd fds[2])
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
 	int ret = 0;
@@ -338,7 +330,7 @@ static int uffd_wait(struct pollfd fds[2])
 	if (ret != -EINVAL && ret != -EINTR)
 		return ret;
 	fds[0].revents = POLLIN;
-	fds[1].revents = uffd_woken(fds[1].fd) ? POLLIN : 0;
+	fds[1].revents = atomic_load(&uffd->woken) ? POLLIN : 0;
 	return 0;
 }
 
@@ -357,7 +349,7 @@ static void *uffd_run(void *arg)
 	uffd_keep(uffd);
 	sem_post(&uffd->ready);
 	while (!ret && mrrc_mon_works(mon)) {
-		ret = uffd_wait(fds);
+		ret = uffd_wait(uffd, fds);
 		if (mrrc_trusted())
 			mrrc_libc_hooks_check();
 		if (ret)
