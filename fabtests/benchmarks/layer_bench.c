@@ -178,7 +178,7 @@ static void repeat(struct stack *st, unsigned cnt, bool write, size_t cycle)
 /*
  * Writes whose lookups all miss, if the cache keeps fewer regions than there
  * are buffers. Before they are measured all buffers have been registered. Each
- * is a mapping of its own, so that the monitor watches each by itself.
+ * is a separate mapping, so that the monitor watches each by itself.
  */
 static void repeat_misses(struct stack *st, unsigned cnt)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sides of connections that a test drives itself, and messages of the control
- * protocol, written anew after the comment of core/cw/cw_wire.h: for peers that
- * violate it.
+ * For tests of peers that violate the control protocol: connections that the
+ * test drives itself, and its messages, written a second time from the comment
+ * of core/cw/cw_wire.h, not with the provider's code.
  */
 #ifndef CW_RAW_H
 #define CW_RAW_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_loud: a setting without effect, and a cache that can keep next to
- * nothing, are told on standard error in one line each, though FI_LOG_LEVEL is
- * not set; and where all is right nothing is.
+ * fi_mrrc_loud: without FI_LOG_LEVEL the provider writes one line to standard
+ * error for each setting that has no effect, and for a cache that can keep
+ * hardly any buffer; nothing where all settings are right.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"

@@ -179,7 +179,8 @@ get_says()
 		{ cat "$DIR/get.err"; fail "the client does not say '$1'"; }
 }
 
-# server_says TEXT: its log may come later than what the client was told.
+# server_says TEXT: waits until the server's log has TEXT, as the log is written
+# by a thread of its own, perhaps after the client has its answer.
 server_says()
 {
 	until_so grep -qF -- "$1" "$DIR/serve.out" "$DIR/serve.err" || {

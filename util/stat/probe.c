@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * See probe.h. libfabric's functions are looked up by dlsym(): each child loads
- * another copy. Of another major version than the headers' only that which
- * needs none of its structures is called.
+ * another copy. Structures differ between major versions: a copy whose major
+ * version is not that of the headers is asked for its version and providers
+ * only.
  */
 #include "config.h"
 #include "stat/probe.h"

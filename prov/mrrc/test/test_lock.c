@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/base/lock: exclusion, and that debug builds catch what is out of order.
+ * sys/base/lock: one thread at a time has a lock; debug builds end a process
+ * that takes two locks in the wrong order.
  */
 #include "config.h"
 #include "case.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/observe/trace_file: what is on disk, of one thread and of many, and what is
- * refused. test_trace_child.c has the ends of processes and disks.
+ * sys/observe/trace_file: records that one thread or many threads have written
+ * are in the file; files that cannot be used are refused. Processes that end
+ * and disks that are full: test_trace_child.c.
  */
 #include "config.h"
 #include "case.h"

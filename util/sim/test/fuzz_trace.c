@@ -46,7 +46,7 @@ static void check_same(const struct sim_trace *trace,
 		     trace->count * sizeof(*trace->req)));
 }
 
-/* libfabric's cache, with few regions, over any trace. */
+/* Simulates libfabric's cache, limited to a few regions, over this trace. */
 static void check_libfabric(const struct sim_trace *trace)
 {
 	struct sim_result result;

@@ -164,13 +164,13 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 
 /*
  * Index a NEW region. Regions of the same access that it overlaps leave the
- * index, unless both stay (mrrc_cache_both). Then
- * victims of the policy leave; those not held are appended to @victims: one
- * batch, of at most the policy's `batch` regions and 1/32 of the byte limit
- * more than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held
- * regions leave no room. After an error the cache is unchanged, except that the
- * policy treats victims that were put back as new. A failed attempt is
- * expensive, so most calls after it fail at once, until an attempt succeeds.
+ * index, except those that may stay beside it (mrrc_cache_both). Then victims
+ * of the policy leave; regions not held are appended to @victims: one batch, of
+ * at most the policy's `batch` regions and 1/32 of the byte limit more than was
+ * needed. -E2BIG: larger than the byte limit; -ENOSPC: held regions leave no
+ * room. After an error the cache is unchanged, except that the policy treats
+ * victims that were put back as new. A failed attempt is expensive, so most
+ * calls after it fail at once, until an attempt succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);

@@ -55,7 +55,7 @@ int mrrc_text_count(const char *text, size_t *count)
 	return 0;
 }
 
-/* What may follow K, M, G or T: nothing, B or iB */
+/* After K, M, G or T: is it the end of a unit, which is nothing, B or iB? */
 static bool is_unit(const char *text)
 {
 	if (lower(*text) == 'i' && text[1])

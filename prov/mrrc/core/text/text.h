@@ -16,8 +16,9 @@
 int mrrc_text_count(const char *text, size_t *count);
 
 /*
- * As above, with one of K, M, G, T after it, and B or iB after that, in either
- * case: all of them powers of 1024.
+ * Reads a number of bytes: as mrrc_text_count(), or with a unit behind it,
+ * which is K, M, G or T, alone or with B or iB, in either case, as a power of
+ * 1024.
  */
 int mrrc_text_size(const char *text, size_t *bytes);
 

@@ -2,8 +2,8 @@
 /*
  * A miss: plan (cache_get.c), publish, watch, register, insert. The order is in
  * mrrc_cache_mt_fill(), with the reasons. If the range cannot be cached, the
- * operation still gets a registration of its own, in state NEW, which is
- * deregistered with its last put.
+ * operation is served by a region in state NEW, which is deregistered with its
+ * last put.
  *
  * Runs in the thread of the application that missed; no lock is held across
  * calls out.

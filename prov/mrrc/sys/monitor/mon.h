@@ -296,9 +296,9 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
 
 /*
- * The same, to see what it costs, of memory that nobody changes before
- * mrrc_mon_unwatch() and mrrc_mon_unwatch_idle(): there may be no thread yet that
- * an unmap would wait for.
+ * mrrc_mon_watch() for measurements. The caller alone has the memory, and does
+ * not change it before mrrc_mon_unwatch() and mrrc_mon_unwatch_idle(): the
+ * thread that reads events, which an unmap would wait for, may not run yet.
  */
 int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		       uint64_t *token);

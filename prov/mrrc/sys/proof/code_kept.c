@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What was found in code (code_kept.h).
+ * Findings in code, in memory and in the user's file (code_kept.h).
  *
- * A file's key is followed by the number of its sites, and each site has an
+ * A library's key is followed by the number of its sites, and each site has an
  * entry that is found by the key and its number. All are written by one call.
  */
 #include "config.h"
@@ -25,7 +25,7 @@
 #include "sys/hooks/libc_hooks.h"
 #include "sys/base/own_file.h"
 
-#define KEPT  4096 /* entries; when they are full they begin anew */
+#define KEPT  4096 /* entries; all are dropped when they are full */
 #define SITES 64   /* of one file that are kept */
 #define LANES 4
 #define ODD   0x9e3779b97f4a7c15
@@ -111,7 +111,7 @@ void mrrc_code_kept_open(void)
 	if (kept.fd < 0)
 		return;
 	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);
-	/* one that another process cut off or filled begins anew */
+	/* emptied if it is full, or another process wrote a part of an entry */
 	if (len < 0 || (size_t) len == sizeof(kept.entry) ||
 	    len % sizeof(*kept.entry)) {
 		len = 0;

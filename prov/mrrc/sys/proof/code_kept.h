@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system calls of code of this process that matter, by code.h. What was found
- * is kept, also for the next processes of this user: code of a file that was
- * looked at before is not decoded again, and if nothing matters not even read.
+ * System calls in the code of this process that may unmap memory, found by the
+ * decoder (code.h). The findings are kept, also for later processes of this
+ * user: code of a file that was decoded before is not decoded again, and a file
+ * that has no such call is not even read.
  *
  * A file is known by its number, size and times, together with those of this
- * library and the decoder: nothing is kept for other rules. That the code in
- * memory is that of the file is asked of the kernel, which has made no copy of
- * any page then. Where it has, the code's bytes are part of what it is known by.
+ * library and the decoder: nothing is kept for other rules. The code in memory
+ * is that of the file if the kernel (/proc/self/pagemap) has made no copy of a
+ * page. Where it has, a hash of the code's bytes is part of the key.
  *
- * The file of these is of 16 bytes for each finding, in no order. Without it, or
+ * The file of findings has 16 bytes for each, in no order. Without it, or
  * where it cannot be read or written, the process has its own findings.
  *
  * One thread at a time.
