@@ -63,6 +63,29 @@ void ft_wait_quiet(void)
 	}
 }
 
+/* All threads of the process @pid on one processor, from now on */
+static void bring_together(pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	cpu_set_t one;
+	DIR *dir;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char) *entry->d_name))
+			sched_setaffinity(atoi(entry->d_name), sizeof(one),
+					  &one);
+}
+
+/*
+ * A process that spins on the processor of this one: there a thread that spins
+ * gets as much, on the busiest machine.
+ */
 static pid_t spin(void)
 {
 	const pid_t self = getpid(), pid = fork();
@@ -71,12 +94,13 @@ static pid_t spin(void)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(STDIN_FILENO); /* the table may be full */
+	bring_together(self);
 	while (getppid() == self)
 		;
 	_exit(0);
 }
 
-/* A busy machine gives a thread that spins here as much as it gives @spins. */
 static uint64_t sleep_used(void (*sleeps)(int ms), clockid_t spins)
 {
 	const uint64_t until = ft_clock_us(spins) + SLEEP_WORK;
