@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# check_params.sh: the manual page names the same run-time parameters as the
-# provider defines, and every counter of the public header; page and provider
-# name every policy.  Part of make check.
+# check_params.sh: fi_mrrc_params(7) has the run-time parameters and policies of
+# the provider, no others are named in any page, and fi_mrrc_stats_read(3) has
+# every counter of the public header.  Part of make check.
 
 set -u
 export LC_ALL=C
 
 top=${srcdir:-$(dirname -- "$0")/..}
-page=$top/man/fi_mrrc.7.md
+page=$top/man/fi_mrrc_params.7.md
+counters=$top/man/fi_mrrc_stats_read.3.md
 source=$top/prov/mrrc/fi/param.c
 header=$top/include/rdma/fi_ext_mrrc.h
 failed=0
@@ -20,7 +21,7 @@ fail()
 	failed=1
 }
 
-for file in "$page" "$source" "$header"; do
+for file in "$page" "$counters" "$source" "$header"; do
 	[ -r "$file" ] || fail "cannot read $file"
 done
 [ $failed = 0 ] || exit 1
@@ -69,7 +70,7 @@ done < <(comm -13 <(defined) <(documented))
 while read -r name; do
 	fail "counter $name is not in the manual page"
 done < <(comm -23 <(fields | sort) \
-	<(grep -oE '^\*[a-z_]+\*' "$page" | tr -d '*' | sort -u))
+	<(grep -oE '^\*[a-z_]+\*' "$counters" | tr -d '*' | sort -u))
 while read -r name; do
 	sed -n '/\.name = "policy"/,/\.otherwise/p' "$source" |
 		grep -qwF -- "$name" ||
@@ -77,11 +78,11 @@ while read -r name; do
 	grep -qE "^\*.*$name\*" "$page" ||
 		fail "policy $name is not in the manual page"
 done < <(policies)
-# a name mentioned elsewhere in the page must exist as well
+# a name mentioned elsewhere must exist as well
 while read -r name; do
 	fail "$name is mentioned, but no parameter"
 done < <(comm -13 <(defined) \
-	<(grep -oE 'FI_OFI_MRRC_[A-Z_0-9]+' "$page" | sort -u))
+	<(grep -ohE 'FI_OFI_MRRC_[A-Z_0-9]+' "$top"/man/*.md | sort -u))
 
 [ $failed = 0 ] && echo "PASS: $(defined | wc -l) parameters," \
 	"$(fields | wc -l) counters"

@@ -268,7 +268,7 @@ static const struct kind kinds[] = {
 	{ "System V, detached", make_shm, by_shmdt, end_shm, false },
 };
 
-/* Before Linux 6.11 it cannot be told from anonymous memory: fi_mrrc(7). */
+/* Before Linux 6.11 it cannot be told from anonymous memory: fi_mrrc_monitor(7). */
 static bool told(const struct kind *kind)
 {
 	struct utsname name;

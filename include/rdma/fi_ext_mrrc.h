@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ofi_mrrc's extension to libfabric: fi_mrrc(7).
+ * ofi_mrrc's extension to libfabric: fi_mrrc_stats_read(3).
  *
  * Nothing here needs linking: every call goes through fi_open_ops(3), so a
  * program built with this header also runs where the provider is absent, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What follows from the measured times: cost models, and settings of
- * fi_mrrc(7). Pure functions of the cells.
+ * fi_mrrc_params(7). Pure functions of the cells.
  */
 #ifndef PROF_MODEL_H
 #define PROF_MODEL_H

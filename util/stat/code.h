@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Would a program's lookups ask the kernel (fi_mrrc(7), Which code is trusted)?
+ * Would a program's lookups ask the kernel (fi_mrrc_monitor(7))?
  * Decided by its code: of files and the libraries that they are linked to, or
  * of all that a process has mapped.
  */

@@ -2,7 +2,7 @@
 /*
  * Parameters: FI_OFI_MRRC_* in the environment, read once when libfabric
  * loads us. The table below is all there are; man/check_params.sh compares
- * it with fi_mrrc(7).
+ * it with fi_mrrc_params(7).
  *
  * libfabric is told that all are strings: as a size it would read "4M" as 4.
  *

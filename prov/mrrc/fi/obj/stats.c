@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The extension's calls on a domain: fi_mrrc(7), rdma/fi_ext_mrrc.h.
+ * The extension's calls on a domain: fi_mrrc_stats_read(3), rdma/fi_ext_mrrc.h.
  * Any thread.
  */
 #include "config.h"
