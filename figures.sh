@@ -108,32 +108,32 @@ draw()
 	predict) "$PLOT/predict.sh" -b "${BIN:-$BUILD/bench/prefix/bin}" ;;
 	helper)
 		"$PLOT/helper.sh" -b "$BUILD/bench" &&
-			"$PLOT/said.sh" -b "$BUILD/bench" figures.md helper
+			"$PLOT/said.sh" -b "$BUILD/bench" helper
 		;;
 	replay)
 		"$PLOT/replay.sh" -b "$BUILD/bench" &&
-			"$PLOT/said.sh" -b "$BUILD/bench" figures.md replay
+			"$PLOT/said.sh" -b "$BUILD/bench" replay
 		;;
 	node)
 		"$PLOT/node.sh" -b "$BUILD/bench" &&
-			"$PLOT/said.sh" -b "$BUILD/bench" figures.md node
+			"$PLOT/said.sh" -b "$BUILD/bench" node
 		;;
-	footprint) "$PLOT/said.sh" -b "$BUILD/bench" figures.md footprint ;;
+	footprint) "$PLOT/said.sh" -b "$BUILD/bench" footprint ;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
-	code) "$PLOT/said.sh" -b "$BUILD/bench" figures.md code ;;
-	pressure) "$PLOT/said.sh" -b "$BUILD/bench" figures.md pressure ;;
-	files) "$PLOT/said.sh" -b "$BUILD/bench" figures.md files ;;
-	serve) "$PLOT/said.sh" -b "$BUILD/bench" figures.md serve ;;
-	nfs) "$PLOT/said.sh" -b "$BUILD/bench" figures.md nfs ;;
+	code) "$PLOT/said.sh" -b "$BUILD/bench" code ;;
+	pressure) "$PLOT/said.sh" -b "$BUILD/bench" pressure ;;
+	files) "$PLOT/said.sh" -b "$BUILD/bench" files ;;
+	serve) "$PLOT/said.sh" -b "$BUILD/bench" serve ;;
+	nfs) "$PLOT/said.sh" -b "$BUILD/bench" nfs ;;
 	allocator)
-		"$PLOT/said.sh" -b "$BUILD/bench" alloc.md alloc fragmentation
+		"$PLOT/said.sh" -b "$BUILD/bench" alloc fragmentation
 		;;
 	registration) "$PLOT/ou2009.sh" -b "$BUILD/bench" ;;
 	frrwp) "$PLOT/frrwp.sh" "$BUILD/bench/frrwp" ;;
-	cwrate) "$PLOT/said.sh" -b "$BUILD/bench" frrwp.md cwrate ;;
+	cwrate) "$PLOT/said.sh" -b "$BUILD/bench" cwrate ;;
 	profile) "$PLOT/profile.sh" -d "$BUILD/bench/profile/out" ;;
 	levy) "$PLOT/alloc.sh" -b "$BUILD/bench" ;;
-	pages) "$PLOT/said.sh" -b "$BUILD/bench" alloc.md pages ;;
+	pages) "$PLOT/said.sh" -b "$BUILD/bench" pages ;;
 	esac
 }
 

@@ -113,18 +113,17 @@ mean 6 "Figure 6: acquiring memory, and an RDMA put" put fi_mr_alloc \
 		'' u 2:6 w lp pt 5 lc rgb orange t 'host space, registered', \
 		'' u 2:8 w lp pt 9 lc rgb green t 'serialised'"
 
-# fenced NAME FILE: a table as the benchmark prints it
-fenced()
+# result NAME FILE: docs/results/NAME.txt, a table as the benchmark prints it
+result()
 {
-	{
-		echo '```'
-		awk -v small_to=2048 -f "$TOP/util/plot/alloc.awk" "$2" |
-			grep -v '^RESULT' | sed '/./,$!d'
-		echo '```'
-	} >"$DIR/fenced"
-	replace "$1" "$DIR/fenced"
+	local file=$DOCS/results/$1.txt
+
+	awk -v small_to=2048 -f "$TOP/util/plot/alloc.awk" "$2" |
+		grep -v '^RESULT' | sed '/./,$!d' >"$file.new"
+	mv "$file.new" "$file"
 }
 
-fenced levy "$BENCH/levy/out"
-[ ! -s "$BENCH/kokkos/out" ] || fenced kokkos "$BENCH/kokkos/out"
 close_page
+mkdir -p "$DOCS/results"
+result levy "$BENCH/levy/out"
+[ ! -s "$BENCH/kokkos/out" ] || result kokkos "$BENCH/kokkos/out"

@@ -268,21 +268,14 @@ quick()
 	grep -qF '| 2 MiB | 1000 | - | 700 | 30 % | 1.8 | 1.5 | 17 % |' \
 		"$dir/docs/profile.md" || fail "table 3 is not as measured"
 	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
-		"$dir/docs/alloc.md" || fail "new memory is not as measured"
-	for name in helper replay node; do
-		grep -qx "a table of $name" "$dir/docs/figures.md" ||
+		"$dir/docs/results/levy.txt" ||
+		fail "new memory is not as measured"
+	for name in helper replay node code alloc fragmentation pages cwrate; do
+		grep -qx "a table of $name" "$dir/docs/results/$name.txt" ||
 			fail "the table of $name is not as said"
 	done
-	grep -qx "a table of code" "$dir/docs/figures.md" ||
-		fail "the table of code is not as said"
-	for name in alloc fragmentation pages; do
-		grep -qx "a table of $name" "$dir/docs/alloc.md" ||
-			fail "alloc.md does not say what $name did"
-	done
-	grep -qx "a table of cwrate" "$dir/docs/frrwp.md" ||
-		fail "frrwp.md does not say what cwrate did"
-	! grep -q "sign of life" "$dir/docs/alloc.md" ||
-		fail "alloc.md has more than the tables"
+	! grep -q "sign of life" "$dir"/docs/results/*.txt ||
+		fail "results have more than the tables"
 }
 
 # same PAGE NAME: what is between the markers of both

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# said.sh: tables of a page of docs/ as the benchmarks printed them.
+# said.sh: docs/results/NAME.txt, as the benchmarks printed it.
 
 set -eu
 ME=${0##*/}
@@ -12,33 +12,27 @@ TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 usage()
 {
 	cat <<-EOT
-	Usage: $ME [-b FOLDER] PAGE NAME...
+	Usage: $ME [-b FOLDER] NAME...
 
-	Writes FOLDER/NAME.said, from its set-up on, into docs/PAGE. FOLDER
-	(default: \${OFI_MRRC_BUILD:-build}/bench) is where figures.sh leaves what
-	benchmarks say.
+	Writes FOLDER/NAME.said, from its set-up on, to docs/results/NAME.txt.
+	FOLDER (default: \${OFI_MRRC_BUILD:-build}/bench) is where figures.sh
+	leaves what benchmarks say.
 	EOT
 }
 
 bench_option "$@"
 shift $((OPTIND - 1))
-[ $# -ge 2 ] || { usage >&2; exit 2; }
-need awk
-page=$1
-shift
+[ $# -ge 1 ] || { usage >&2; exit 2; }
 for name in "$@"; do
 	grep -qs '^Set-up: ' "$BENCH/$name.said" || {
 		echo "$ME: nothing in $BENCH/$name.said: run ./figures.sh" >&2
 		exit 1
 	}
 done
-open_page "$page"
+mkdir -p "$DOCS/results"
 for name in "$@"; do
-	{
-		echo '```'
-		sed -n '/^Set-up: /,$p' "$BENCH/$name.said"
-		echo '```'
-	} >"$DIR/said"
-	replace "$name" "$DIR/said"
+	file=$DOCS/results/$name.txt
+	sed -n '/^Set-up: /,$p' "$BENCH/$name.said" >"$file.new"
+	mv "$file.new" "$file"
+	echo "$ME: $file is new"
 done
-close_page
