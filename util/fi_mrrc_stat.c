@@ -127,7 +127,7 @@ static int read_all(struct stat_sample *sample, unsigned *denied)
 {
 	int ret = stat_proc_read_all(sample, denied);
 
-	/* a process that starts or ends meanwhile may be missed */
+	/* a process that starts or ends during the scan may be missed */
 	if (!ret && !sample->domains && !sample->unknown)
 		ret = stat_proc_read_all(sample, denied);
 	return ret ? complain("/proc: %s", strerror(-ret)) : 0;

@@ -175,7 +175,7 @@ static bool lost_pages(const struct op *op, int err)
 	       op->conn->req[op->index].own;
 }
 
-/* Its end, or a write that nobody may have asked for. */
+/* Its end, or a write without a request. */
 static void end_life(struct conn *conn, int err)
 {
 	if (!err)

@@ -199,7 +199,7 @@ static int finish(struct get *get, struct fetch *fetch)
 
 static bool is_same_hash(const void *buf, size_t len, uint64_t hash)
 {
-	/* a range of no bytes that was not read has none */
+	/* a range of length 0 that was not read has none */
 	return !len || XXH3_64bits(buf, len) == hash;
 }
 

@@ -4,7 +4,7 @@
  *
  * libfabric's tcp keeps a connection that sends nothing for as long as it
  * listens, and tells of none; when no descriptor is left its event queue wakes
- * the loop for ever. So when the queue was readable and no event came of it,
+ * the loop permanently. So when the queue was readable and no event came of it,
  * silent connections are looked for, and ended after a while or beyond a number.
  * The provider's control connections have the same (prov/mrrc/fi/cw/listen.c).
  */

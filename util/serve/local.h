@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A file that is being fetched, on this machine. Bytes go to a partial file
- * beside it, in order, so the partial file always is a beginning of the whole.
+ * next to it, in order, so the partial file always is a beginning of the whole.
  * It gets the file's name when all is there.
  */
 #ifndef SERVE_LOCAL_H

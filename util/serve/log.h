@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The server's lines on standard output and standard error. Once it is open, a
- * thread writes them: nobody may read them, and then writing blocks. Any thread.
+ * thread writes them, as writing blocks where no one reads them. Any thread.
  */
 #ifndef SERVE_LOG_H
 #define SERVE_LOG_H

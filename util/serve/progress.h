@@ -16,7 +16,7 @@ struct progress {
 
 void progress_open(struct progress *progress, bool quiet);
 
-/* So many bytes of a file of this size, and so many of it in all. */
+/* Bytes of a file of this size so far, and bytes of all files. */
 void progress_add(struct progress *progress, const char *path, uint64_t bytes,
 		  uint64_t done, uint64_t size);
 

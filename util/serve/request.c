@@ -39,7 +39,7 @@ static void read_range(struct req *req)
 }
 
 /*
- * Where an answer with so many bytes of a file is made, or NULL. Over reliable
+ * Where an answer with @size bytes of a file is made, or NULL. Over reliable
  * datagrams nothing larger than a message is: it may be stuck.
  */
 static uint8_t *inline_room(struct req *req, uint64_t size)
@@ -372,7 +372,7 @@ static void count_range(struct req *req)
 	conn->own += req->own ? req->answer.len : 0;
 }
 
-/* Errors, too, end the client's tag: by a write of no bytes. */
+/* Errors, too, end the client's tag: by a write of length 0. */
 static int post_write(struct req *req)
 {
 	ssize_t ret;

@@ -34,7 +34,7 @@ static const char *check_file(const struct stat *st)
 	return NULL;
 }
 
-/* A file that grows meanwhile is read no further than the buffer. */
+/* A file that grows while it is read is read no further than the buffer. */
 static size_t read_all(int fd, uint8_t *buf, size_t max)
 {
 	size_t len = 0;

@@ -61,7 +61,7 @@ struct sim_result {
 };
 
 /*
- * After request @i of @count: so many bytes are registered. *part is 0 before
+ * After request @i of @count: @pinned bytes are registered. *part is 0 before
  * the first.
  */
 static inline void sim_pinned(struct sim_result *result, size_t pinned,

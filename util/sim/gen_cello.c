@@ -37,7 +37,7 @@
 #define IO_US	       15000
 #define OP_US	       900000
 #define SYNC_US	       30000000
-#define SAME_USER      4 /* one in so many operations changes the user */
+#define SAME_USER      4 /* one operation in this many changes the user */
 
 /* Files of 1, 2-3, 4-7, ... 128-255 pages, of 100. */
 static const unsigned int size_weights[] = { 14, 20, 22, 18, 12, 8, 4, 2 };

@@ -28,8 +28,8 @@
 #define BASE	       UINT64_C(0x100000000)
 #define GAP_US	       10000
 #define RECENT	       1024 /* requests that may be repeated, */
-#define RECENT_MIN     64   /* except so many of the last */
-#define REPEAT	       20   /* one in so many is */
+#define RECENT_MIN     64   /* except this many of the last */
+#define REPEAT	       20   /* one in this many is */
 /* Popularity: at random, times this and 1 more for each doubling in size. */
 #define KEY_SPREAD 1000
 #define KEY_CLASS  12

@@ -36,7 +36,7 @@
 #define OWN_MIN	     2
 #define OWN_MAX	     96
 #define SEQUENCES    8 /* at a time */
-#define NO_PREFIX    5 /* one in so many */
+#define NO_PREFIX    5 /* one request in this many */
 #define LAYER_US     2000
 #define BLOCK_US     5 /* to send one */
 

@@ -28,7 +28,7 @@ struct sim_offline {
 /* Parts, halved by its children; the root is span 1. */
 struct sim_span {
 	uint32_t soonest; /* use of any of them, as of now */
-	bool same;	  /* of all: children are outdated */
+	bool same;	  /* of all: children are stale */
 };
 
 struct sim_belady {

@@ -70,7 +70,7 @@ void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*
- * A lower bound: no caches of so many bytes, one for each process, spend less
+ * A lower bound: no caches of @max_bytes, one for each process, spend less
  * on registering and deregistering, in nanoseconds; with @bounce, also counting
  * copies where these are cheaper. -ENOMEM.
  */

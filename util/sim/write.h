@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Writes a file completely or not at all: to a temporary file beside it, which
- * is renamed when all is on disk. What exists and is no file (a pipe,
- * /dev/null) is written in place.
+ * Writes a file completely or not at all: to a temporary file in the same
+ * folder, which is renamed when all is on disk. A pipe or device, as /dev/null,
+ * is written in place.
  */
 #ifndef SIM_WRITE_H
 #define SIM_WRITE_H

@@ -102,8 +102,8 @@ void mrrc_report_trust(const char *why)
 			  "kernel: %s\n",
 			  why);
 	else
-		MRRC_INFO(MR, "lookups make no system call: no code is "
-			      "there that could unmap unannounced\n");
+		MRRC_INFO(MR, "lookups make no system call: all code "
+			      "that can unmap memory is hooked\n");
 	mrrc_stats_shm_update();
 }
 

@@ -16,7 +16,7 @@
 void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 			 const char *hooks);
 
-/* The cache is open: says if the limit of locked memory leaves it of no use. */
+/* Warn if the limit on locked memory makes an open cache useless. */
 void mrrc_report_limit(struct mrrc_reg *reg);
 
 /* Another library has patched over our hooks: warns once. */

@@ -11,7 +11,7 @@
 #define NEW_PART 4
 
 /*
- * The fewest registrations that tell something; after so many, counts are
+ * The fewest registrations that tell something; after this many, counts are
  * halved.
  */
 #define TELLING 8
@@ -80,7 +80,7 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 		    !(mrrc_cache_room(cache, missing) &&
 		      admit_pays(admit, cache->stats->value, copy, price)))
 			return MRRC_ADMIT_BOUNCE;
-		/* registered; if it is lost, copies are counted anew */
+		/* registered next: counts copies from 0 if that registration is lost */
 		mrrc_history_clear(&admit->history, addr / cost->page);
 	}
 	if (uses == 1 && missing > admit->max_bytes / NEW_PART)

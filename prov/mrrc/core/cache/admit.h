@@ -6,7 +6,7 @@
  * The rule is that of ski rental (Karlin and others 1988): a request is copied
  * until the copies so far have cost what registering would have, and then
  * registered. Whatever requests follow, this costs at most twice the optimum
- * (2-competitive). A region that is lost afterwards starts anew: memory that
+ * (2-competitive). A region that is lost afterwards starts again: memory that
  * keeps being unmapped is copied again.
  *
  * While nothing has to be evicted for it, the past decides: if registrations so
@@ -37,7 +37,7 @@ struct mrrc_admit {
 	uint64_t hits, registrations, lost;
 };
 
-/* For a cache of so many bytes and regions. -ENOMEM. */
+/* For a cache of @max_bytes bytes and @max_regions regions. -ENOMEM. */
 int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions);
 void mrrc_admit_fini(struct mrrc_admit *admit);

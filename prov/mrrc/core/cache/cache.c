@@ -11,7 +11,7 @@
 /* A batch of victims may exceed the needed bytes by this part of the limit. */
 #define MRRC_BATCH_PART 32
 
-/* After an insertion failed for held regions, so many fail at once. */
+/* Insertions that fail at once after one failed because of held regions */
 #define MRRC_TIGHT 16
 
 int mrrc_cache_init(struct mrrc_cache *cache,
@@ -198,7 +198,7 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 /*
  * Uncache the regions of one index that overlap the range, and return how many.
  * @region: the first that ends after the range begins, or NULL. @instead: the
- * new region of that range, beside which some may stay, or NULL.
+ * new region of that range, which some may overlap, or NULL.
  */
 static size_t cache_drop(struct mrrc_cache *cache, struct mrrc_region *region,
 			 uintptr_t start, size_t len,

@@ -14,7 +14,7 @@
  *   C2 no region that is held is handed out for deregistration
  *   C3 indexed bytes and regions equal the sums and are within the budget
  *   C4 after invalidate returns, no lookup yields that range until it is
- *      registered anew
+ *      registered again
  */
 #ifndef MRRC_CACHE_H
 #define MRRC_CACHE_H
@@ -145,7 +145,7 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 
 /*
  * Tell the policy of a request that one region served without a lookup here.
- * The request is counted already. The range may be outdated.
+ * The request is counted already. The range may be stale.
  */
 void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);
@@ -164,7 +164,7 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 
 /*
  * Index a NEW region. Regions of the same access that it overlaps leave the
- * index, except those that may stay beside it (mrrc_cache_both). Then victims
+ * index, except those that may overlap it (mrrc_cache_both). Then victims
  * of the policy leave; regions not held are appended to @victims: one batch, of
  * at most the policy's `batch` regions and 1/32 of the byte limit more than was
  * needed. -E2BIG: larger than the byte limit; -ENOSPC: held regions leave no
@@ -209,7 +209,7 @@ void mrrc_cache_left(struct mrrc_cache *cache, struct mrrc_region_list *gone,
 size_t mrrc_cache_held(const struct mrrc_cache *cache);
 
 /*
- * Evict victims of the policy until at least so many regions and bytes have
+ * Evict victims of the policy until at least this many regions and bytes have
  * left the cache, or no victim remains. Returns the number of victims.
  */
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,

@@ -104,7 +104,7 @@ static void plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 	plan->merged = true;
 }
 
-/* Piece @i has become a gap: join it with the gaps beside it. */
+/* Piece @i has become a gap: join it with adjacent gaps. */
 static void plan_join(struct mrrc_plan *plan, unsigned i)
 {
 	unsigned first = i;
@@ -200,7 +200,7 @@ static void plan_extend(const struct mrrc_cache *cache,
 	}
 }
 
-/* At most so many pieces. */
+/* Limit the plan to @pieces pieces. */
 static void plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
 		     unsigned pieces, struct mrrc_plan *plan)
 {

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* Regions looked at in one turn: the lock of the cache is held meanwhile. */
+/* Regions examined in one turn, during which the lock of the cache is held. */
 #define REVOKE_STEP 1024
 
 void mrrc_revoke_init(struct mrrc_revoke *revoke, uint64_t limit)

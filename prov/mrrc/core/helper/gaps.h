@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MRRC_GAPS_PART	  128 /* one of so many may be longer: less than 1 % */
+#define MRRC_GAPS_PART	  128 /* one gap of 128 may be longer: less than 1 % */
 #define MRRC_GAPS_CLASSES 256
 
 struct mrrc_gaps {

@@ -139,7 +139,7 @@ void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 	struct mrrc_prediction prediction;
 	uint64_t until;
 
-	/* used meanwhile, or forgotten */
+	/* used since then, or forgotten */
 	if (item->state != MRRC_SCHEDULED_COMING)
 		return;
 	mrrc_predict_next(schedule->predict, &item->signature, &prediction);

@@ -26,7 +26,7 @@ struct mrrc_history {
 	bool used; /* something was added */
 };
 
-/* For about so many different ranges. -ENOMEM. */
+/* For about @ranges different ranges. -ENOMEM. */
 int mrrc_history_init(struct mrrc_history *history, size_t ranges);
 void mrrc_history_fini(struct mrrc_history *history);
 

@@ -55,7 +55,7 @@ struct mrrc_policy_ops {
 	 * NULL if none. */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*
-	 * Should more regions go after so many, though there is room? NULL
+	 * Should more regions go after @gone went, though there is room? NULL
 	 * leaves it to `batch`.
 	 */
 	bool (*more)(struct mrrc_policy *policy, size_t gone);

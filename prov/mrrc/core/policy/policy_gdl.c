@@ -228,7 +228,7 @@ static void gdl_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 
 /*
  * Counts as the newest use, but stays in its place of the tree: hits are many,
- * and it is judged anew when it is next to be evicted.
+ * and it is judged again when it is next to be evicted.
  */
 static void gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {

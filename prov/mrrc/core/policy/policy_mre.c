@@ -8,7 +8,7 @@
  * batch. r is the factor of the region at the bottom at that moment.
  *
  * The paper gives two readings: in its text a factor is kept until the region
- * is used again (`mre-text`), in figure 4 it is computed anew for the whole
+ * is used again (`mre-text`), in figure 4 it is computed again for the whole
  * section each time (`mre-fig4`). It gives no sizes for the sections: they
  * are parameters, in percent of the regions.
  *
@@ -154,7 +154,7 @@ static void mre_sort(struct mrrc_region_list *list)
 	}
 }
 
-/* At least one, of so many regions. */
+/* A part of @count regions, at least one. */
 static size_t mre_part(size_t count, size_t percent)
 {
 	const size_t part = count / 100 * percent + count % 100 * percent / 100;

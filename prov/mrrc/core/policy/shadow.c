@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * LRU simulated beside a policy (shadow.h).
+ * LRU simulated next to a policy (shadow.h).
  */
 #include "config.h"
 #include "core/policy/shadow.h"
@@ -16,7 +16,7 @@
 #define FADE	  .999	      /* of old costs, a request LRU misses */
 #define SAVED	  .1	      /* of an overhead, where batches save */
 #define AT_RISK	  1.5	      /* of the allowance, with what is at risk */
-#define PRIOR	  70.0	      /* as if so many at risk had returned before */
+#define PRIOR	  70.0	      /* risky victims that returned, to begin with */
 
 /* In the policy's words of a range. */
 struct shadow_node {

@@ -39,7 +39,7 @@ struct mrrc_shadow {
 	double gone;	 /* that LRU evicted, too */
 };
 
-/* For a cache of so many bytes and regions. -ENOMEM. */
+/* For a cache of @max_bytes bytes and @max_regions regions. -ENOMEM. */
 int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 		     size_t max_bytes, size_t max_regions);
 void mrrc_shadow_fini(struct mrrc_shadow *shadow);

@@ -32,7 +32,7 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
 /*
  * Deregister all that is not allocated. false: something is allocated, and is
- * logged. No thread uses it meanwhile.
+ * logged. No thread may use it concurrently.
  */
 bool mrrc_alloc_trim(struct mrrc_reg *reg);
 

@@ -12,7 +12,7 @@
 #include "sys/file/ring.h"
 #include "sys/base/vm.h"
 
-/* For what is missing for a block: others deregister it. */
+/* Bytes missing for a block: others deregister them. */
 #define ALLOC_WAIT_MS 50
 #define ALLOC_GIVE_MS 1000 /* idle for so long: for other processes */
 

@@ -158,7 +158,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		.ends = ends,
 		.trace = trace,
 	};
-	/* of no use to peers, but the key that was asked for */
+	/* the requested key; peers cannot use it */
 	if (!mrrc_access_remote(kind) &&
 	    !(domain->reg.mr_mode & FI_MR_PROV_KEY))
 		mr->mr.key = attr->requested_key;

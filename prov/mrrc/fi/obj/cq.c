@@ -312,7 +312,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	for (;;) {
 		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
 		/*
-		 * the calls were replaced meanwhile: the rest is up to the new
+		 * the calls were replaced in between: the rest is up to the new
 		 * ones
 		 */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);

@@ -22,7 +22,7 @@ static void mr_refresh(struct mrrc_mr *mr)
 {
 	mr->mr.mem_desc = mr->no_desc ? NULL : mr->core->mem_desc;
 	mr->mr.key = mr->core->key;
-	/* of no use to peers, but the key that was asked for */
+	/* the requested key; peers cannot use it */
 	if (mr->region && !(mr->domain->reg.mr_mode & FI_MR_PROV_KEY))
 		mr->mr.key = mr->key;
 }

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-/* Grows @old (NULL: none yet) to at least so many bytes; new bytes are zero,
+/* Grows @old (NULL: none yet) to at least @size bytes; new bytes are zero,
  * and the array may move. Aligned to a cache line. NULL: no memory, and @old is
  * unchanged. */
 void *mrrc_apart_grow(void *old, size_t size);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_TRIES 3 /* it may appear and vanish meanwhile */
+#define OWN_TRIES 3 /* another process may create and remove it */
 
 static int own_file_check(int fd)
 {

@@ -3,7 +3,7 @@
  * Short waits: for a thread that will be done in a moment, where sleeping and
  * being woken would take longer. Yielding alone is not enough: it does not let
  * threads of lower real-time priority run, so a thread that waits for such a
- * thread on its own processor would wait for ever.
+ * thread on its own processor would never stop waiting.
  *
  * Any thread. None of the calls is a cancellation point: locks may be held, but
  * none that the other thread needs.

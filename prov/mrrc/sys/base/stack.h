@@ -3,7 +3,7 @@
  * A lock-free stack of free places in an array, numbered from 1. The head has
  * the number of the top place, 0 if there is none, and a count of pushes: a
  * thread that was interrupted in a pop sees by the count that the same top was
- * popped and pushed again. Places stay readable for ever.
+ * popped and pushed again. Places stay readable until the process ends.
  *
  * Threading: any.
  */

@@ -6,7 +6,7 @@
  * saves a system call for each lookup. libc counts the threads of pthread. Its
  * count is used only as long as it proves right: with other C libraries, other
  * linker namespaces and sanitizers many threads are assumed. A process that
- * once had two threads counts as threaded for ever. libc does not know threads
+ * once had two threads stays threaded. libc does not know threads
  * made by a bare clone(): these are searched for after each unmap that no hook
  * announced. Children that share memory are not found; where code can be
  * decoded, nothing relies on this (struct mrrc_mon: lone).

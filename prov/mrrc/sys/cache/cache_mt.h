@@ -118,7 +118,7 @@ int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
 void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
 			int64_t change);
 
-/* Count a copy of so many bytes; and the bytes registered for copies now. */
+/* Count a copy of @len bytes; set the bytes registered for copies. */
 void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
 void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 

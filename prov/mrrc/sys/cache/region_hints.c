@@ -236,7 +236,7 @@ static void hints_thread_ends(void *arg)
 
 /*
  * In the only thread of a forked child. It does not use the parent's caches
- * again, and their locks may be held for ever.
+ * again, and their locks may be held permanently.
  */
 static void hints_fork_child(void)
 {

@@ -3,7 +3,7 @@
  * Takes and gives up leases (lease_file.h).
  *
  * A lease belongs to an open file description, and the application may have
- * opened its own for writing: so the file is opened anew.
+ * opened its own for writing: so the file is opened again.
  */
 #include "config.h"
 #include "sys/file/lease_file.h"

@@ -12,9 +12,9 @@
 #include "sys/heap/heap_map.h"
 #include "sys/heap/heap_watch.h"
 
-/* A magazine takes so many bytes from the arena at once, or one object. */
+/* Bytes that a magazine takes from the arena at once; at least one object */
 #define REFILL_BYTES ((size_t) 32 << 10)
-/* All shards' depots together keep so many bytes of a class. */
+/* Bytes of a class that all shards' depots together keep */
 #define DEPOT_BYTES ((size_t) 256 << 10)
 
 /*

@@ -148,7 +148,7 @@ struct mrrc_hot {
 	uint64_t seen;	      /* *count at the last look */
 };
 
-/* Each time that so many objects came from magazines, the slot is looked at. */
+/* Re-evaluate the slot after this many allocations from magazines. */
 #define MRRC_HOT_MISSES 512
 
 /*

@@ -11,10 +11,10 @@
  *
  * The mapping can be written to: tcp copies the last bytes of a transfer
  * itself, and would end the process with a fault. What peers write there takes
- * memory, which is given back each time that so many bytes of blocks have ended
- * (retired_purge). It cannot be accessed where a tool watches, as the tool is
- * to find uses of freed memory, and where such memory counts against a limit
- * before it is used (overcommit_memory 2).
+ * memory, which is given back now and then (retired_purge). It cannot be
+ * accessed where a tool watches, as the tool is to find uses of freed memory, and
+ * where such memory counts against a limit before it is used
+ * (overcommit_memory 2).
  */
 #include "config.h"
 #include "sys/heap/heap_priv.h"
@@ -59,7 +59,7 @@ static bool unmap_list(struct mrrc_heaps *heaps, struct mrrc_heap_blocks *list)
 	return any;
 }
 
-/* Move the oldest to another list until at most so much is left. */
+/* Move the oldest to another list until @max and @max_bytes are kept. */
 static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 			 size_t max_bytes, struct mrrc_heap_blocks *to)
 {

@@ -52,7 +52,7 @@ struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class)
 		return heap;
 	i = tcache->shard % heap->shards;
 	part = atomic_load(&heap->part[i]);
-	/* meanwhile the heap serves the thread, and for good if it cannot be */
+	/* until then the heap serves the thread; permanently if that fails */
 	if (part || atomic_exchange(&heap->making, true))
 		return part ? part : heap;
 	part = atomic_load(&heap->part[i]);

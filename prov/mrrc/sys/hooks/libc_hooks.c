@@ -237,7 +237,7 @@ bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len)
 		    atomic_load(&hooks.list[last].code[i].start) < start + len)
 			return true;
 	}
-	/* the list may be written anew by now */
+	/* the list may have been rewritten by now */
 	return atomic_load(&hooks.code_seq) != seq;
 }
 

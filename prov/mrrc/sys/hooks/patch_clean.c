@@ -4,7 +4,7 @@
  * short jump led to a stub (patch.h). A thread may have made the short jump
  * before it was taken back, and not the long one yet. So each other thread is
  * first seen elsewhere, as the kernel shows where a thread sleeps. Those that
- * never sleep meanwhile keep the jumps where they are; nothing leads there.
+ * never sleep in that time keep the jumps where they are; nothing leads there.
  *
  * A thread whose signal handler sleeps cannot be seen where the handler
  * interrupted it. That it was between these two jumps is not considered.

@@ -30,7 +30,7 @@ struct mrrc_idle_known {
 
 /* All zero: nothing is remembered. */
 struct mrrc_idle {
-	/* a ring; each range once, except a few that are outdated */
+	/* a ring; each range once, except a few stale entries */
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
 	unsigned first, count;
 	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];

@@ -31,10 +31,10 @@
  * announcement waits for no lock, since its holder may be a thread that a signal
  * has stopped until the call is over: it then becomes an event. An
  * unmap that was announced and has not happened yet needs no record: a pending
- * insertion is stale, and one that begins afterwards watches the range anew, so
+ * insertion is stale, and one that begins after it watches the range again, so
  * that the kernel reports the unmap.
  *
- * A monitor that failed, or cannot watch at all, leaves seq odd for ever: no
+ * A monitor that failed, or cannot watch at all, leaves seq odd permanently: no
  * hit, nothing cached, mrrc_mon_reason() says why. After fork the child's
  * instance has failed; monitors opened there are new.
  */
@@ -120,7 +120,7 @@ struct mrrc_mon_ops {
 	enum mrrc_mon_ask ask;
 	/* Sets mon->impl; on failure mon->reason may say why. */
 	int (*open)(struct mrrc_mon *mon);
-	/* NULL, or what is needed before anything is watched. No lock held. */
+	/* Prepares for the first watch; NULL: nothing to do. No lock held. */
 	int (*begin)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
 	void (*close)(struct mrrc_mon *mon);

@@ -111,7 +111,7 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 }
 
 /*
- * MONITOR lock held: invalidate so many ranges of @sub, as if they were
+ * MONITOR lock held: invalidate @count ranges of @sub, as if they were
  * unmapped.
  */
 static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,

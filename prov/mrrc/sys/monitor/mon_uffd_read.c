@@ -13,7 +13,7 @@
  * userfaultfd stays open, so events are still read, and the handler notices
  * that the number was closed. poll(2) looks up descriptors each time it wakes.
  * With a shared table it would continue to wait on another file, and an
- * unmapping thread would wait for ever.
+ * unmapping thread would never return.
  */
 #include "config.h"
 #include "sys/monitor/mon_uffd_priv.h"

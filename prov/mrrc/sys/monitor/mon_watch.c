@@ -118,7 +118,7 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 
 /* ---- from now on ---- */
 
-/* What was watched beside the range is no part of a huge page. */
+/* Watched memory next to the range is no part of a huge page. */
 static void watch_none(struct mrrc_mon *mon, uintptr_t page, uintptr_t start,
 		       uintptr_t end)
 {

@@ -32,7 +32,7 @@ struct mrrc_budget {
 	uint32_t bell;	  /* its number at that time */
 	uint64_t tried_at, try_ms; /* a trial, and the time until the next */
 	uint64_t tried_with;	   /* what it had at the trial */
-	uint64_t trial; /* if so much more is needed, that was missed */
+	uint64_t trial; /* failed if demand rises by this many units */
 	bool missed;
 	struct mrrc_node_share share[MRRC_NODE_SLOTS];
 

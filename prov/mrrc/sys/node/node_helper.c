@@ -22,7 +22,7 @@ static void helper_publish(struct mrrc_budget *budget)
 	atomic_store(&slot->used, atomic_load(&budget->used));
 }
 
-/* members_lock held: asks anew. */
+/* members_lock held: asks again. */
 static void helper_decide(struct mrrc_budget *budget,
 			  enum mrrc_node_helpers policy)
 {
