@@ -34,6 +34,13 @@ JOBS=$(nproc 2>/dev/null || echo 2)
 # shellcheck source=util/sh/words.sh
 . "$TOP/util/sh/words.sh"
 
+case $TOP$BUILD in
+*[[:space:]]*)
+	die "autotools cannot build where a path has a blank: move $TOP, or set" \
+		"OFI_MRRC_BUILD (now $BUILD), to a path without"
+	;;
+esac
+
 # Seconds as a reader wants them.
 minutes()
 {

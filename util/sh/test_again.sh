@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # test_again.sh: tests of what test.sh says of a test that failed: whether it
-# fails each time, its seed, and the command that runs it again.  Part of make
-# check; the stage that fails here is made up.
+# fails each time, its seed, and the command that runs it again; and of a path in
+# which it cannot build.  Part of make check; the stage that fails here is made up.
 
 set -u
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -76,6 +76,10 @@ says '^fake:prov/test_x:grow MRRC_TEST_SEED=8 [0-9.]+ fake: test_x: x\.c:9:.*no 
 (TEST=grow PASSED=0 FAILED=0; count 2 1 0; count 3 0 0) >"$DIR/out"
 says '^   0 passed, 1 failed, 0 skipped$'
 says '^   1 passed, 0 failed, 0 skipped$'
+
+OFI_MRRC_BUILD="$DIR/a b" "$TOP/test.sh" tree >"$DIR/out" 2>&1
+[ $? -eq 2 ] || { echo "FAIL: builds in a path with a blank"; failed=1; }
+says '^test\.sh: autotools cannot build where a path has a blank: .*a b'
 
 [ $failed -eq 0 ] || sed 's/^/  | /' "$DIR/out"
 exit $failed
