@@ -92,6 +92,22 @@ pages()
 	done
 }
 
+# bash and zsh find completions of each tool, which name all of them.
+completions()
+{
+	local bash zsh tool
+
+	bash=$(place bash-completion/completions)
+	zsh=$(place zsh/site-functions)
+	for tool in $TOOLS; do
+		grep -qs "\\b$tool\\b" "$bash/$tool" &&
+			grep -qs "^#compdef.* $tool\\b" "$zsh/_fi_mrrc" &&
+			continue
+		echo "  none of $tool"
+		return 1
+	done
+}
+
 # Not built: where they would be installed.
 with_tests()
 {
@@ -134,6 +150,8 @@ wrong_option
 verdict "a wrong option is one line and a hint" $?
 versions
 verdict "--version" $?
+completions
+verdict "completions" $?
 [ ! -d "$dest/man" ] || pages
 verdict "manual pages" $?
 install uninstall && same left "$(find "$dest" ! -type d)" ""
