@@ -43,7 +43,7 @@ usage()
 	Builds, logs, results and the picture go to \${OFI_MRRC_BUILD:-build}.
 	Ctrl-C ends it with what was measured until then.
 	Exit status: 0 all data was right, 1 a program failed or ofi_mrrc sent
-	outdated data, 2 could not run, or without a cache, 130 Ctrl-C.
+	stale data, 2 could not run, or without a cache, 130 Ctrl-C.
 	EOT
 }
 

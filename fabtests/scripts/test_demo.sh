@@ -155,9 +155,9 @@ test_summary()
 	EOT
 	awk -v verbs=1 -v monitor=uffd+hooks \
 		-f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
-	expect "outdated data of each cache" says 'own cache 99 of 100;'
+	expect "stale data of each cache" says 'own cache 99 of 100;'
 	expect "a cache that hangs" says 'hung in 1 of 1 cases'
-	expect "outdated data of ours" says 'ofi_mrrc 0 of 100\.'
+	expect "stale data of ours" says 'ofi_mrrc 0 of 100\.'
 	expect "registrations avoided" says '655 of 672 .* \(97 %\)'
 	expect "time that is saved, where turns agree" \
 		says 'in 1 of 2 rows nearly all'

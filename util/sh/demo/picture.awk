@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # picture.awk: an SVG of the lines that demo_race and demo_save printed: which
-# writes were outdated, and what a write takes.  After names.awk.
+# writes were stale, and what a write takes.  After names.awk.
 
 function text(x, y, anchor, size, words)
 {
@@ -89,12 +89,12 @@ END {
 		"width=\"760\" height=\"%d\" viewBox=\"0 0 760 %d\" " \
 		"font-family=\"sans-serif\">\n", height, height
 	print "<title>ofi_mrrc beside libfabric's own cache</title>"
-	print "<desc>Bars: writes with outdated data while the buffer's" \
+	print "<desc>Bars: writes with stale data while the buffer's" \
 		" pages are replaced, and microseconds of a write.</desc>"
 	rect(0, 0, 760, height, "#ffffff")
 	y = 30
 	if (ways) {
-		text(10, y, "start", 15, "Writes with outdated data, while the" \
+		text(10, y, "start", 15, "Writes with stale data, while the" \
 			" buffer's pages are replaced")
 		legend(10, y + 24, colour[1], "libfabric's cache (default)")
 		legend(210, y + 24, colour[2], "libfabric's, userfaultfd")

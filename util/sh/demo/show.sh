@@ -34,7 +34,7 @@ size_of()
 show_race()
 {
 	if table_is race; then
-		say "   RMA writes with outdated data, while the buffer's pages are"
+		say "   RMA writes with stale data, while the buffer's pages are"
 		say "   replaced, by functions of libc but for the last two"
 		say
 		printf '   %-28s%7s %12s %13s %9s\n' "" of "libfabric's" \

@@ -18,10 +18,10 @@ function range(from, to)
 	return from == to ? to : from " to " to
 }
 
-# outdated writes of a cache, as words
-function outdated(cache,   text)
+# stale writes of a cache, as words
+function stale(cache,   text)
 {
-	text = sprintf("%d of %d", stale[cache], writes[cache])
+	text = sprintf("%d of %d", stale_cnt[cache], writes[cache])
 	if (bad[cache])
 		text = text sprintf(", and hung in %d of %d cases", bad[cache],
 			ways[cache])
@@ -33,7 +33,7 @@ $1 == "race" {
 	if ($4 !~ /^[0-9]+$/) {
 		bad[$3]++
 	} else {
-		stale[$3] += $4
+		stale_cnt[$3] += $4
 		writes[$3] += $5
 	}
 }
@@ -65,17 +65,17 @@ END {
 	print ""
 	printf "   Is it right?  "
 	if (ways["ofi_mrrc"]) {
-		printf "Outdated data: libfabric's own cache %s;\n",
-			outdated("libfabric")
+		printf "Stale data: libfabric's own cache %s;\n",
+			stale("libfabric")
 		if (ways["libfabric-uffd"])
 			printf "      with userfaultfd %s;\n",
-				outdated("libfabric-uffd")
-		printf "      ofi_mrrc %s.\n", outdated("ofi_mrrc")
+				stale("libfabric-uffd")
+		printf "      ofi_mrrc %s.\n", stale("ofi_mrrc")
 	} else if (verbs) {
 		print "Not measured."
 	} else {
 		print "tcp reads memory by its address, so no write can be"
-		print "      outdated: the question needs a device, or the" \
+		print "      stale: the question needs a device, or the" \
 			" virtual machine."
 	}
 
