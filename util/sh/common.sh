@@ -36,7 +36,7 @@ JOBS=$(nproc 2>/dev/null || echo 2)
 
 case $TOP$BUILD in
 *[[:space:]]*)
-	die "autotools cannot build where a path has a blank: move $TOP, or set" \
+	die "autotools cannot build in a path with a blank: move $TOP, or set" \
 		"OFI_MRRC_BUILD (now $BUILD), to a path without"
 	;;
 esac

@@ -79,7 +79,7 @@ says '^   1 passed, 0 failed, 0 skipped$'
 
 OFI_MRRC_BUILD="$DIR/a b" "$TOP/test.sh" tree >"$DIR/out" 2>&1
 [ $? -eq 2 ] || { echo "FAIL: builds in a path with a blank"; failed=1; }
-says '^test\.sh: autotools cannot build where a path has a blank: .*a b'
+says '^test\.sh: autotools cannot build in a path with a blank: .*a b'
 
 [ $failed -eq 0 ] || sed 's/^/  | /' "$DIR/out"
 exit $failed

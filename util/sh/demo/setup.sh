@@ -15,14 +15,6 @@ readonly NET_LIMIT=40
 # check_folders: where it builds.
 check_folders()
 {
-	local dir
-
-	for dir in "$TOP" "$BUILD"; do
-		case $dir in
-		*[[:space:]]*) cannot "automake cannot build in a path with a" \
-			"blank: $dir; move it, or set OFI_MRRC_BUILD" ;;
-		esac
-	done
 	if ! mkdir -p "$LOGS" 2>/dev/null || [ ! -w "$LOGS" ]; then
 		cannot "cannot write in $BUILD: set OFI_MRRC_BUILD to a folder" \
 			"that you may write to"
