@@ -9,52 +9,17 @@
 #include <inttypes.h>
 
 #include "core/text/stats.h"
+#include "stat/pair.h"
 
 #define LABEL "%-14s"
 
-/* One domain now and before; the rates need both. */
-struct pair {
-	const struct stat_segment *now;
-	const struct stat_segment *before; /* or NULL */
-	double seconds;
-};
-
-static const struct stat_domain *find(const struct stat_sample *sample,
-				      const struct stat_domain *like)
-{
-	const struct stat_domain *domain;
-	size_t i;
-
-	for (i = 0; i < sample->domains; i++) {
-		domain = &sample->domain[i];
-		if (domain->pid == like->pid && domain->id == like->id &&
-		    domain->segment.opened == like->segment.opened)
-			return domain;
-	}
-	return NULL;
-}
-
-static uint64_t total(const struct pair *pair, enum mrrc_stat stat)
-{
-	return stat_segment_value(pair->now, mrrc_stat_name(stat));
-}
-
-/* The difference since then; 0 if a counter went back, which none does. */
-static uint64_t since(const struct pair *pair, enum mrrc_stat stat)
-{
-	const uint64_t now = total(pair, stat);
-	const uint64_t then =
-		stat_segment_value(pair->before, mrrc_stat_name(stat));
-
-	return now > then ? now - then : 0;
-}
-
-static void show_counter(const struct pair *pair, const char *label,
+static void show_counter(const struct stat_pair *pair, const char *label,
 			 enum mrrc_stat stat, FILE *out)
 {
-	fprintf(out, LABEL " %13" PRIu64, label, total(pair, stat));
+	fprintf(out, LABEL " %13" PRIu64, label, stat_pair_total(pair, stat));
 	if (pair->before && pair->seconds > 0)
-		fprintf(out, " %13.1f", since(pair, stat) / pair->seconds);
+		fprintf(out, " %13.1f",
+			stat_pair_since(pair, stat) / pair->seconds);
 	fputc('\n', out);
 }
 
@@ -66,21 +31,22 @@ static void show_percent(uint64_t part, uint64_t whole, FILE *out)
 		fprintf(out, " %13s", "-");
 }
 
-static void show_ratio(const struct pair *pair, FILE *out)
+static void show_ratio(const struct stat_pair *pair, FILE *out)
 {
 	fprintf(out, LABEL, "hit ratio");
-	show_percent(total(pair, MRRC_STAT_HITS),
-		     total(pair, MRRC_STAT_LOOKUPS), out);
+	show_percent(stat_pair_total(pair, MRRC_STAT_HITS),
+		     stat_pair_total(pair, MRRC_STAT_LOOKUPS), out);
 	if (pair->before)
-		show_percent(since(pair, MRRC_STAT_HITS),
-			     since(pair, MRRC_STAT_LOOKUPS), out);
+		show_percent(stat_pair_since(pair, MRRC_STAT_HITS),
+			     stat_pair_since(pair, MRRC_STAT_LOOKUPS), out);
 	fputc('\n', out);
 }
 
-static void show_pending(const struct pair *pair, enum mrrc_stat begin,
+static void show_pending(const struct stat_pair *pair, enum mrrc_stat begin,
 			 enum mrrc_stat end, FILE *out)
 {
-	const uint64_t begun = total(pair, begin), ended = total(pair, end);
+	const uint64_t begun = stat_pair_total(pair, begin),
+		       ended = stat_pair_total(pair, end);
 
 	/* the two may be of different moments */
 	fprintf(out, LABEL " %13" PRIu64 "\n", "  pending",
@@ -88,44 +54,33 @@ static void show_pending(const struct pair *pair, enum mrrc_stat begin,
 }
 
 /* Nothing where there are none. */
-static void show_cw(const struct pair *pair, FILE *out)
+static void show_cw(const struct stat_pair *pair, FILE *out)
 {
-	if (total(pair, MRRC_STAT_CW_WRITES)) {
+	if (stat_pair_total(pair, MRRC_STAT_CW_WRITES)) {
 		show_counter(pair, "cond. writes", MRRC_STAT_CW_WRITES, out);
 		show_pending(pair, MRRC_STAT_CW_WRITES,
 			     MRRC_STAT_CW_WRITES_ENDED, out);
 	}
-	if (total(pair, MRRC_STAT_CW_TAGS)) {
+	if (stat_pair_total(pair, MRRC_STAT_CW_TAGS)) {
 		show_counter(pair, "tags", MRRC_STAT_CW_TAGS, out);
 		show_pending(pair, MRRC_STAT_CW_TAGS, MRRC_STAT_CW_TAGS_ENDED,
 			     out);
 	}
 }
 
-static const char *bytes_text(uint64_t bytes, char *text, size_t size)
-{
-	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	double value = bytes;
-	unsigned i;
-
-	for (i = 0; value >= 1024 && i < 4; i++)
-		value /= 1024;
-	snprintf(text, size, i ? "%.1f %s" : "%.0f %s", value, unit[i]);
-	return text;
-}
-
-static void show_bytes(const struct pair *pair, const char *label,
+static void show_bytes(const struct stat_pair *pair, const char *label,
 		       enum mrrc_stat stat, FILE *out)
 {
 	char text[32];
 
 	fprintf(out, LABEL " %13s\n", label,
-		bytes_text(total(pair, stat), text, sizeof(text)));
+		stat_bytes_text(stat_pair_total(pair, stat), text,
+				sizeof(text)));
 }
 
-static void show_ahead(const struct pair *pair, FILE *out)
+static void show_ahead(const struct stat_pair *pair, FILE *out)
 {
-	if (!total(pair, MRRC_STAT_NOTED))
+	if (!stat_pair_total(pair, MRRC_STAT_NOTED))
 		return;
 	show_counter(pair, "early", MRRC_STAT_EARLY, out);
 	show_counter(pair, "ahead", MRRC_STAT_AHEAD, out);
@@ -134,31 +89,26 @@ static void show_ahead(const struct pair *pair, FILE *out)
 }
 
 /* Nothing where no budget is set. */
-static void show_node(const struct pair *pair, FILE *out)
+static void show_node(const struct stat_pair *pair, FILE *out)
 {
-	const uint64_t budget = total(pair, MRRC_STAT_NODE_BUDGET);
+	const uint64_t budget = stat_pair_total(pair, MRRC_STAT_NODE_BUDGET);
 	char text[32], all[32];
 
 	if (!budget)
 		return;
 	fprintf(out, LABEL " %13s of %s\n", "node",
-		bytes_text(total(pair, MRRC_STAT_NODE_RESERVED), text,
-			   sizeof(text)),
-		bytes_text(budget, all, sizeof(all)));
+		stat_bytes_text(stat_pair_total(pair, MRRC_STAT_NODE_RESERVED),
+				text, sizeof(text)),
+		stat_bytes_text(budget, all, sizeof(all)));
 	show_bytes(pair, "  own", MRRC_STAT_NODE_OWN, out);
 	show_bytes(pair, "  lacking", MRRC_STAT_NODE_WANT, out);
 	show_bytes(pair, "  given", MRRC_STAT_NODE_GIVEN, out);
 }
 
-static void show_domain(const struct stat_domain *domain,
-			const struct stat_domain *before, FILE *out)
+static void show_domain(const struct stat_pair *pair, FILE *out)
 {
-	const struct stat_segment *segment = &domain->segment;
-	const struct pair pair = {
-		.now = segment,
-		.before = before ? &before->segment : NULL,
-		.seconds = before ? domain->when - before->when : 0,
-	};
+	const struct stat_domain *domain = pair->domain;
+	const struct stat_segment *segment = pair->now;
 	char text[32];
 
 	if (!segment->registers) {
@@ -170,7 +120,7 @@ static void show_domain(const struct stat_domain *domain,
 		domain->command, segment->provider, segment->policy,
 		segment->monitor);
 	fprintf(out, "at most %s in %" PRIu64 " regions%s%s\n",
-		bytes_text(segment->max_bytes, text, sizeof(text)),
+		stat_bytes_text(segment->max_bytes, text, sizeof(text)),
 		segment->max_regions,
 		!segment->says_asks ? "" :
 		*segment->asks	    ? ", lookups of threads ask the kernel: " :
@@ -179,29 +129,31 @@ static void show_domain(const struct stat_domain *domain,
 	if (*segment->lacks)
 		fprintf(out, "lacks %s\n", segment->lacks);
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
-	show_counter(&pair, "lookups", MRRC_STAT_LOOKUPS, out);
-	show_ratio(&pair, out);
-	show_counter(&pair, "probes", MRRC_STAT_PROBES, out);
-	show_counter(&pair, "registrations", MRRC_STAT_REGISTRATIONS, out);
-	show_counter(&pair, "evictions", MRRC_STAT_EVICTIONS, out);
-	show_counter(&pair, "invalidations", MRRC_STAT_INVALIDATIONS, out);
-	show_bytes(&pair, "pinned", MRRC_STAT_PINNED, out);
+	show_counter(pair, "lookups", MRRC_STAT_LOOKUPS, out);
+	show_ratio(pair, out);
+	show_counter(pair, "probes", MRRC_STAT_PROBES, out);
+	show_counter(pair, "registrations", MRRC_STAT_REGISTRATIONS, out);
+	show_counter(pair, "evictions", MRRC_STAT_EVICTIONS, out);
+	show_counter(pair, "invalidations", MRRC_STAT_INVALIDATIONS, out);
+	show_bytes(pair, "pinned", MRRC_STAT_PINNED, out);
 	fprintf(out, LABEL " %13" PRIu64 "\n", "regions",
-		total(&pair, MRRC_STAT_REGIONS));
-	show_ahead(&pair, out);
-	show_node(&pair, out);
-	show_cw(&pair, out);
+		stat_pair_total(pair, MRRC_STAT_REGIONS));
+	show_ahead(pair, out);
+	show_node(pair, out);
+	show_cw(pair, out);
 	fputc('\n', out);
 }
 
 int stat_show_table(const struct stat_sample *sample,
 		    const struct stat_sample *before, FILE *out)
 {
+	struct stat_pair pair;
 	size_t i;
 
-	for (i = 0; i < sample->domains; i++)
-		show_domain(&sample->domain[i],
-			    find(before, &sample->domain[i]), out);
+	for (i = 0; i < sample->domains; i++) {
+		pair = stat_pair(&sample->domain[i], before);
+		show_domain(&pair, out);
+	}
 	if (!sample->domains)
 		fprintf(out, "no domain is open now\n\n");
 	errno = 0;

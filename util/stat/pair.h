@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A domain in a sample and in the one before: totals, and what was added. */
+#ifndef STAT_PAIR_H
+#define STAT_PAIR_H
+
+#include "core/text/stats.h"
+#include "stat/proc.h"
+
+struct stat_pair {
+	const struct stat_domain *domain;
+	const struct stat_segment *now;
+	const struct stat_segment *before; /* NULL: it was not open then */
+	double seconds;			   /* between the two */
+};
+
+struct stat_pair stat_pair(const struct stat_domain *domain,
+			   const struct stat_sample *before);
+
+uint64_t stat_pair_total(const struct stat_pair *pair, enum mrrc_stat stat);
+
+/* The difference since then; 0 if a counter went back, which none does. */
+uint64_t stat_pair_since(const struct stat_pair *pair, enum mrrc_stat stat);
+
+/* As "1.2 GiB". Returns @text. */
+const char *stat_bytes_text(uint64_t bytes, char *text, size_t size);
+
+#endif /* STAT_PAIR_H */
