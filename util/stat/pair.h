@@ -21,6 +21,26 @@ uint64_t stat_pair_total(const struct stat_pair *pair, enum mrrc_stat stat);
 /* The difference since then; 0 if a counter went back, which none does. */
 uint64_t stat_pair_since(const struct stat_pair *pair, enum mrrc_stat stat);
 
+/* Reasons why a buffer was registered for one use: uncached_no_monitor, ... */
+#define STAT_CAUSES \
+	(MRRC_STAT_UNCACHED_FULL - MRRC_STAT_UNCACHED_NO_MONITOR + 1)
+
+/* The counter of a reason, and its name without "uncached_". */
+enum mrrc_stat stat_cause(unsigned index);
+const char *stat_cause_name(unsigned index);
+
+/* Buffers registered for one use, whatever the reason. */
+uint64_t stat_pair_uncached(const struct stat_pair *pair);
+
+/*
+ * Seconds that the hits saved at least, by the cost model in force: what
+ * registering and deregistering one page takes, for each.
+ */
+double stat_pair_saved(const struct stat_pair *pair);
+
+/* As "12.4 s", in at most seven characters. Returns @text. */
+const char *stat_seconds_text(double seconds, char *text, size_t size);
+
 /* As "1.2 GiB". Returns @text. */
 const char *stat_bytes_text(uint64_t bytes, char *text, size_t size);
 

@@ -42,6 +42,21 @@ static void show_ratio(const struct stat_pair *pair, FILE *out)
 	fputc('\n', out);
 }
 
+/* Misses, and why buffers were registered for one use: reasons that occurred. */
+static void show_misses(const struct stat_pair *pair, FILE *out)
+{
+	char label[STAT_NAME_MAX + 3];
+	unsigned i;
+
+	show_counter(pair, "misses", MRRC_STAT_MISSES, out);
+	for (i = 0; i < STAT_CAUSES; i++) {
+		if (!stat_pair_total(pair, stat_cause(i)))
+			continue;
+		snprintf(label, sizeof(label), "  %s", stat_cause_name(i));
+		show_counter(pair, label, stat_cause(i), out);
+	}
+}
+
 static void show_pending(const struct stat_pair *pair, enum mrrc_stat begin,
 			 enum mrrc_stat end, FILE *out)
 {
@@ -131,6 +146,9 @@ static void show_domain(const struct stat_pair *pair, FILE *out)
 	fprintf(out, LABEL " %13s %13s\n", "", "total", "per second");
 	show_counter(pair, "lookups", MRRC_STAT_LOOKUPS, out);
 	show_ratio(pair, out);
+	fprintf(out, LABEL " %13s\n", "time saved",
+		stat_seconds_text(stat_pair_saved(pair), text, sizeof(text)));
+	show_misses(pair, out);
 	show_counter(pair, "probes", MRRC_STAT_PROBES, out);
 	show_counter(pair, "registrations", MRRC_STAT_REGISTRATIONS, out);
 	show_counter(pair, "evictions", MRRC_STAT_EVICTIONS, out);

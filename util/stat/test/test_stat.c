@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stat/pair.h"
 #include "stat/segment.h"
 #include "stat/proc.h"
 #include "stat/show.h"
@@ -585,6 +586,52 @@ START_TEST(test_table)
 }
 END_TEST
 
+/* Misses that were registered for one use, by reason, and what hits saved. */
+START_TEST(test_table_misses)
+{
+	struct mrrc_stats *stats = mrrc_stats_shm_stats(own);
+	struct stat_sample sample = { 0 };
+	char *text;
+
+	mrrc_stats_add(stats, MRRC_STAT_MISSES, 9);
+	mrrc_stats_add(stats, MRRC_STAT_UNCACHED_NOT_PRIVATE, 4);
+	mrrc_stats_add(stats, MRRC_STAT_UNCACHED_FULL, 1);
+	mrrc_stats_add(stats, MRRC_STAT_COST_REG_PAGE, 1000);
+	mrrc_stats_add(stats, MRRC_STAT_COST_REG, 20000);
+	mrrc_stats_add(stats, MRRC_STAT_COST_DEREG_PAGE, 300);
+	mrrc_stats_add(stats, MRRC_STAT_COST_DEREG, 4000);
+	/* of no use here: it is not of registering */
+	mrrc_stats_add(stats, MRRC_STAT_COST_COPY_PAGE, 1 << 20);
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	text = printed(show_table, &sample);
+	has(text,
+	    "\ntime saved            228 us\nmisses                     9\n"
+	    "  not_private              4\n  full                     1\n"
+	    "probes ");
+	free(text);
+	stat_sample_fini(&sample);
+}
+END_TEST
+
+static const struct {
+	double seconds;
+	const char *text;
+} seconds_texts[] = {
+	{ 0, "0 us" },	     { 9.99e-4, "999 us" },  { 1e-3, "1.0 ms" },
+	{ .25, "250.0 ms" }, { 1, "1.0 s" },	     { 599.9, "599.9 s" },
+	{ 3600, "1 h" },     { 12345678, "3429 h" },
+};
+
+START_TEST(test_seconds)
+{
+	char text[32];
+
+	ck_assert_str_eq(stat_seconds_text(seconds_texts[_i].seconds, text,
+					   sizeof(text)),
+			 seconds_texts[_i].text);
+}
+END_TEST
+
 static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
 {
 	snprintf(text, MRRC_STATS_SHM_LACKS, "%s", (const char *) arg);
@@ -690,6 +737,9 @@ int main(void)
 	tcase_add_test(proc, test_json);
 	tcase_add_test(proc, test_table);
 	tcase_add_test(proc, test_table_cw);
+	tcase_add_test(proc, test_table_misses);
+	tcase_add_loop_test(proc, test_seconds, 0,
+			    sizeof(seconds_texts) / sizeof(seconds_texts[0]));
 	tcase_add_test(proc, test_table_lacks);
 	tcase_add_test(proc, test_full_disk);
 	suite_add_tcase(suite, proc);
