@@ -165,6 +165,20 @@ static int take(struct watch *watch, bool first, struct stat_sample *sample)
 	return 0;
 }
 
+static int show_rows(const struct stat_options *options,
+		     const struct stat_sample *sample,
+		     const struct stat_sample *before)
+{
+	struct stat_rows rows;
+
+	if (stat_rows_init(&rows, sample, before, options->order))
+		return -ENOMEM;
+	stat_rows_print(&rows, stdout);
+	stat_rows_fini(&rows);
+	fputc('\n', stdout);
+	return out_flush(stdout);
+}
+
 static int show(const struct stat_options *options,
 		const struct stat_sample *sample,
 		const struct stat_sample *before)
@@ -177,7 +191,8 @@ static int show(const struct stat_options *options,
 		/* cursor home, and clear the rest of the screen */
 		if (options->count != 1 && isatty(STDOUT_FILENO))
 			fputs("\033[H\033[J", stdout);
-		ret = stat_show_table(sample, before, stdout);
+		ret = options->pids ? stat_show_table(sample, before, stdout) :
+				      show_rows(options, sample, before);
 	}
 	return ret ? complain("standard output: %s", strerror(-ret)) : 0;
 }

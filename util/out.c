@@ -27,3 +27,11 @@ void out_check_at_exit(const char *program)
 {
 	on_exit(out_check, (void *) program);
 }
+
+int out_flush(FILE *out)
+{
+	errno = 0;
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
+	return 0;
+}

@@ -70,15 +70,15 @@ test_once()
 	until_so sampled && compare "$DIR/json"
 	result=$?
 	"${BIN}fi_mrrc_stat" --once >"$DIR/table" 2>&1
-	grep -q "^$APP fi_mrrc_live: " "$DIR/table" ||
-		{ fail "not in the table of all"; result=1; }
+	[ "$(grep -cE "^ *$APP fi_mrrc_li " "$DIR/table")" -eq 2 ] ||
+		{ cat "$DIR/table"; fail "not two lines of all"; result=1; }
 	live_end || result=1
 	return $result
 }
 
-several_tables()
+several_samples()
 {
-	[ "$(grep -c '^lookups' "$DIR/table")" -gt 4 ]
+	[ "$(grep -cE '^lookups|, sorted by ' "$DIR/table")" -gt 4 ]
 }
 
 # watched [--all]: ends with the application, after several samples; with --all,
@@ -93,7 +93,7 @@ watched()
 	"${BIN}fi_mrrc_stat" -i 0.05 "${which[@]}" >"$DIR/table" 2>"$DIR/err" \
 		9>&- &
 	pid=$!
-	until_so several_tables
+	until_so several_samples
 	result=$?
 	kill -0 $pid || { live_end; fail "ended before the process"; return 1; }
 	live_end || { fail "the process failed"; return 1; }
@@ -102,7 +102,7 @@ watched()
 	wait $pid
 	rc=$?
 	[ $rc -eq 0 ] || { [ $rc -eq 143 ] && [ $# -gt 0 ]; } || { cat "$DIR/err"; fail "status $rc"; return 1; }
-	[ $result -eq 0 ] || fail "there are not several tables"
+	[ $result -eq 0 ] || fail "there are not several samples"
 }
 
 test_watch()
@@ -299,7 +299,9 @@ test_usage()
 {
 	refused 2 "no number" "${BIN}fi_mrrc_stat" x &&
 		refused 2 "interval" "${BIN}fi_mrrc_stat" -i 0 &&
-		refused 2 "count" "${BIN}fi_mrrc_stat" -n 0
+		refused 2 "count" "${BIN}fi_mrrc_stat" -n 0 &&
+		refused 2 "'size' is none of pid, .*, saved" \
+			"${BIN}fi_mrrc_stat" -s size
 }
 
 # Another user may not read the counters.

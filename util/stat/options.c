@@ -31,6 +31,10 @@ static const struct argp_option option_table[] = {
 	{ "interval", 'i', "SECONDS", 0, "Between samples (default 1)", 0 },
 	{ "count", 'n', "N", 0, "End after N samples", 0 },
 	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
+	{ "sort", 's', "COLUMN", 0,
+	  "Sort lines: pid, command, lookups, hits, misses (default), evicted, "
+	  "invalid, uncached, locked or saved",
+	  0 },
 	{ "json", 'j', NULL, 0, "JSON: each sample is a line", 0 },
 	{ "code", 'c', NULL, 0,
 	  "Look at the code of the arguments, each a "
@@ -75,6 +79,17 @@ static size_t get_count(struct argp_state *state, const char *what,
 	return count;
 }
 
+static void set_order(struct argp_state *state, const char *text,
+		      struct stat_order *order)
+{
+	char names[128];
+
+	order->column = stat_column_find(text);
+	if (order->column == STAT_COLUMNS)
+		argp_error(state, "sort: '%s' is none of %s", text,
+			   stat_column_names(names, sizeof(names)));
+}
+
 static void add_pid(struct argp_state *state, struct stat_options *options,
 		    const char *text)
 {
@@ -101,6 +116,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case '1':
 		options->count = 1;
+		break;
+	case 's':
+		set_order(state, arg, &options->order);
 		break;
 	case 'j':
 		options->json = true;
@@ -144,7 +162,8 @@ void stat_options_parse(int argc, char **argv, struct stat_options *options)
 		.doc = doc,
 	};
 
-	*options = (struct stat_options){ .interval = 1 };
+	*options = (struct stat_options){ .interval = 1,
+					  .order.column = STAT_MISSES };
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, options);
 }

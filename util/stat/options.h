@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "stat/rows.h"
+
 struct stat_options {
 	pid_t *pid; /* none: all processes */
 	size_t pids;
 	double interval; /* seconds */
 	size_t count;	 /* samples; 0: until the processes end */
+	struct stat_order order;
 	bool json;
 	bool code;   /* look at the code of: */
 	bool check;  /* provider and machine, and run: */

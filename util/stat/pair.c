@@ -84,11 +84,14 @@ const char *stat_seconds_text(double seconds, char *text, size_t size)
 	if (seconds < 1e-3)
 		snprintf(text, size, "%.0f us", seconds * 1e6);
 	else if (seconds < 1)
-		snprintf(text, size, "%.1f ms", seconds * 1e3);
+		snprintf(text, size, "%.*f ms", seconds < .09995,
+			 seconds * 1e3);
 	else if (seconds < 600)
 		snprintf(text, size, "%.1f s", seconds);
+	else if (seconds < 36000)
+		snprintf(text, size, "%.0f min", seconds / 60);
 	else
-		snprintf(text, size, "%.4g h", seconds / 3600);
+		snprintf(text, size, "%.0f h", seconds / 3600);
 	return text;
 }
 
@@ -100,6 +103,6 @@ const char *stat_bytes_text(uint64_t bytes, char *text, size_t size)
 
 	for (i = 0; value >= 1024 && i < 4; i++)
 		value /= 1024;
-	snprintf(text, size, i ? "%.1f %s" : "%.0f %s", value, unit[i]);
+	snprintf(text, size, "%.*f %s", i && value < 99.95, value, unit[i]);
 	return text;
 }

@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "out.h"
+
 /* JSON has no unsigned numbers; no counter gets that large. */
 static json_t *number(uint64_t value)
 {
@@ -63,8 +65,5 @@ int stat_show_json(const struct stat_sample *sample, FILE *out)
 		return -ENOMEM;
 	fprintf(out, "%s\n", text);
 	free(text);
-	errno = 0;
-	if (fflush(out) || ferror(out))
-		return errno ? -errno : -EIO;
-	return 0;
+	return out_flush(out);
 }

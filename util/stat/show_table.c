@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "core/text/stats.h"
+#include "out.h"
 #include "stat/pair.h"
 
 #define LABEL "%-14s"
@@ -174,8 +175,5 @@ int stat_show_table(const struct stat_sample *sample,
 	}
 	if (!sample->domains)
 		fprintf(out, "no domain is open now\n\n");
-	errno = 0;
-	if (fflush(out) || ferror(out))
-		return errno ? -errno : -EIO;
-	return 0;
+	return out_flush(out);
 }

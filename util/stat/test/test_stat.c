@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stat/pair.h"
 #include "stat/segment.h"
 #include "stat/proc.h"
 #include "stat/show.h"
@@ -613,25 +612,6 @@ START_TEST(test_table_misses)
 }
 END_TEST
 
-static const struct {
-	double seconds;
-	const char *text;
-} seconds_texts[] = {
-	{ 0, "0 us" },	     { 9.99e-4, "999 us" },  { 1e-3, "1.0 ms" },
-	{ .25, "250.0 ms" }, { 1, "1.0 s" },	     { 599.9, "599.9 s" },
-	{ 3600, "1 h" },     { 12345678, "3429 h" },
-};
-
-START_TEST(test_seconds)
-{
-	char text[32];
-
-	ck_assert_str_eq(stat_seconds_text(seconds_texts[_i].seconds, text,
-					   sizeof(text)),
-			 seconds_texts[_i].text);
-}
-END_TEST
-
 static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
 {
 	snprintf(text, MRRC_STATS_SHM_LACKS, "%s", (const char *) arg);
@@ -738,8 +718,6 @@ int main(void)
 	tcase_add_test(proc, test_table);
 	tcase_add_test(proc, test_table_cw);
 	tcase_add_test(proc, test_table_misses);
-	tcase_add_loop_test(proc, test_seconds, 0,
-			    sizeof(seconds_texts) / sizeof(seconds_texts[0]));
 	tcase_add_test(proc, test_table_lacks);
 	tcase_add_test(proc, test_full_disk);
 	suite_add_tcase(suite, proc);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A sample as lines: what all domains did, and one line for each, sorted. */
+#ifndef STAT_ROWS_H
+#define STAT_ROWS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "stat/pair.h"
+
+/* In the order of the columns. */
+enum stat_column {
+	STAT_PID,
+	STAT_COMMAND,
+	STAT_LOOKUPS, /* a second */
+	STAT_HITS,    /* percent of the lookups */
+	STAT_MISSES,
+	STAT_EVICTED,
+	STAT_INVALID,
+	STAT_UNCACHED,
+	STAT_LOCKED, /* bytes */
+	STAT_SAVED,  /* seconds */
+	STAT_COLUMNS
+};
+
+struct stat_order {
+	enum stat_column column;
+	bool reverse; /* numbers begin with the smallest, PID with the largest */
+};
+
+struct stat_row {
+	struct stat_pair pair;
+	double value[STAT_COLUMNS]; /* below 0: not known; none of COMMAND */
+	bool warns; /* it lacks something, or buffers are not kept */
+};
+
+struct stat_rows {
+	struct stat_row *row;
+	size_t count;
+	struct stat_order order;
+};
+
+/* Lines before the first row. */
+#define STAT_ROWS_HEAD 4
+
+/* The samples have to stay as long as the rows. 0 or -ENOMEM. */
+int stat_rows_init(struct stat_rows *rows, const struct stat_sample *sample,
+		   const struct stat_sample *before, struct stat_order order);
+void stat_rows_fini(struct stat_rows *rows);
+
+/* The head, and a line for each row, as long as they are; no terminal is asked. */
+void stat_rows_print(const struct stat_rows *rows, FILE *out);
+
+/* STAT_COLUMNS: there is none of that name. */
+enum stat_column stat_column_find(const char *name);
+
+/* All names, with a comma and a blank between them. */
+const char *stat_column_names(char *text, size_t size);
+
+#endif /* STAT_ROWS_H */
