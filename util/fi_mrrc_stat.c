@@ -158,7 +158,8 @@ static int take(struct watch *watch, bool first, struct stat_sample *sample)
 				     read_all(sample, &denied);
 	if (ret)
 		return ret;
-	if (first && !sample->domains)
+	if (first && !sample->domains &&
+	    (!watch->options->wait || sample->unknown))
 		return nothing(watch->options, sample, denied);
 	if (see(watch, sample))
 		return complain("%s", strerror(ENOMEM));
@@ -218,9 +219,11 @@ static int run(struct watch *watch)
 		ret = take(watch, !taken, &sample);
 		if (ret || (taken && !is_alive(watch)))
 			break;
-		ret = show(options, &sample, &before);
-		if (ret || ++taken == options->count)
-			break;
+		if (taken || sample.domains) {
+			ret = show(options, &sample, &before);
+			if (ret || ++taken == options->count)
+				break;
+		}
 		stat_sample_fini(&before);
 		before = sample;
 		sample = (struct stat_sample){ 0 };

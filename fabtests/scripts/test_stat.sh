@@ -115,6 +115,46 @@ test_watch_all()
 	watched --all
 }
 
+# waits ARGUMENT...: fi_mrrc_stat --wait in the background, as $WAITING
+waits()
+{
+	"${BIN}fi_mrrc_stat" --wait -i 0.05 "$@" >"$DIR/json" 2>"$DIR/err" \
+		9>&- &
+	WAITING=$!
+}
+
+# Nothing is printed until a domain is open.
+test_wait()
+{
+	local result=0
+
+	waits --once --json
+	start || return 1
+	wait $WAITING || { cat "$DIR/err"; fail "status $?"; result=1; }
+	is_json "$DIR/json" || result=1
+	grep -q '^\[{"pid": ' "$DIR/json" ||
+		{ fail "the first sample has no domain"; result=1; }
+	live_end || result=1
+	return $result
+}
+
+# A process that ends without a domain is not waited for.
+test_wait_pid()
+{
+	local pid
+
+	mkfifo "$DIR/cat"
+	cat "$DIR/cat" &
+	pid=$!
+	exec 9>"$DIR/cat"
+	waits $pid
+	exec 9>&-
+	wait $pid
+	! wait $WAITING || { fail "status 0"; return 1; }
+	grep -q "$pid: there is no such process" "$DIR/err" ||
+		{ cat "$DIR/err"; fail "does not say why"; }
+}
+
 table_says()
 {
 	"${BIN}fi_mrrc_stat" --once "$APP" >"$DIR/table" 2>&1 &&
@@ -401,6 +441,6 @@ test_file_refused()
 
 APP=
 test_options "$@"
-run_tests once watch watch_all asks slow terminal lacks_monitor lacks_hooks \
+run_tests once watch watch_all wait wait_pid asks slow terminal lacks_monitor lacks_hooks \
 	lacks_nothing manual registers_nothing log ended other usage denied file file_at_exit \
 	file_hook file_cwrite file_refused

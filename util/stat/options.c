@@ -31,6 +31,7 @@ static const struct argp_option option_table[] = {
 	{ "interval", 'i', "SECONDS", 0, "Between samples (default 1)", 0 },
 	{ "count", 'n', "N", 0, "End after N samples", 0 },
 	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
+	{ "wait", 'w', NULL, 0, "Wait until a domain is open", 0 },
 	{ "sort", 's', "COLUMN", 0,
 	  "Sort lines: pid, command, lookups, hits, misses (default), evicted, "
 	  "invalid, uncached, locked or saved",
@@ -116,6 +117,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case '1':
 		options->count = 1;
+		break;
+	case 'w':
+		options->wait = true;
 		break;
 	case 's':
 		set_order(state, arg, &options->order);

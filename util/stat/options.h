@@ -18,6 +18,7 @@ struct stat_options {
 	double interval; /* seconds */
 	size_t count;	 /* samples; 0: until the processes end */
 	struct stat_order order;
+	bool wait; /* until there is a domain */
 	bool json;
 	bool code;   /* look at the code of: */
 	bool check;  /* provider and machine, and run: */
