@@ -20,10 +20,12 @@
 #include "stat/code.h"
 #include "stat/options.h"
 #include "stat/show.h"
+#include "stat/top.h"
 
 /* The processes that had a domain, and when to stop. */
 struct watch {
 	const struct stat_options *options;
+	struct stat_top *top; /* NULL: no terminal, or not all processes */
 	struct {
 		pid_t pid;
 		unsigned long long started;
@@ -180,20 +182,23 @@ static int show_rows(const struct stat_options *options,
 	return out_flush(stdout);
 }
 
-static int show(const struct stat_options *options,
-		const struct stat_sample *sample,
+static int show(struct watch *watch, const struct stat_sample *sample,
 		const struct stat_sample *before)
 {
+	const struct stat_options *options = watch->options;
 	int ret;
 
-	if (options->json) {
+	if (watch->top) {
+		ret = stat_top_show(watch->top, sample, before);
+	} else if (options->json) {
 		ret = stat_show_json(sample, stdout);
+	} else if (!options->pids) {
+		ret = show_rows(options, sample, before);
 	} else {
 		/* cursor home, and clear the rest of the screen */
-		if (options->count != 1 && isatty(STDOUT_FILENO))
+		if (options->count != 1 && stat_is_terminal())
 			fputs("\033[H\033[J", stdout);
-		ret = options->pids ? stat_show_table(sample, before, stdout) :
-				      show_rows(options, sample, before);
+		ret = stat_show_table(sample, before, stdout);
 	}
 	return ret ? complain("standard output: %s", strerror(-ret)) : 0;
 }
@@ -219,15 +224,19 @@ static int run(struct watch *watch)
 		ret = take(watch, !taken, &sample);
 		if (ret || (taken && !is_alive(watch)))
 			break;
-		if (taken || sample.domains) {
-			ret = show(options, &sample, &before);
-			if (ret || ++taken == options->count)
-				break;
-		}
+		if (taken || sample.domains || watch->top)
+			ret = show(watch, &sample, &before);
+		taken += taken || sample.domains;
+		if (ret || (taken && taken == options->count))
+			break;
+		if (!watch->top)
+			pause_for(options->interval);
+		else if (!stat_top_wait(watch->top, options->interval, &sample,
+					&before))
+			break;
 		stat_sample_fini(&before);
 		before = sample;
 		sample = (struct stat_sample){ 0 };
-		pause_for(options->interval);
 	}
 	stat_sample_fini(&before);
 	stat_sample_fini(&sample);
@@ -238,6 +247,7 @@ int main(int argc, char **argv)
 {
 	struct stat_options options;
 	struct watch watch = { .options = &options };
+	struct stat_top top = { 0 };
 	int ret;
 
 	out_check_at_exit("fi_mrrc_stat");
@@ -247,7 +257,12 @@ int main(int argc, char **argv)
 		return stat_code(options.what, options.whats, stdout, stderr);
 	if (options.check)
 		return stat_check(&options);
+	top.order = options.order;
+	if (!options.pids && !options.json && options.count != 1 &&
+	    stat_is_terminal())
+		watch.top = &top;
 	ret = run(&watch);
+	stat_top_end(&top);
 	free(watch.seen);
 	free(options.pid);
 	return ret;

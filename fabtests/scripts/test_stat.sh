@@ -214,7 +214,7 @@ test_terminal()
 	local home=$'\033[H\033[J' result=0 stat="${BIN}fi_mrrc_stat -i 0.1"
 
 	start || return 1
-	script -qec "$stat -n 3 $APP" /dev/null </dev/null >"$DIR/table" ||
+	TERM=xterm script -qec "$stat -n 3 $APP" /dev/null </dev/null >"$DIR/table" ||
 		result=1
 	[ "$(grep -cF "$home" "$DIR/table")" -eq 3 ] ||
 		{ cat -v "$DIR/table"; fail "not in place"; result=1; }

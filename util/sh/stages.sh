@@ -183,6 +183,7 @@ stage_tcp()
 	run_fabtests unit "tcp;ofi_mrrc"
 	run_test sim "$SIM" unit "tcp;ofi_mrrc"
 	run_test stat "counters seen from outside" unit
+	run_test top "counters on a terminal" unit
 	run_test check "what fi_mrrc_stat --check tells" unit
 	run_test code "code of this machine's libraries" unit
 	run_test trace "recorded requests against counters" unit

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Draws on the terminal that standard output is, no more than fits on it. */
+#ifndef STAT_SCREEN_H
+#define STAT_SCREEN_H
+
+#include "stat/rows.h"
+
+void stat_screen_begin(void);
+void stat_screen_end(void);
+
+/* @selected: the row that is marked, and is visible; rows->count: none. */
+int stat_screen_rows(const struct stat_rows *rows, size_t selected);
+
+/* The table of one domain. Both return 0, -ENOMEM or -EIO. */
+int stat_screen_table(const struct stat_row *row,
+		      const struct stat_sample *before);
+
+#endif /* STAT_SCREEN_H */

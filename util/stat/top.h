@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The lines of all domains on a terminal, in its size, with keys; the table of
+ * one that is selected. Plain escape sequences, which all terminals in use have.
+ */
+#ifndef STAT_TOP_H
+#define STAT_TOP_H
+
+#include <signal.h>
+#include <termios.h>
+
+#include "stat/rows.h"
+
+struct stat_top {
+	struct stat_rows rows; /* as they were drawn last */
+	struct stat_order order;
+	pid_t pid; /* of the selected domain; 0: none */
+	ino_t id;
+	bool table;	      /* of the selected domain, instead of lines */
+	bool begun;	      /* the terminal's modes are changed */
+	bool keys;	      /* standard input is a terminal, too */
+	struct termios modes; /* as they were */
+	sigset_t mask;
+};
+
+/* Standard output is a terminal that knows escape sequences. */
+bool stat_is_terminal(void);
+
+/* Both samples have to stay until the next call. 0, -ENOMEM or -EIO. */
+int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
+		  const struct stat_sample *before);
+
+/* Heeds keys, signals and the terminal's size for a while. false: end. */
+bool stat_top_wait(struct stat_top *top, double seconds,
+		   const struct stat_sample *sample,
+		   const struct stat_sample *before);
+
+/* Leaves the terminal as it was, and ends by the signal that was caught. */
+void stat_top_end(struct stat_top *top);
+
+#endif /* STAT_TOP_H */
