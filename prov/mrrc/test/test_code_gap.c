@@ -211,6 +211,26 @@ START_TEST(test_gap_fixed)
 }
 END_TEST
 
+/* A linker's jump to another library is known whatever leads there. */
+START_TEST(test_gap_slot)
+{
+	static const uint8_t slot[] = { 0xff, 0x25, 0, 0,    0, 0, 0x68, 0x0f,
+					0x05, 0,    0, 0xe9, 0, 0, 0,	 0 };
+	static const uint8_t has[] = { 0, 1, 6, 11 };
+	size_t i;
+
+	elf_gap();
+	elf_ehdr(&elf)->e_type = ET_EXEC;
+	elf_put(&elf, 0x400, slot, sizeof(slot));
+	elf_none(&elf, 1);
+	for (i = 0; i < sizeof(has); i++) {
+		elf_put(&elf, 0x400, slot, sizeof(slot));
+		elf.bytes[ELF_TEXT + 0x400 + has[i]] ^= 1;
+		elf_is(&elf, 1, 0x407, ANY);
+	}
+}
+END_TEST
+
 START_TEST(test_gap_indirect)
 {
 	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
@@ -300,6 +320,7 @@ Suite *code_gap_suite(void)
 	tcase_add_test(tcase, test_gap_behind);
 	tcase_add_test(tcase, test_gap_entries);
 	tcase_add_test(tcase, test_gap_fixed);
+	tcase_add_test(tcase, test_gap_slot);
 	tcase_add_test(tcase, test_gap_indirect);
 	tcase_add_test(tcase, test_gap_optional);
 	tcase_add_test(tcase, test_gap_many);

@@ -32,6 +32,8 @@ static const struct elf_one ones[] = {
 		0xf8),
 	/* mov $9, %eax; syscall; push %es, which 64-bit code has not */
 	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x06, 0xc3),
+	/* which may be longer: not a mov then */
+	ELF_ONE(4, ANY, 0x06, 0xb8, 0, 0, 0x0f, 0x05, 0xc3),
 };
 
 START_TEST(test_one)
@@ -46,6 +48,20 @@ START_TEST(test_cut_off)
 	elf_bytes(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
 	elf_function(&elf, 0x100, 4, false);
 	elf_is(&elf, 1, 0x101, ANY);
+}
+END_TEST
+
+/*
+ * Far behind the function's begin, and the bytes before are instructions in two
+ * ways: the pair is one of its own, or within enter.
+ */
+START_TEST(test_two_ways)
+{
+	memset(elf.bytes + ELF_TEXT + 0x100, 0, 0x123);
+	elf_bytes(&elf, 0x210, 0xc0, 0xf8, 0);
+	elf_bytes(&elf, 0x223, 0, 0xc8, 0x0f, 0x05, 0xc3);
+	elf_function(&elf, 0x100, 0x128, false);
+	elf_is(&elf, 1, 0x225, ANY);
 }
 END_TEST
 
@@ -230,6 +246,7 @@ Suite *code_pair_suite(void)
 #ifdef HAVE_ZYDIS
 	add_each(tcase, test_one, ones);
 	tcase_add_test(tcase, test_cut_off);
+	tcase_add_test(tcase, test_two_ways);
 	tcase_add_test(tcase, test_last_byte);
 	tcase_add_test(tcase, test_each_place);
 	tcase_add_test(tcase, test_data_section);

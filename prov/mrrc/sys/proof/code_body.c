@@ -16,6 +16,8 @@
 
 #define LONGEST ((uint32_t) 1 << 24) /* bytes of a function */
 #define LOCK	0xf0
+#define BACK	256	/* bytes that are looked back at */
+#define ANY	0x7fffu /* an instruction has 15 bytes at most */
 
 static int body_grow(struct mrrc_code_body *body)
 {
@@ -149,19 +151,17 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 	return body_insn(&decoder, code, at, len, insn);
 }
 
-/* As far as the instruction that has the byte @until. */
+/* As far as it decodes. */
 static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
-		       uint32_t len, uint32_t until)
+		       uint32_t len)
 {
 	struct mrrc_code_insn *insn;
 	ZydisDecoder decoder;
-	uint32_t at;
+	uint32_t at = 0;
 	int ret;
 
 	body_decoder(&decoder);
-	insn = body->count ? &body->insn[body->count - 1] : NULL;
-	at = insn ? insn->at + insn->len : 0;
-	while (at < len && at <= until) {
+	while (at < len) {
 		ret = body_grow(body);
 		if (ret)
 			return ret;
@@ -172,7 +172,7 @@ static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
 		body->count++;
 		at += insn->len;
 	}
-	body->whole = at == len;
+	body->whole = true;
 	return 0;
 }
 
@@ -215,44 +215,62 @@ static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 	}
 }
 
-int mrrc_code_body_begin(struct mrrc_code_body *body,
-			 const struct mrrc_code_range *function)
-{
-	body->function = *function;
-	body->count = 0;
-	body->whole = body->away = body->linked = false;
-	body->walk = 0;
-	return function->end - function->start > LONGEST ? -E2BIG : 0;
-}
-
-int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until)
-{
-	const uintptr_t len = body->function.end - body->function.start;
-
-	if (len > LONGEST)
-		return -E2BIG;
-	return body->whole ?
-		       0 :
-		       body_decode(body, (const uint8_t *) body->function.start,
-				   (uint32_t) len, until);
-}
-
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function)
 {
-	int ret = 0;
+	const uint8_t *const code = (const uint8_t *) function->start;
+	int ret;
 
-	if (body->function.start != function->start ||
-	    body->function.end != function->end || !function->start)
-		ret = mrrc_code_body_begin(body, function);
-	if (!ret && body->linked)
+	if (body->function.start == function->start &&
+	    body->function.end == function->end && code)
 		return 0;
-	if (!ret)
-		ret = mrrc_code_body_reach(body, UINT32_MAX);
-	if (!ret)
-		body_link(body, (const uint8_t *) function->start);
-	body->linked = !ret;
-	return ret;
+	body->function = (struct mrrc_code_range){ 0 };
+	body->count = 0;
+	body->whole = body->away = false;
+	body->walk = 0;
+	if (function->end - function->start > LONGEST)
+		return -E2BIG;
+	ret = body_decode(body, code,
+			  (uint32_t) (function->end - function->start));
+	if (ret)
+		return ret;
+	body->function = *function;
+	body_link(body, code);
+	return 0;
+}
+
+bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
+		       struct mrrc_code_insn *insn)
+{
+	const uint8_t *const code = (const uint8_t *) function->start;
+	const uint32_t to = (uint32_t) (at - function->start);
+	uint32_t i = to > BACK ? to - BACK : 0;
+	/* a bit for each place from @i on where an instruction may begin */
+	uint32_t begins = i ? ANY : 1;
+	struct mrrc_code_insn one;
+	ZydisDecoder decoder;
+	bool found = false;
+
+	body_decoder(&decoder);
+	for (; i <= to; i++, begins >>= 1) {
+		if (!(begins & 1))
+			continue;
+		if (!body_insn(&decoder, code, i,
+			       (uint32_t) (function->end - function->start),
+			       &one)) {
+			if (i == to)
+				return false;
+			begins |= ANY << 1;
+		} else if (i + one.len <= to) {
+			begins |= 1u << one.len;
+		} else if (found) {
+			return false;
+		} else {
+			found = true;
+			*insn = one;
+		}
+	}
+	return found;
 }
 
 uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,

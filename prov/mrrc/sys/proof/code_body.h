@@ -46,8 +46,7 @@ struct mrrc_code_body {
 	struct mrrc_code_insn *insn;
 	uint32_t count, room;
 	uint32_t walk; /* the last one */
-	bool whole;    /* it decodes to its end, and was */
-	bool linked;   /* branches are known */
+	bool whole;    /* it decodes to its end */
 	bool away;     /* some instruction leads AWAY */
 };
 
@@ -55,12 +54,14 @@ struct mrrc_code_body {
 bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 			 struct mrrc_code_insn *insn);
 
-/* Another function, of which nothing is read yet. -E2BIG: too long. */
-int mrrc_code_body_begin(struct mrrc_code_body *body,
-			 const struct mrrc_code_range *function);
-
-/* Reads as far as the instruction that has this byte, without branches. */
-int mrrc_code_body_reach(struct mrrc_code_body *body, uint32_t until);
+/*
+ * The instruction that has the byte @at of a function, without reading all of it:
+ * what is executed on the way there has an instruction that begins in the first 15
+ * of the 256 bytes in front of it, and all that could be one lead to the same.
+ * What does not decode may be of any length. false: they do not.
+ */
+bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
+		       struct mrrc_code_insn *insn);
 
 /* Reads all of a function. -E2BIG: too long. */
 int mrrc_code_body_read(struct mrrc_code_body *body,
@@ -102,31 +103,23 @@ void mrrc_code_body_close(struct mrrc_code_body *body);
 
 /*
  * The @size bytes at @field would be a distance to some place. Are they that of
- * a branch or lea, or in no function? @body keeps the last function.
+ * a branch or lea, or in no function?
  */
-bool mrrc_code_refs_real(const struct mrrc_code *code,
-			 struct mrrc_code_body *body, uintptr_t field,
+bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field,
 			 unsigned size);
 
-/*
- * How long the distance may be that follows the @at-th byte, if that ends the
- * opcode of a branch or lea: 1 or 4; or 0. Each branch that there is in 64-bit
- * mode has one of these.
- */
-unsigned mrrc_code_refs_size(const uint8_t *code, size_t at);
+/* A distance of @size bytes at @field, that leads to @to. */
+typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
+				    unsigned size);
 
 /*
- * All four bytes of @in, or single ones near by, that would be a distance to a
- * place in @to: calls @each with that place, and where they are.
+ * Calls @each for all that may be a branch or lea in @in and lead to a place in
+ * @to: whatever is behind a byte that could end the opcode of one. Each branch
+ * that there is in 64-bit mode has a distance of four bytes or one.
  */
-void mrrc_code_refs_far(const struct mrrc_code_range *in,
-			const struct mrrc_code_range *to,
-			void (*each)(void *arg, uintptr_t to, uintptr_t field),
-			void *arg);
-void mrrc_code_refs_near(const struct mrrc_code_range *in,
-			 const struct mrrc_code_range *to,
-			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
-			 void *arg);
+void mrrc_code_refs(const struct mrrc_code_range *in,
+		    const struct mrrc_code_range *to, mrrc_code_refs_each each,
+		    void *arg);
 
 /* A bit for each byte of the mapping. */
 struct mrrc_code_guard {
@@ -145,8 +138,7 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code,
 struct mrrc_code_gap {
 	struct mrrc_code_range range;
 	const struct mrrc_code *code;
-	struct mrrc_code_body body; /* of a function that may lead here */
-	uint8_t *seen;		    /* a bit for each byte: an instruction
+	uint8_t *seen;	     /* a bit for each byte: an instruction
 					 * that may be executed begins there */
 	const char *unknown; /* why its pairs may be executed; NULL: none is */
 };

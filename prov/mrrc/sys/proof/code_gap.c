@@ -9,9 +9,9 @@
  * - its first byte, if the function before it does not end with a jump;
  * - what a branch leads to. The distance of a branch is four bytes, or one if
  *   it is near. So all four bytes of the mapping and all single ones near the
- *   gap are taken for a distance, whatever they are: no branch is missed, not
- *   even one in code that does not decode;
- * - what a lea computes: its distance is one of these, too;
+ *   gap are taken for a distance, behind whatever byte may end the opcode of a
+ *   branch: none is missed, not even one in code that does not decode;
+ * - what a lea computes: the same holds for its distance;
  * - dynamic symbols but objects, all addends of relocations, DT_INIT, DT_FINI
  *   and the program's entry.
  *
@@ -126,7 +126,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 		trip_step(gap, &trip, trip.path[--trip.paths]);
 	if (!trip.unknown)
 		return;
-	if (field && !mrrc_code_refs_real(gap->code, &gap->body, field, size)) {
+	if (field && !mrrc_code_refs_real(gap->code, field, size)) {
 		/* What was seen on the way has to be seen anew. */
 		memset(gap->seen, 0, len);
 		return;
@@ -134,39 +134,24 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 	gap_unknown(gap, trip.unknown);
 }
 
-static void gap_far(void *arg, uintptr_t to, uintptr_t field)
+/* Those in the gap are come to, if they are executed. */
+static void gap_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
-	gap_enter(arg, to, field, 4);
-}
-
-static void gap_close(void *arg, uintptr_t to, uintptr_t field)
-{
-	gap_enter(arg, to, field, 1);
-}
-
-static void gap_branches(struct mrrc_code_gap *gap)
-{
-	const struct mrrc_code_image *const image = gap->code->image;
-	const struct mrrc_code_range before = { image->start,
-						gap->range.start };
-	const struct mrrc_code_range behind = { gap->range.end, image->end };
-
-	mrrc_code_refs_far(&before, &gap->range, gap_far, gap);
-	mrrc_code_refs_far(&behind, &gap->range, gap_far, gap);
-	mrrc_code_refs_near(&before, &gap->range, gap_close, gap);
-	mrrc_code_refs_near(&behind, &gap->range, gap_close, gap);
+	if (!gap_has(arg, field))
+		gap_enter(arg, to, field, size);
 }
 
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls)
 {
 	const size_t len = range->end - range->start;
+	const struct mrrc_code_range in = { code->image->start,
+					    code->image->end };
 	size_t i;
 
 	gap->range = *range;
 	gap->code = code;
 	gap->unknown = code->hidden;
-	gap->body.function = (struct mrrc_code_range){ 0 };
 	mrrc_apart_free(gap->seen);
 	gap->seen = NULL;
 	if (len > LONGEST)
@@ -180,13 +165,12 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		gap_enter(gap, range->start, 0, 0);
 	for (i = 0; i < code->names; i++)
 		gap_enter(gap, code->name[i], 0, 0);
-	gap_branches(gap);
+	mrrc_code_refs(&in, range, gap_ref, gap);
 	return 0;
 }
 
 void mrrc_code_gap_close(struct mrrc_code_gap *gap)
 {
-	mrrc_code_body_close(&gap->body);
 	mrrc_apart_free(gap->seen);
 	gap->seen = NULL;
 }

@@ -28,9 +28,7 @@
 struct over_look {
 	const struct mrrc_code *code;
 	struct mrrc_code_range rest; /* but the function's first byte */
-	struct mrrc_code_body body;
-	unsigned size; /* of the distances looked at */
-	bool led;      /* something leads to the rest */
+	bool led;		     /* something leads to the rest */
 };
 
 /* The bytes of the jump that a function begins with; 0: there is none. */
@@ -95,46 +93,24 @@ static bool over_differs(const struct mrrc_code *code,
 
 /*
  * From another function. Behind a jump that it begins with, it may not decode:
- * what is behind a byte that ends the opcode of a branch counts. An instruction
- * that the jump was written into is not executed.
+ * all that may be a branch counts. An instruction that the jump was written into
+ * is not executed.
  */
-static void over_ref(void *arg, uintptr_t to, uintptr_t field)
+static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	struct over_look *const look = arg;
 	struct mrrc_code_range from, gap;
-	size_t jump;
 
-	if (look->led)
+	if (look->led ||
+	    (field >= look->rest.start - 1 && field < look->rest.end))
 		return;
 	look->led = true;
 	if (mrrc_code_function(look->code, field, &from, &gap))
 		return;
-	jump = over_jump((const uint8_t *) from.start, from.end - from.start);
-	if (jump)
-		look->led = field > from.start &&
-			    mrrc_code_refs_size((const uint8_t *) from.start,
-						field - from.start - 1) ==
-				    look->size;
+	if (over_jump((const uint8_t *) from.start, from.end - from.start))
+		look->led = field > from.start;
 	else
-		look->led = mrrc_code_refs_real(look->code, &look->body, field,
-						look->size);
-}
-
-static void over_refs(struct over_look *look)
-{
-	const struct mrrc_code_image *const image = look->code->image;
-	const struct mrrc_code_range in[] = {
-		{ image->start, look->rest.start - 1 },
-		{ look->rest.end, image->end },
-	};
-	unsigned i;
-
-	for (i = 0; i < 2; i++) {
-		look->size = 4;
-		mrrc_code_refs_far(&in[i], &look->rest, over_ref, look);
-		look->size = 1;
-		mrrc_code_refs_near(&in[i], &look->rest, over_ref, look);
-	}
+		look->led = mrrc_code_refs_real(look->code, field, size);
 }
 
 bool mrrc_code_over_jumps(const struct mrrc_code_range *function)
@@ -151,6 +127,8 @@ bool mrrc_code_over(const struct mrrc_code *code,
 		.code = code,
 		.rest = { function->start + 1, function->end },
 	};
+	const struct mrrc_code_range in = { code->image->start,
+					    code->image->end };
 	const size_t jump = over_jump((const uint8_t *) function->start,
 				      function->end - function->start);
 	size_t i;
@@ -160,8 +138,7 @@ bool mrrc_code_over(const struct mrrc_code *code,
 	for (i = 0; i < code->names; i++)
 		look.led |= code->name[i] >= look.rest.start &&
 			    code->name[i] < look.rest.end;
-	over_refs(&look);
-	mrrc_code_body_close(&look.body);
+	mrrc_code_refs(&in, &look.rest, over_ref, &look);
 	return !look.led;
 }
 

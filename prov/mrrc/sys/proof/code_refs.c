@@ -3,7 +3,7 @@
  * References to places in code (code_body.h). Branches are found without
  * decoding the mapping: the bytes after any byte that could end the opcode of a
  * branch or lea are taken for its distance. If that leads to a place of
- * interest, it is verified by decoding the function around it.
+ * interest, it is verified by decoding what is in front of it.
  */
 #include "config.h"
 #include "sys/proof/code_body.h"
@@ -17,7 +17,9 @@
 #define BLOCK  64	   /* bytes that are compared at a time */
 #define NEAR   128	   /* how far a near branch leads, at most */
 #define SIGN   0x80000000u /* makes comparisons unsigned */
+#define ONES   0x0101010101010101u
 
+typedef uint8_t refs_bytes __attribute__((vector_size(8)));
 typedef int32_t refs_words __attribute__((vector_size(16)));
 typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
 
@@ -39,74 +41,96 @@ static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
 	return true;
 }
 
-bool mrrc_code_refs_real(const struct mrrc_code *code,
-			 struct mrrc_code_body *body, uintptr_t field,
+bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field,
 			 unsigned size)
 {
 	struct mrrc_code_range function, next;
-	const struct mrrc_code_insn *insn;
-	uint32_t i;
+	struct mrrc_code_insn insn;
 
 	if (mrrc_code_function(code, field, &function, &next))
 		return true;
 	if (field >= function.end)
 		return !refs_filler(&next, field);
-	if (body->function.start != function.start &&
-	    mrrc_code_body_read(body, &function))
-		return true;
-	i = mrrc_code_body_find(body, (uint32_t) (field - function.start));
-	if (!body->whole || i == MRRC_CODE_NONE)
-		return true;
-	insn = &body->insn[i];
-	return insn->field && insn->size == size &&
-	       function.start + insn->at + insn->field == field;
+	return !mrrc_code_insn_at(&function, field, &insn) ||
+	       (insn.field && insn.size == size &&
+		function.start + insn.at + insn.field == field);
+}
+
+/* Which of the distances in every fourth byte lead to the first @limit places? */
+static refs_words refs_lead(uintptr_t at, refs_unsigned from, refs_words limit)
+{
+	refs_unsigned distance;
+
+	memcpy(&distance, (const void *) at, sizeof(distance));
+	return (refs_words) (distance + from) < limit;
 }
 
 /*
- * May one of the distances that begin in this block lead to one of @len bytes,
- * the first of which is at @start? Compares 32 bits of where they lead. Reads
- * three bytes more.
+ * May one of the distances that begin in this block lead to one of these bytes?
+ * Compares 32 bits of where they lead. Reads three bytes more.
  */
-static bool refs_block(uintptr_t at, uintptr_t start, uint32_t len)
+static bool refs_block(uintptr_t at, const struct mrrc_code_range *to)
 {
-	const uint32_t from = (uint32_t) (at + 4 - start) + SIGN;
+	const uint32_t len = (uint32_t) (to->end - to->start);
 	const refs_words limit = (refs_words){ 0 } + (int32_t) (len + SIGN);
-	const refs_words step = { 16, 16, 16, 16 };
-	refs_words base[4], distance, any = { 0 };
+	refs_unsigned from = (refs_unsigned){ 0, 4, 8, 12 } +
+			     ((uint32_t) (at + 4 - to->start) + SIGN);
+	refs_words any = { 0 };
 	uint64_t words[2];
-	unsigned i, j;
+	unsigned i;
 
-	for (j = 0; j < 4; j++)
-		base[j] = (refs_words) ((refs_unsigned){ 0, 4, 8, 12 } +
-					(from + j));
-	for (i = 0; i < BLOCK; i += sizeof(distance)) {
-		for (j = 0; j < 4; j++) {
-			memcpy(&distance, (const void *) (at + i + j),
-			       sizeof(distance));
-			distance = (refs_words) ((refs_unsigned) distance +
-						 (refs_unsigned) base[j]);
-			any |= distance < limit;
-			base[j] = (refs_words) ((refs_unsigned) base[j] +
-						(refs_unsigned) step);
-		}
+	for (i = 0; i < BLOCK; i += sizeof(any), from += sizeof(any)) {
+		any |= refs_lead(at + i, from, limit);
+		any |= refs_lead(at + i + 1, from + 1, limit);
+		any |= refs_lead(at + i + 2, from + 2, limit);
+		any |= refs_lead(at + i + 3, from + 3, limit);
 	}
 	memcpy(words, &any, sizeof(words));
 	return words[0] | words[1];
 }
 
-void mrrc_code_refs_far(const struct mrrc_code_range *in,
-			const struct mrrc_code_range *to,
-			void (*each)(void *arg, uintptr_t to, uintptr_t field),
-			void *arg)
+/*
+ * How long the distance may be that follows the @at-th byte, if that ends the
+ * opcode of a branch or lea: 1 or 4; or 0.
+ */
+static unsigned refs_size(const uint8_t *code, size_t at)
 {
+	const uint8_t byte = code[at], before = at ? code[at - 1] : 0;
+
+	switch (byte >> 4) {
+	case 0x7: /* jcc */
+		return 1;
+	case 0x8: /* jcc */
+		return before == 0x0f ? 4 : 0;
+	case 0xe:
+		if (byte == 0xe8 || byte == 0xe9) /* call, jmp */
+			return 4;
+		return byte == 0xeb || byte <= 0xe3; /* jmp, loop, jrcxz */
+	case 0xf:
+		return byte == 0xf8 && before == 0xc7 ? 4 : 0; /* xbegin */
+	case 0x0:
+	case 0x1:
+	case 0x2:
+	case 0x3:
+		return (byte & 7) == 5 && before == 0x8d ? 4 : 0; /* lea */
+	default:
+		return 0;
+	}
+}
+
+static void refs_far(const struct mrrc_code_range *in,
+		     const struct mrrc_code_range *to, mrrc_code_refs_each each,
+		     void *arg)
+{
+	const uint8_t *const code = (const uint8_t *) in->start;
 	const uintptr_t len = to->end - to->start;
-	uintptr_t at = in->start, stop, there;
+	uintptr_t at = in->start + 1, stop, there;
 	int32_t distance;
 
 	while (in->end > at && in->end - at >= sizeof(distance)) {
 		if (in->end - at >= BLOCK + sizeof(distance)) {
 			stop = at + BLOCK;
-			if (!refs_block(at, to->start, (uint32_t) len)) {
+			if (!refs_block(at, to)) {
 				at = stop;
 				continue;
 			}
@@ -117,34 +141,35 @@ void mrrc_code_refs_far(const struct mrrc_code_range *in,
 			memcpy(&distance, (const void *) at, sizeof(distance));
 			there = at + sizeof(distance) +
 				(uintptr_t) (intptr_t) distance;
-			if (there - to->start < len)
-				each(arg, there, at);
+			if (there - to->start < len &&
+			    refs_size(code, at - in->start - 1) == 4)
+				each(arg, there, at, 4);
 		}
 	}
 }
 
-void mrrc_code_refs_near(const struct mrrc_code_range *in,
-			 const struct mrrc_code_range *to,
-			 void (*each)(void *arg, uintptr_t to, uintptr_t field),
-			 void *arg)
+void mrrc_code_refs(const struct mrrc_code_range *in,
+		    const struct mrrc_code_range *to, mrrc_code_refs_each each,
+		    void *arg)
 {
-	const uintptr_t before = to->start - in->start;
+	const uint8_t *const code = (const uint8_t *) in->start;
 	const uintptr_t len = to->end - to->start;
-	uintptr_t at = in->start, there;
+	uintptr_t at = in->start + 1, there;
 
-	if (to->start > in->start && before > NEAR + 1)
+	refs_far(in, to, each, arg);
+	if (to->start > at + NEAR + 1)
 		at = to->start - NEAR - 1;
 	for (; at < in->end && at < to->end + NEAR + 1; at++) {
 		there = at + 1 + (uintptr_t) (intptr_t) * (const int8_t *) at;
-		if (there - to->start < len)
-			each(arg, there, at);
+		if (there - to->start < len &&
+		    refs_size(code, at - in->start - 1) == 1)
+			each(arg, there, at, 1);
 	}
 }
 
 struct refs_guard {
 	const struct mrrc_code *code;
 	const struct mrrc_code_guard *guard;
-	struct mrrc_code_body body;
 	bool begins; /* a table */
 	void (*each)(void *arg, uintptr_t at);
 	void *arg;
@@ -171,21 +196,21 @@ static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field,
 	    field >= function.start &&
 	    field < (to < function.end ? function.end : gap.end))
 		return;
-	if (mrrc_code_refs_real(refs->code, &refs->body, field, size))
+	if (mrrc_code_refs_real(refs->code, field, size))
 		refs->each(refs->arg, to);
 }
 
 static bool refs_real(struct refs_guard *refs, uintptr_t field)
 {
-	return mrrc_code_refs_real(refs->code, &refs->body, field,
-				   sizeof(int32_t));
+	return mrrc_code_refs_real(refs->code, field, sizeof(int32_t));
 }
 
-static void refs_begins(void *arg, uintptr_t to, uintptr_t field)
+static void refs_begins(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	struct refs_guard *const refs = arg;
 
-	refs->begins = refs->begins || refs_real(refs, field);
+	if (size == sizeof(int32_t) && refs_real(refs, field))
+		refs->begins = true;
 }
 
 /* Does another table begin behind @table, at @at or before? */
@@ -196,7 +221,7 @@ static bool refs_ended(struct refs_guard *refs, uintptr_t table, uintptr_t at)
 	const struct mrrc_code_range behind = { table + 1, at + 1 };
 
 	refs->begins = false;
-	mrrc_code_refs_far(&in, &behind, refs_begins, refs);
+	mrrc_code_refs(&in, &behind, refs_begins, refs);
 	return refs->begins;
 }
 
@@ -229,44 +254,6 @@ static void refs_lea(struct refs_guard *refs, uintptr_t to, uintptr_t field)
 	}
 }
 
-unsigned mrrc_code_refs_size(const uint8_t *code, size_t at)
-{
-	const uint8_t byte = code[at], before = at ? code[at - 1] : 0;
-
-	switch (byte >> 4) {
-	case 0x7: /* jcc */
-		return 1;
-	case 0x8: /* jcc */
-		return before == 0x0f ? 4 : 0;
-	case 0xe:
-		if (byte == 0xe8 || byte == 0xe9) /* call, jmp */
-			return 4;
-		return byte == 0xeb || byte <= 0xe3; /* jmp, loop, jrcxz */
-	case 0xf:
-		return byte == 0xf8 && before == 0xc7 ? 4 : 0; /* xbegin */
-	case 0x0:
-	case 0x1:
-	case 0x2:
-	case 0x3:
-		return (byte & 7) == 5 && before == 0x8d ? 4 : 0; /* lea */
-	default:
-		return 0;
-	}
-}
-
-/* Those bytes that mrrc_code_refs_size() may answer a length for. */
-static void refs_bytes(bool any[256])
-{
-	unsigned byte;
-	uint8_t code[2];
-
-	for (byte = 0; byte < 256; byte++) {
-		code[1] = (uint8_t) byte;
-		code[0] = byte >= 0xf0 ? 0xc7 : byte >= 0x80 ? 0x0f : 0x8d;
-		any[byte] = mrrc_code_refs_size(code, 1) != 0;
-	}
-}
-
 static void refs_names(struct refs_guard *refs)
 {
 	uintptr_t at;
@@ -280,6 +267,45 @@ static void refs_names(struct refs_guard *refs)
 	}
 }
 
+/* If a branch or lea has the opcode that ends with the @at-th byte. */
+static void refs_opcode(struct refs_guard *refs, size_t at)
+{
+	const struct mrrc_code_image *const image = refs->code->image;
+	const uint8_t *const code = (const uint8_t *) image->start;
+	const unsigned size = refs_size(code, at);
+	const uintptr_t field = (uintptr_t) code + at + 1;
+	int32_t distance;
+	uintptr_t to;
+
+	if (!size || image->end - field < size)
+		return;
+	if (size == 1)
+		distance = *(const int8_t *) field;
+	else
+		memcpy(&distance, (const void *) field, sizeof(distance));
+	to = field + size + (uintptr_t) (intptr_t) distance;
+	if (code[at] < 0x40)
+		refs_lea(refs, to, field);
+	else if (refs_has(refs, refs->guard->at, to))
+		refs_branch(refs, to, field, size);
+}
+
+/* Those of 8 bytes that refs_size() may answer a length for. Reads one before. */
+static refs_bytes refs_ends(const uint8_t *at)
+{
+	refs_bytes before, byte;
+
+	memcpy(&before, at - 1, sizeof(before));
+	memcpy(&byte, at, sizeof(byte));
+	return (refs_bytes) ((byte & 0xf0) == 0x70) |
+	       (refs_bytes) ((byte & 0xf0) == 0xe0) |
+	       ((refs_bytes) ((byte & 0xf0) == 0x80) &
+		(refs_bytes) (before == 0x0f)) |
+	       ((refs_bytes) (byte == 0xf8) & (refs_bytes) (before == 0xc7)) |
+	       ((refs_bytes) ((byte & 0xc7) == 0x05) &
+		(refs_bytes) (before == 0x8d));
+}
+
 void mrrc_code_refs_guarded(const struct mrrc_code *code,
 			    const struct mrrc_code_guard *guard,
 			    void (*each)(void *arg, uintptr_t at), void *arg)
@@ -289,33 +315,20 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code,
 	};
 	const uint8_t *const bytes = (const uint8_t *) code->image->start;
 	const size_t len = code->image->end - code->image->start;
-	int32_t distance;
-	uintptr_t field, to;
-	bool any[256];
-	unsigned size;
-	size_t at;
+	refs_bytes ends;
+	uint64_t word;
+	size_t at = 1;
 
-	refs_bytes(any);
 	refs_names(&refs);
-	for (at = 0; at < len; at++) {
-		if (!any[bytes[at]])
-			continue;
-		size = mrrc_code_refs_size(bytes, at);
-		if (!size || len - at <= size)
-			continue;
-		field = (uintptr_t) bytes + at + 1;
-		if (size == 1)
-			distance = *(const int8_t *) field;
-		else
-			memcpy(&distance, (const void *) field,
-			       sizeof(distance));
-		to = field + size + (uintptr_t) (intptr_t) distance;
-		if (bytes[at] < 0x40)
-			refs_lea(&refs, to, field);
-		else if (refs_has(&refs, guard->at, to))
-			refs_branch(&refs, to, field, size);
+	refs_opcode(&refs, 0);
+	for (; len - at > sizeof(ends); at += sizeof(word)) {
+		ends = refs_ends(bytes + at);
+		memcpy(&word, &ends, sizeof(word));
+		for (word &= ONES; word; word &= word - 1)
+			refs_opcode(&refs, at + __builtin_ctzll(word) / 8);
 	}
-	mrrc_code_body_close(&refs.body);
+	for (; at < len; at++)
+		refs_opcode(&refs, at);
 }
 
 #endif /* HAVE_ZYDIS */

@@ -3,11 +3,10 @@
  * System calls in code for x86-64 (code.h): the byte pairs 0F 05 (syscall),
  * 0F 34 (sysenter) and CD 80 (int 0x80), and what each of them is.
  *
- * A pair is no instruction if its section holds data; or if the function
- * around it decodes from its start to the pair, that lies in the middle of an
- * instruction, and no branch of the function leads into that. To tell so,
- * branches need not be decoded: no bytes of the function may be a distance to
- * there.
+ * A pair is no instruction if its section holds data; or if it lies in the
+ * middle of an instruction, and no branch of the function leads into that. To
+ * tell so, the function need not be decoded: some bytes in front of the pair
+ * are, and no bytes of the function may be a distance to there.
  */
 #include "config.h"
 #include "sys/proof/code_body.h"
@@ -81,6 +80,7 @@ static int x86_pairs(struct mrrc_code *code)
 #define ENTRIES 64 /* places that are led to from other functions */
 #define PASSES	64 /* over the mapping, in sum */
 #define DECODE	8  /* what decoding costs, in bytes passed over */
+#define SLOT	((uintptr_t) 16)
 
 /* What the pairs of a mapping are decided by: the last function and gap. */
 struct x86_look {
@@ -144,75 +144,77 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	}
 }
 
-/* Bytes of the function may be a distance that leads to a certain place. */
-static void x86_led(void *arg, uintptr_t to, uintptr_t field)
-{
-	bool *const led = arg;
+struct x86_led {
+	const struct mrrc_code *code;
+	bool led;
+};
 
-	*led = true;
+static void x86_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
+{
+	struct x86_led *const look = arg;
+
+	look->led = look->led || mrrc_code_refs_real(look->code, field, size);
 }
 
 /*
- * The pair is in the middle of an instruction, and whatever the function's
- * bytes are, none is a branch into that. false: the branches have to be known.
+ * The pair is in the middle of an instruction, and no branch of the function
+ * leads there. false: all of it has to be known.
  */
-static bool x86_inside(struct x86_look *look, uint32_t at)
+static bool x86_inside(const struct mrrc_code *code,
+		       const struct mrrc_code_range *function, uintptr_t at)
 {
-	const struct mrrc_code_range *const function = &look->body.function;
-	const uint32_t i = mrrc_code_body_find(&look->body, at);
-	const struct mrrc_code_insn *insn;
+	struct x86_led look = { .code = code };
+	struct mrrc_code_insn insn;
 	struct mrrc_code_range middle;
-	bool led = false;
 
-	if (i == MRRC_CODE_NONE)
+	if (!mrrc_code_insn_at(function, at, &insn) ||
+	    insn.flow == MRRC_CODE_SYSCALL || insn.flow == MRRC_CODE_SYSCALL32)
 		return false;
-	insn = &look->body.insn[i];
-	if (insn->flow == MRRC_CODE_SYSCALL ||
-	    insn->flow == MRRC_CODE_SYSCALL32)
-		return false;
-	middle.start = function->start + insn->at + 1;
-	middle.end = function->start + at + 1;
-	mrrc_code_refs_far(function, &middle, x86_led, &led);
-	mrrc_code_refs_near(function, &middle, x86_led, &led);
-	return !led;
+	middle.start = function->start + insn.at + 1;
+	middle.end = at + 1;
+	mrrc_code_refs(function, &middle, x86_ref, &look);
+	return !look.led;
 }
 
 /* Is the pair in what is left of an overwritten function? */
-static bool x86_over(struct x86_look *look)
+static bool x86_over(struct x86_look *look,
+		     const struct mrrc_code_range *function)
 {
-	const struct mrrc_code_range *const function = &look->body.function;
 	const struct mrrc_code_image *const image = look->code->image;
 
+	if (!mrrc_code_over_jumps(function))
+		return false;
 	if (look->over.start != function->start ||
 	    look->over.end != function->end) {
 		look->over = *function;
 		mrrc_code_names(look->code);
-		look->dead = mrrc_code_over_jumps(function) &&
-			     !x86_spend(look, image->end - image->start) &&
+		look->dead = !x86_spend(look, image->end - image->start) &&
 			     mrrc_code_over(look->code, function);
 	}
 	return look->dead;
 }
 
-/* A pair in the function that the body is of. */
-static int x86_in_function(struct x86_look *look, struct mrrc_code_found *found)
+static int x86_read(struct x86_look *look,
+		    const struct mrrc_code_range *function)
 {
-	const struct mrrc_code_range function = look->body.function;
-	const uint32_t at = (uint32_t) (found->at - function.start);
+	if (look->body.function.start != function->start &&
+	    x86_spend(look, DECODE * (function->end - function->start)))
+		return -E2BIG;
+	return mrrc_code_body_read(&look->body, function);
+}
+
+static int x86_in_function(struct x86_look *look,
+			   const struct mrrc_code_range *function,
+			   struct mrrc_code_found *found)
+{
 	int ret;
 
-	if (x86_over(look)) {
+	if (x86_over(look, function) ||
+	    x86_inside(look->code, function, found->at)) {
 		found->kind = MRRC_CODE_INSIDE;
 		return 0;
 	}
-	ret = mrrc_code_body_reach(&look->body, at);
-	if (ret)
-		return ret;
-	if (x86_inside(look, at)) {
-		found->kind = MRRC_CODE_INSIDE;
-		return 0;
-	}
-	ret = mrrc_code_body_read(&look->body, &function);
+	ret = x86_read(look, function);
 	if (!ret)
 		x86_in_body(look, found);
 	return ret;
@@ -267,34 +269,49 @@ static int x86_in_gap(struct x86_look *look,
 	return 0;
 }
 
+/*
+ * The slot of a linker's table of other libraries' functions that has the byte
+ * @at: a function of its own, whether or not unwinding tables have it.
+ *
+ *	jmp *x(%rip); push n; jmp ...
+ */
+static bool x86_slot(const struct mrrc_code_range *gap, uintptr_t at,
+		     struct mrrc_code_range *slot)
+{
+	const uint8_t *const code = (const uint8_t *) (at & ~(SLOT - 1));
+
+	slot->start = (uintptr_t) code;
+	slot->end = slot->start + SLOT;
+	return slot->start >= gap->start && slot->end <= gap->end &&
+	       !memcmp(code, "\xff\x25", 2) && code[6] == 0x68 &&
+	       code[11] == 0xe9;
+}
+
 static int x86_in_text(struct x86_look *look,
 		       const struct mrrc_code_range *text,
 		       struct mrrc_code_found *found)
 {
-	struct mrrc_code_range function, gap;
+	struct mrrc_code_range function, gap, slot;
 	int ret;
 
-	if (found->at >= look->body.function.start &&
-	    found->at < look->body.function.end)
-		return x86_in_function(look, found);
 	if (mrrc_code_function(look->code, found->at, &function, &gap)) {
 		x86_unknown(found, "no table of functions");
 		return 0;
 	}
-	ret = x86_spend(look, DECODE * (function.end - function.start));
-	if (!ret)
-		ret = mrrc_code_body_begin(&look->body, &function);
-	if (ret)
-		return ret;
 	if (found->at < function.end)
-		return x86_in_function(look, found);
-	ret = mrrc_code_body_read(&look->body, &function);
-	if (ret)
-		return ret;
+		return x86_in_function(look, &function, found);
 	if (gap.start < text->start)
 		gap.start = text->start;
 	if (gap.end > text->end)
 		gap.end = text->end;
+	if (x86_slot(&gap, found->at, &slot) &&
+	    x86_inside(look->code, &slot, found->at)) {
+		found->kind = MRRC_CODE_INSIDE;
+		return 0;
+	}
+	ret = x86_read(look, &function);
+	if (ret)
+		return ret;
 	return x86_in_gap(look, &gap, found);
 }
 
@@ -314,7 +331,6 @@ static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 	ret = x86_in_text(look, &text, found);
 	if (ret != -E2BIG)
 		return ret;
-	look->body.function = (struct mrrc_code_range){ 0 };
 	x86_unknown(found, "there is too much to look at");
 	return 0;
 }
