@@ -93,13 +93,14 @@ static bool over_differs(const struct mrrc_code *code,
 
 /*
  * From another function. Behind a jump that it begins with, it may not decode:
- * all that may be a branch counts. An instruction that the jump was written into
- * is not executed.
+ * all that may be a branch counts, but in the jump's own address. An instruction
+ * that the jump was written into is not executed.
  */
 static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	struct over_look *const look = arg;
 	struct mrrc_code_range from, gap;
+	size_t jump;
 
 	if (look->led ||
 	    (field >= look->rest.start - 1 && field < look->rest.end))
@@ -107,8 +108,10 @@ static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 	look->led = true;
 	if (mrrc_code_function(look->code, field, &from, &gap))
 		return;
-	if (over_jump((const uint8_t *) from.start, from.end - from.start))
-		look->led = field > from.start;
+	jump = over_jump((const uint8_t *) from.start, from.end - from.start);
+	if (jump)
+		look->led = field > from.start + jump ||
+			    field == from.start + 1;
 	else
 		look->led = mrrc_code_refs_real(look->code, field, size);
 }
