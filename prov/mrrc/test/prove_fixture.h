@@ -53,6 +53,9 @@ TCase *prove_lost_tcase(void);
 /* What goes past all hooks (test_prove_way.c). */
 TCase *prove_way_tcase(void);
 
+/* Copies of code (test_prove_copy.c). */
+TCase *prove_copy_tcase(void);
+
 /* What is kept of code (test_prove_kept.c). */
 TCase *prove_kept_tcase(void);
 

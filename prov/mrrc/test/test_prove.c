@@ -581,6 +581,7 @@ static Suite *prove_suite(void)
 	suite_add_tcase(suite, prove_lost_tcase());
 	suite_add_tcase(suite, prove_way_tcase());
 	suite_add_tcase(suite, prove_rent_tcase());
+	suite_add_tcase(suite, prove_copy_tcase());
 	suite_add_tcase(suite, prove_kept_tcase());
 	return suite;
 }

@@ -24,6 +24,7 @@ struct mrrc_code_image {
 				 * the program headers tell are readable as far
 				 * as they lie in here; nothing else is read */
 	uintptr_t start, end; /* the mapping; readable */
+	uintptr_t offset;     /* of @start, in the file */
 	const char *path;     /* for the section headers; NULL: none */
 };
 
@@ -71,6 +72,7 @@ struct mrrc_code_file {
 	uint8_t *map; /* of @len bytes: its segments, to be read */
 	size_t len;
 	uintptr_t base; /* as an image's */
+	uint64_t device, inode;
 };
 
 /* @path has to stay until it is closed. */

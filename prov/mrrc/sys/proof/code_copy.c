@@ -22,6 +22,11 @@
 #define COPY_CODES 16			/* executable mappings of one file */
 #define COPY_MAX   ((size_t) 512 << 20) /* memory, for some time */
 
+/* /proc/PID/pagemap */
+#define PAGE_PRESENT ((uint64_t) 1 << 63)
+#define PAGE_SWAPPED ((uint64_t) 1 << 62)
+#define PAGE_FILE    ((uint64_t) 1 << 61)
+
 /* ---- the mappings ---- */
 
 /* The mappings of one file that are adjacent, in order of addresses. */
@@ -70,6 +75,7 @@ static bool copy_next(void *arg, const struct mrrc_mapping *mapping)
 		return true;
 	code = search->codes ? &search->code[search->codes - 1] : NULL;
 	if (code && code->end == mapping->start &&
+	    code->offset + (code->end - code->start) == mapping->offset &&
 	    code->write == mapping->write && code->shared == mapping->shared) {
 		code->end = mapping->end;
 		return true;
@@ -119,27 +125,120 @@ static const char *copy_path(const struct mrrc_code_place *place)
 }
 
 /*
- * The kernel copies: the code may be gone. Gaps between segments are not
- * readable.
+ * Maps the file once more, if it is the same and is laid out as in memory. Its
+ * pages are read now: what cannot be, ends with an error, not with a signal.
  */
-static int copy_read(const struct mrrc_code_place *place, uint8_t *map)
+static bool copy_file(const struct mrrc_code_place *place,
+		      struct mrrc_code_copy *copy)
 {
-	const int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	const size_t page = sysconf(_SC_PAGESIZE);
-	size_t done = 0, len = place->hi - place->lo;
-	ssize_t got;
+	const uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE);
+	struct mrrc_code_image *const image = &copy->image;
+	struct mrrc_code_file file;
+	uintptr_t map;
+	unsigned nth;
 
-	if (fd < 0)
-		return -errno;
-	while (done < len) {
-		got = pread(fd, map + done, len - done,
-			    (off_t) (place->lo + done));
-		if (got > 0)
-			done += got;
-		else
-			done = (done + page) & ~(page - 1);
+	if (place->name[0] != '/' || mrrc_code_open(place->name, &file))
+		return false;
+	map = (uintptr_t) file.map;
+	for (nth = 0; mrrc_code_segment(&file, nth, image); nth++) {
+		image->start &= ~(page - 1);
+		image->end = (image->end + page - 1) & ~(page - 1);
+		if (place->device == file.device &&
+		    place->inode == file.inode &&
+		    place->offset == (image->offset & ~(page - 1)) &&
+		    place->start - place->lo == image->start - map &&
+		    place->end - place->lo == image->end - map &&
+		    !mprotect((void *) image->start, image->end - image->start,
+			      PROT_READ | PROT_WRITE) &&
+		    (!madvise((void *) image->start, image->end - image->start,
+			      MADV_POPULATE_READ) ||
+		     errno == EINVAL)) {
+			copy->map = file.map;
+			copy->len = file.len;
+			return true;
+		}
 	}
-	close(fd);
+	mrrc_code_close(&file);
+	return false;
+}
+
+/* As it is in memory. */
+static int copy_memory(const struct mrrc_code_place *place,
+		       struct mrrc_code_copy *copy)
+{
+	copy->len = place->hi - place->lo;
+	copy->map = mmap(NULL, copy->len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return copy->map == MAP_FAILED ? -ENOMEM : 0;
+}
+
+bool mrrc_code_own(uintptr_t start, uintptr_t end,
+		   bool (*each)(void *arg, uintptr_t at), void *arg)
+{
+	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	const size_t page = (size_t) sysconf(_SC_PAGESIZE);
+	uint64_t entry[512];
+	size_t i = 0, count = 0;
+	bool more = true;
+
+	for (; more && start < end; start += page, i++) {
+		if (i == count) {
+			i = 0;
+			count = (end - start) / page;
+			if (count > sizeof(entry) / sizeof(*entry))
+				count = sizeof(entry) / sizeof(*entry);
+			/* what cannot be read is any */
+			memset(entry, 0xff, sizeof(entry));
+			if (fd < 0 ||
+			    pread(fd, entry, count * sizeof(*entry),
+				  (off_t) (start / page * sizeof(*entry))) < 0)
+				memset(entry, 0xff, sizeof(entry));
+		}
+		if (entry[i] & PAGE_SWAPPED ||
+		    (entry[i] & PAGE_PRESENT && !(entry[i] & PAGE_FILE)))
+			more = each(arg, start);
+	}
+	if (fd >= 0)
+		close(fd);
+	return more;
+}
+
+struct copy_page {
+	uint8_t *to; /* of @from */
+	uintptr_t from;
+	size_t page;
+	int fd;
+};
+
+/* The kernel copies: the code may be gone. Gaps are not readable. */
+static bool copy_page(void *arg, uintptr_t at)
+{
+	const struct copy_page *const copy = arg;
+
+	(void) !pread(copy->fd, copy->to + (at - copy->from), copy->page,
+		      (off_t) at);
+	return true;
+}
+
+/* Pages of the process; if @file, only the code that is not the file's. */
+static int copy_read(const struct mrrc_code_place *place, uint8_t *map,
+		     bool file)
+{
+	struct copy_page copy = {
+		.to = map,
+		.from = place->lo,
+		.page = (size_t) sysconf(_SC_PAGESIZE),
+		.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
+	};
+	uintptr_t at;
+
+	if (copy.fd < 0)
+		return -errno;
+	if (file)
+		mrrc_code_own(place->start, place->end, copy_page, &copy);
+	for (at = place->lo; !file && at < place->hi; at += copy.page)
+		copy_page(&copy, at);
+	close(copy.fd);
 	return 0;
 }
 
@@ -170,39 +269,49 @@ static uintptr_t copy_first(const ElfW(Ehdr) * ehdr)
 	return 0;
 }
 
-int mrrc_code_copy(const struct mrrc_code_place *place,
-		   struct mrrc_code_copy *copy)
+static int copy_image(const struct mrrc_code_place *place,
+		      struct mrrc_code_copy *copy)
 {
-	const ElfW(Ehdr) * ehdr;
-	int ret;
+	const ElfW(Ehdr) *const ehdr = copy_header(copy);
+	const uintptr_t map = (uintptr_t) copy->map;
 
-	copy->live = place->lo;
-	copy->len = place->hi - place->lo;
-	if (copy->len > COPY_MAX)
-		return -EFBIG;
-	copy->map = mmap(NULL, copy->len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (copy->map == MAP_FAILED)
-		return -ENOMEM;
-	ret = copy_read(place, copy->map);
-	ehdr = copy_header(copy);
-	if (!ret && !ehdr)
-		ret = -EINVAL;
-	if (ret) {
-		mrrc_code_free(copy);
-		return ret;
-	}
-	mrrc_libc_hooks_undo(copy->map, place->lo, place->hi);
+	if (!ehdr)
+		return -EINVAL;
 	copy->image = (struct mrrc_code_image){
-		.base = (uintptr_t) copy->map - copy_first(ehdr),
+		.base = map - copy_first(ehdr),
 		.ehdr = ehdr,
-		.lo = (uintptr_t) copy->map,
-		.hi = (uintptr_t) copy->map + copy->len,
-		.start = (uintptr_t) copy->map + place->start - place->lo,
-		.end = (uintptr_t) copy->map + place->end - place->lo,
+		.lo = map,
+		.hi = map + copy->len,
+		.start = map + place->start - place->lo,
+		.end = map + place->end - place->lo,
 		.path = copy_path(place),
 	};
 	return 0;
+}
+
+int mrrc_code_copy(const struct mrrc_code_place *place,
+		   struct mrrc_code_copy *copy)
+{
+	bool file;
+	int ret;
+
+	if (place->hi - place->lo > COPY_MAX)
+		return -EFBIG;
+	copy->live = place->lo;
+	file = copy_file(place, copy);
+	ret = file ? 0 : copy_memory(place, copy);
+	if (ret)
+		return ret;
+	ret = copy_read(place, copy->map, file);
+	if (!ret && !file)
+		ret = copy_image(place, copy);
+	if (ret)
+		mrrc_code_free(copy);
+	else
+		mrrc_libc_hooks_undo((uint8_t *) copy->map + place->start -
+					     place->lo,
+				     place->start, place->end);
+	return ret;
 }
 
 void mrrc_code_free(struct mrrc_code_copy *copy)

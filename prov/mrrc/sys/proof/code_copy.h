@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The executable mappings of this process, and copies of them to be looked at
- * (code.h) while other threads may unmap them. In a copy our own patches
- * (patch.h) are taken back.
+ * (code.h) while other threads may unmap them. A copy is the file, mapped once
+ * more, with those pages of the code that are not the file's; or all that is in
+ * memory, if there is no such file. Our own patches (patch.h) are taken back.
  *
  * Any thread.
  */
@@ -27,6 +28,13 @@ struct mrrc_code_place {
 bool mrrc_code_places(bool (*each)(void *arg,
 				   const struct mrrc_code_place *place),
 		      void *arg);
+
+/*
+ * Calls @each for each page of a file's private mapping that may be another one
+ * than the file's: the kernel has made a copy of it. false: @each answered so.
+ */
+bool mrrc_code_own(uintptr_t start, uintptr_t end,
+		   bool (*each)(void *arg, uintptr_t at), void *arg);
 
 /* Of its file; false: there is none, or that of the name is another one. */
 struct stat;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define PHDRS 64
@@ -100,6 +101,8 @@ static int map_file(int fd, struct mrrc_code_file *file)
 
 	if (fstat(fd, &stat))
 		return -errno;
+	file->device = (uint64_t) major(stat.st_dev) << 32 | minor(stat.st_dev);
+	file->inode = stat.st_ino;
 	if (!read_headers(fd, &headers) ||
 	    !find_span(&headers, (uint64_t) stat.st_size, page, &lo, &hi))
 		return -EINVAL;
@@ -205,6 +208,7 @@ bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
 			continue;
 		one.start = one.base + code.phdr[i].p_vaddr;
 		one.end = one.start + code.phdr[i].p_filesz;
+		one.offset = code.phdr[i].p_offset;
 		*image = one;
 		return true;
 	}

@@ -30,11 +30,6 @@
 #define LANES 4
 #define ODD   0x9e3779b97f4a7c15
 
-/* /proc/PID/pagemap */
-#define PAGE_PRESENT ((uint64_t) 1 << 63)
-#define PAGE_SWAPPED ((uint64_t) 1 << 62)
-#define PAGE_FILE    ((uint64_t) 1 << 61)
-
 struct kept_key {
 	uint64_t word[2];
 };
@@ -152,30 +147,9 @@ static bool key_rules(struct kept_key *key, const void *function)
 	return true;
 }
 
-/* Has the kernel made no copy of any page? */
-static bool key_pages(uintptr_t start, uintptr_t end)
+static bool key_own(void *arg, uintptr_t at)
 {
-	const size_t page = (size_t) sysconf(_SC_PAGESIZE);
-	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	uint64_t entry[512];
-	size_t i, count = 0;
-	bool same = fd >= 0;
-
-	for (; same && start < end; start += count * page) {
-		count = (end - start) / page;
-		if (count > sizeof(entry) / sizeof(*entry))
-			count = sizeof(entry) / sizeof(*entry);
-		same = pread(fd, entry, count * sizeof(*entry),
-			     (off_t) (start / page * sizeof(*entry))) ==
-		       (ssize_t) (count * sizeof(*entry));
-		for (i = 0; i < count && same; i++)
-			same = !(entry[i] & PAGE_SWAPPED) &&
-			       (!(entry[i] & PAGE_PRESENT) ||
-				entry[i] & PAGE_FILE);
-	}
-	if (fd >= 0)
-		close(fd);
-	return same;
+	return false;
 }
 
 /* What is kept of the code is found by its file. */
@@ -351,7 +325,8 @@ int mrrc_code_sites(const struct mrrc_code_place *place,
 	int ret;
 
 	look.keeps = key_identity(place, &key);
-	same = look.keeps && key_pages(place->start, place->end);
+	same = look.keeps &&
+	       mrrc_code_own(place->start, place->end, key_own, NULL);
 	if (same && !kept_get(&key, look.site))
 		return 0;
 	ret = mrrc_code_copy(place, &copy);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/proof/code_copy: a copy of code is as the code in memory, whatever has become
+ * of its file.
+ */
+#include "config.h"
+#include "prove_fixture.h"
+#include "suites.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sys/proof/code_copy.h"
+
+static char dir[] = "/tmp/mrrc_copy_XXXXXX";
+static char lib[64], other[64];
+static uint8_t *at;	 /* a function of the library */
+static uintptr_t offset; /* in its file */
+static bool named;	 /* the copy has its file's path */
+
+static bool alike(void *arg, const struct mrrc_code_place *place)
+{
+	struct mrrc_code_copy copy;
+
+	if ((uintptr_t) at < place->start || (uintptr_t) at >= place->end)
+		return true;
+	offset = place->offset + ((uintptr_t) at - place->start);
+	ck_assert_int_eq(mrrc_code_copy(place, &copy), 0);
+	ck_assert_mem_eq((const void *) copy.image.start,
+			 (const void *) place->start,
+			 place->end - place->start);
+	named = copy.image.path != NULL;
+	mrrc_code_free(&copy);
+	return false;
+}
+
+static void copy_lib(const char *from, const char *to, bool changed)
+{
+	static uint8_t bytes[4 << 20];
+	const int in = open(from, O_RDONLY);
+	const int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+	const ssize_t len = read(in, bytes, sizeof(bytes));
+
+	ck_assert_int_gt(len, 0);
+	if (changed)
+		bytes[offset]++;
+	ck_assert_int_eq(write(out, bytes, (size_t) len), len);
+	close(in);
+	close(out);
+}
+
+static void copy_setup(void)
+{
+	Dl_info info;
+	void *handle;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(lib, sizeof(lib), "%s/lib.so", dir);
+	snprintf(other, sizeof(other), "%s/other.so", dir);
+	handle = dlopen("libresolv.so.2", RTLD_NOW);
+	ck_assert(dladdr(dlsym(handle, "ns_get16"), &info));
+	copy_lib(info.dli_fname, lib, false);
+	dlclose(handle);
+	handle = dlopen(lib, RTLD_NOW | RTLD_LOCAL);
+	ck_assert_msg(handle != NULL, "%s", dlerror());
+	at = dlsym(handle, "ns_get16");
+	mrrc_code_places(alike, NULL);
+	ck_assert(named);
+}
+
+static void copy_teardown(void)
+{
+	unlink(lib);
+	unlink(other);
+	rmdir(dir);
+}
+
+START_TEST(test_changed)
+{
+	void *code = (void *) ((uintptr_t) at & ~(page - 1));
+
+	ck_assert_int_eq(mprotect(code, page, PROT_READ | PROT_WRITE), 0);
+	at[0]++;
+	ck_assert_int_eq(mprotect(code, page, PROT_READ | PROT_EXEC), 0);
+	mrrc_code_places(alike, NULL);
+	ck_assert(named);
+}
+END_TEST
+
+/* Another file has its path. */
+START_TEST(test_replaced)
+{
+	copy_lib(lib, other, true);
+	ck_assert_int_eq(rename(other, lib), 0);
+	mrrc_code_places(alike, NULL);
+	ck_assert(!named);
+}
+END_TEST
+
+START_TEST(test_deleted)
+{
+	ck_assert_int_eq(unlink(lib), 0);
+	mrrc_code_places(alike, NULL);
+	ck_assert(!named);
+}
+END_TEST
+
+TCase *prove_copy_tcase(void)
+{
+	TCase *tcase = tcase_create("copy");
+
+	tcase_add_checked_fixture(tcase, copy_setup, copy_teardown);
+	tcase_add_test(tcase, test_changed);
+	tcase_add_test(tcase, test_replaced);
+	tcase_add_test(tcase, test_deleted);
+	return tcase;
+}
