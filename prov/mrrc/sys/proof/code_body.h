@@ -102,11 +102,10 @@ void mrrc_code_body_close(struct mrrc_code_body *body);
 /* ---- references: a file's tables, branches, address computations ---- */
 
 /*
- * The @size bytes at @field would be a distance to some place. Are they that of
- * a branch or lea, or in no function?
+ * What begins at @field would be a distance to some place. Is it that of a branch
+ * or lea, or in no function?
  */
-bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field,
-			 unsigned size);
+bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field);
 
 /* A distance of @size bytes at @field, that leads to @to. */
 typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,

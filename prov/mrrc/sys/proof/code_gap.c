@@ -108,11 +108,9 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 }
 
 /*
- * Follows the code at @at. @field: the distance that leads there, of @size
- * bytes; or 0.
+ * Follows the code at @at. @field: the distance that leads there, or 0.
  */
-static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
-		      unsigned size)
+static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
 {
 	const size_t len = (gap->range.end - gap->range.start) / 8 + 1;
 	struct gap_trip trip;
@@ -126,7 +124,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 		trip_step(gap, &trip, trip.path[--trip.paths]);
 	if (!trip.unknown)
 		return;
-	if (field && !mrrc_code_refs_real(gap->code, field, size)) {
+	if (field && !mrrc_code_refs_real(gap->code, field)) {
 		/* What was seen on the way has to be seen anew. */
 		memset(gap->seen, 0, len);
 		return;
@@ -138,7 +136,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field,
 static void gap_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	if (!gap_has(arg, field))
-		gap_enter(arg, to, field, size);
+		gap_enter(arg, to, field);
 }
 
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
@@ -162,9 +160,9 @@ int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 	if (!gap->seen)
 		return -ENOMEM;
 	if (falls)
-		gap_enter(gap, range->start, 0, 0);
+		gap_enter(gap, range->start, 0);
 	for (i = 0; i < code->names; i++)
-		gap_enter(gap, code->name[i], 0, 0);
+		gap_enter(gap, code->name[i], 0);
 	mrrc_code_refs(&in, range, gap_ref, gap);
 	return 0;
 }

@@ -113,7 +113,7 @@ static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 		look->led = field > from.start + jump ||
 			    field == from.start + 1;
 	else
-		look->led = mrrc_code_refs_real(look->code, field, size);
+		look->led = mrrc_code_refs_real(look->code, field);
 }
 
 bool mrrc_code_over_jumps(const struct mrrc_code_range *function)

@@ -41,8 +41,7 @@ static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
 	return true;
 }
 
-bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field,
-			 unsigned size)
+bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field)
 {
 	struct mrrc_code_range function, next;
 	struct mrrc_code_insn insn;
@@ -52,8 +51,7 @@ bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field,
 	if (field >= function.end)
 		return !refs_filler(&next, field);
 	return !mrrc_code_insn_at(&function, field, &insn) ||
-	       (insn.field && insn.size == size &&
-		function.start + insn.at + insn.field == field);
+	       (insn.field && function.start + insn.at + insn.field == field);
 }
 
 /* Which of the distances in every fourth byte lead to the first @limit places? */
@@ -186,8 +184,7 @@ static bool refs_has(const struct refs_guard *refs, const uint8_t *bits,
 }
 
 /* A branch at @field would lead to @to, which is relied on. */
-static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field,
-			unsigned size)
+static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field)
 {
 	struct mrrc_code_range function, gap;
 
@@ -196,13 +193,13 @@ static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field,
 	    field >= function.start &&
 	    field < (to < function.end ? function.end : gap.end))
 		return;
-	if (mrrc_code_refs_real(refs->code, field, size))
+	if (mrrc_code_refs_real(refs->code, field))
 		refs->each(refs->arg, to);
 }
 
 static bool refs_real(struct refs_guard *refs, uintptr_t field)
 {
-	return mrrc_code_refs_real(refs->code, field, sizeof(int32_t));
+	return mrrc_code_refs_real(refs->code, field);
 }
 
 static void refs_begins(void *arg, uintptr_t to, uintptr_t field, unsigned size)
@@ -287,7 +284,7 @@ static void refs_opcode(struct refs_guard *refs, size_t at)
 	if (code[at] < 0x40)
 		refs_lea(refs, to, field);
 	else if (refs_has(refs, refs->guard->at, to))
-		refs_branch(refs, to, field, size);
+		refs_branch(refs, to, field);
 }
 
 /* Those of 8 bytes that refs_size() may answer a length for. Reads one before. */

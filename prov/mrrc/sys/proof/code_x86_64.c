@@ -153,7 +153,7 @@ static void x86_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	struct x86_led *const look = arg;
 
-	look->led = look->led || mrrc_code_refs_real(look->code, field, size);
+	look->led = look->led || mrrc_code_refs_real(look->code, field);
 }
 
 /*
