@@ -8,10 +8,8 @@
  * there.
  */
 #include "config.h"
-#include <sys/timerfd.h>
 
 #include "fi/cw/group.h"
-#include "fi/param.h"
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
@@ -63,43 +61,6 @@ struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 	return info;
 }
 
-/* The link's next deadline; 0: none */
-static int64_t cw_link_until(const struct mrrc_cw_ep *cw)
-{
-	const struct cw_rec *oldest = TAILQ_FIRST(&cw->confirms);
-
-	if (mrrc_cw_meets(cw->phase))
-		return cw->meet_by;
-	return oldest ? oldest->confirm_by : 0;
-}
-
-/*
- * A thread may sleep until the group has something, with no other clock. So set
- * the group's timer to the first deadline of links, or of the listener.
- */
-void mrrc_cw_alarm(struct mrrc_cw_group *group)
-{
-	int64_t first = mrrc_cw_ask_until(group), next;
-	struct itimerspec at = { 0 };
-	struct mrrc_cw_ep *cw;
-
-	next = mrrc_cw_listen_until(group);
-	if (next && (!first || next < first))
-		first = next;
-
-	TAILQ_FOREACH(cw, &group->eps, link) {
-		next = cw_link_until(cw);
-		if (next && (!first || next < first))
-			first = next;
-	}
-	if (first) {
-		at.it_value.tv_sec = ++first / 1000;
-		at.it_value.tv_nsec = first % 1000 * 1000000;
-	}
-	/* also without a deadline: then it is not readable any more */
-	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
 void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 {
 	bool met = mrrc_cw_meets(cw->phase), meets = mrrc_cw_meets(phase);
@@ -118,50 +79,6 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 		atomic_fetch_sub(&cw->group->meeting, 1);
 	}
 	mrrc_cw_alarm(cw->group);
-}
-
-/* Their links count as those that connect: the group's deadlines are seen. */
-void mrrc_cw_confirm(struct cw_rec *rec)
-{
-	struct mrrc_cw_ep *cw = rec->cw;
-	const bool first = TAILQ_EMPTY(&cw->confirms);
-
-	if (!mrrc_params.cw_cancel)
-		return;
-	rec->confirm_by = mrrc_now_ms() + mrrc_params.cw_cancel;
-	TAILQ_INSERT_TAIL(&cw->confirms, rec, confirm_link);
-	atomic_fetch_add(&cw->group->meeting, 1);
-	if (first)
-		mrrc_cw_alarm(cw->group);
-}
-
-void mrrc_cw_confirmed(struct cw_rec *rec)
-{
-	struct mrrc_cw_ep *cw = rec->cw;
-	const bool first = rec == TAILQ_FIRST(&cw->confirms);
-
-	rec->confirm_by = 0;
-	TAILQ_REMOVE(&cw->confirms, rec, confirm_link);
-	atomic_fetch_sub(&cw->group->meeting, 1);
-	if (first)
-		mrrc_cw_alarm(cw->group);
-}
-
-/* Give up links whose peer has not come, or has not answered, in time. */
-static void cw_meeting(struct mrrc_cw_group *group)
-{
-	struct mrrc_cw_ep *cw;
-	int64_t now = mrrc_now_ms(), until;
-
-	TAILQ_FOREACH(cw, &group->eps, link) {
-		until = cw_link_until(cw);
-		if (until && now > until)
-			mrrc_cw_lose(cw, mrrc_cw_meets(cw->phase) ?
-						 "the peer does not come" :
-						 "the peer does not confirm "
-						 "that a tag is cancelled");
-	}
-	mrrc_cw_ask_late(group);
 }
 
 /* A peer accepts a name only from its own address. */
@@ -372,27 +289,4 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 			mrrc_cw_ask_event(group, err.fid, err.err_data,
 					  err.err_data_size, err.err);
 	}
-}
-
-/*
- * Reads the events first: after a delay, peers may have come that would
- * otherwise count as late.
- */
-void mrrc_cw_group_events(struct mrrc_cw_group *group)
-{
-	struct fid *fid = &group->eq->fid;
-	bool woken = mrrc_cw_listen_woken(group);
-
-	/*
-	 * the EQ stays readable after its events are read, until fi_trywait()
-	 */
-	if (woken) {
-		fi_trywait(group->domain->fabric->core, &fid, 1);
-		woken = mrrc_cw_listen_woken(group);
-	}
-	if (mrrc_cw_events(group))
-		woken = false;
-	mrrc_cw_listen_tend(group, woken);
-	if (atomic_load(&group->meeting))
-		cw_meeting(group);
 }

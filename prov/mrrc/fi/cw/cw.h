@@ -21,9 +21,11 @@
  *   msg_domain.c  the domain of control endpoints beside reliable datagrams
  *   connect.c     connecting two control endpoints
  *   listen.c      a group's listener
- *   link.c        the control endpoint: buffers, sending, writing, progress
- *   group.c       groups of control endpoints, progress, closing
- *   op.c          operations: posting, their end, cancel
+ *   link.c        the control endpoint: buffers, sending, writing, completions
+ *   poll.c        progress of a group
+ *   group.c       groups of control endpoints, closing
+ *   op.c          operations: posting, cancel
+ *   end.c         their end
  *   cq.c          completion queues of endpoints that take part, and waiting
  *   progress.c    automatic progress
  *   ext_ops.c     the extension's table of calls

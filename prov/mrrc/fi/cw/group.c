@@ -19,22 +19,6 @@
 #include "fi/secret.h"
 #include "sys/base/pause.h"
 
-void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
-{
-	struct mrrc_cw_group *group = atomic_load(&domain->groups);
-
-	for (; group; group = group->next) {
-		/* the lock's holder makes progress */
-		if ((!asleep && !mrrc_cw_group_used(group)) ||
-		    !mrrc_mutex_try(&group->lock))
-			continue;
-		mrrc_cw_group_poll(group, asleep);
-		mrrc_cw_group_unlock(group);
-	}
-}
-
-/* ---- groups -------------------------------------------------------------- */
-
 static void cw_group_free(struct mrrc_cw_group *group)
 {
 	mrrc_cw_ask_free(group);
@@ -208,28 +192,6 @@ void mrrc_cw_group_leave_home(struct mrrc_cw_group *group)
 bool mrrc_cw_inherited(const struct mrrc_domain *domain)
 {
 	return domain->cw->pid != getpid();
-}
-
-/*
- * Sends what is queued for the peer first: the peer has received the bytes and
- * would not know. It may be slow to make room; other links of the group
- * continue.
- */
-void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
-{
-	unsigned tries = 0;
-	bool more;
-
-	do {
-		mrrc_mutex_lock(&cw->group->lock);
-		more = cw->phase == CW_UP && !cw->lost &&
-		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
-		if (more)
-			mrrc_cw_group_poll(cw->group, false);
-		mrrc_cw_group_unlock(cw->group);
-		if (more)
-			mrrc_pause(&tries);
-	} while (more && mrrc_now_ms() < end);
 }
 
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)

@@ -102,9 +102,26 @@ static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 		atomic_store_explicit(&cwd->seen, now, memory_order_relaxed);
 }
 
-/* cw/group.c. Any thread, no lock held. */
-/* asleep: the caller is about to block, so idle groups are polled, too. */
+/* cw/poll.c */
+/* Lock held. asleep: on behalf of a thread that sleeps until there is something */
+void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
+/* Unlocks, then finishes what has ended. */
+void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
+/* Sets the group's timer to the next deadline of links and questions. */
+void mrrc_cw_alarm(struct mrrc_cw_group *group);
+/*
+ * No lock held. asleep: the caller is about to block, so idle groups are polled,
+ * too.
+ */
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
+/*
+ * Send what is queued before its connection is ended here; until end at most,
+ * in ms. No lock held
+ */
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
+#define CW_LINGER_MS 200
+
+/* cw/group.c. Any thread, no lock held. */
 void mrrc_cw_ep_close(struct mrrc_ep *ep);
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
@@ -152,8 +169,6 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
 /* For a control endpoint to dest, or for a listener (NULL) */
 struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 			     const struct sockaddr *dest);
-/* Sets the group's timer to the next deadline of links and questions. */
-void mrrc_cw_alarm(struct mrrc_cw_group *group);
 /* Info to connect to dest, from from's address if that is not NULL */
 int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 		    const struct mrrc_cw_name *from, struct fi_info **info);
@@ -162,12 +177,8 @@ int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);
 int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 		   const void *param, size_t len);
-/*
- * Handles events of a group's EQ and returns how many; the second also handles
- * deadlines.
- */
+/* Handles events of a group's EQ and returns how many. */
 unsigned mrrc_cw_events(struct mrrc_cw_group *group);
-void mrrc_cw_group_events(struct mrrc_cw_group *group);
 
 /* cw/msg_domain.c. cw->lock held; then it stays until the domain closes. */
 int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *info);

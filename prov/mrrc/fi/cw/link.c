@@ -11,9 +11,7 @@
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
 
-#define CW_BATCH     16
-#define CW_EQ_EVERY  64 /* polls of a group that is not connecting */
-#define CW_EQ_ASLEEP 16 /* a poll before sleeping counts for so many */
+#define CW_BATCH 16
 
 static void cw_slots_init(struct mrrc_cw_ep *cw)
 {
@@ -140,10 +138,7 @@ static int cw_flush(struct mrrc_cw_ep *cw)
 	return ret;
 }
 
-/*
- * Messages that the core does not take now are sent with the next completion.
- */
-static void cw_flush_all(struct mrrc_cw_group *group)
+void mrrc_cw_flush_all(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw, *next;
 	int ret;
@@ -575,47 +570,8 @@ static void cw_push_full(struct mrrc_cw_group *group)
 	}
 }
 
-void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
+void mrrc_cw_links_poll(struct mrrc_cw_group *group)
 {
 	cw_read(group, 8);
 	cw_push_full(group);
-	group->polls += asleep ? CW_EQ_ASLEEP : 1;
-	if (group->cnt && !atomic_load(&group->meeting) &&
-	    group->polls < CW_EQ_EVERY &&
-	    !(asleep && mrrc_cw_listen_due(group)))
-		return;
-	group->polls = 0;
-	mrrc_cw_group_events(group);
-}
-
-/*
- * One thread at a time finishes, without the lock, also what others add
- * meanwhile: so completions come in the order in which operations ended.
- */
-void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
-{
-	struct cw_list ended = STAILQ_HEAD_INITIALIZER(ended);
-	struct mrrc_cw_ep *cw;
-	int cancel;
-
-	/* no other thread would greet and finish, which write to descriptors */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	do {
-		while ((cw = TAILQ_FIRST(&group->lost)))
-			mrrc_cw_lost(cw);
-		mrrc_cw_greet(group);
-		if (!group->more)
-			cw_flush_all(group);
-	} while (!TAILQ_EMPTY(&group->lost));
-	group->more = false;
-	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
-		group->finishing = true;
-		STAILQ_CONCAT(&ended, &group->ended);
-		mrrc_mutex_unlock(&group->lock);
-		mrrc_cw_finish(&ended);
-		mrrc_mutex_lock(&group->lock);
-		group->finishing = false;
-	}
-	mrrc_mutex_unlock(&group->lock);
-	pthread_setcancelstate(cancel, NULL);
 }

@@ -148,11 +148,15 @@ static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
 }
 
 /*
- * cw/connect.c. The group's lock held. The peer has to confirm that it will not
+ * cw/end.c. The group's lock held. The peer has to confirm that it will not
  * write to a cancelled target: in a time, or its connection ends.
  */
 void mrrc_cw_confirm(struct cw_rec *rec);
 void mrrc_cw_confirmed(struct cw_rec *rec);
+/* cw/end.c. No lock held. The buffers of a target are exposed no more. */
+void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec);
+void mrrc_cw_rec_free(struct cw_rec *rec);
+void mrrc_cw_finish(struct cw_list *list);
 
 /* cw/link.c. The group's lock held, unless said otherwise. */
 
@@ -161,8 +165,12 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
 void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
 /* After each call of the state machine. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
-/* asleep: on behalf of a thread that sleeps until there is something */
-void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
+/*
+ * Messages that the core does not take now are sent with the next completion.
+ */
+void mrrc_cw_flush_all(struct mrrc_cw_group *group);
+/* Completions of the group's links, and what the core did not take before */
+void mrrc_cw_links_poll(struct mrrc_cw_group *group);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
 /*
@@ -173,20 +181,12 @@ void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
 /* A lost connection: end_all, unless another connection will come. */
 void mrrc_cw_lost(struct mrrc_cw_ep *cw);
 extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
-/* Unlocks, then finishes what has ended. */
-void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 
 /* cw/group.c. Any thread, no lock held. */
 /* Ends its operations and removes it: it is not found any more. */
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
 /* Its state machine, as for a new connection */
 void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
-/*
- * Send what is queued before its connection is ended here; until end at most,
- * in ms.
- */
-void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
-#define CW_LINGER_MS 200
 
 /* cw/op.c. No lock held. */
 struct mrrc_source;
@@ -195,7 +195,6 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			   uint64_t flags, const struct mrrc_source *source);
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags);
-void mrrc_cw_finish(struct cw_list *list);
 /*
  * The age of a link's oldest operation with this context; UINT64_MAX: none.
  * Lock held

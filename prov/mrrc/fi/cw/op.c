@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional operations: posting, cancelling, and their end: see cw/cw.h.
+ * Conditional operations: posting and cancelling: see cw/cw.h.
  *
  * Buffers are registered before the group's lock is taken, and given up after
  * it is released.
@@ -73,12 +73,6 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 	rec->context = msg->context;
 	rec->buf = msg->iov_count ? msg->msg_iov[0].iov_base : NULL;
 	return rec;
-}
-
-static void cw_rec_free(struct cw_rec *rec)
-{
-	mrrc_comp_free(rec->comp);
-	free(rec);
 }
 
 /* Can an operation be posted? The group's lock held, or as a first look. */
@@ -237,7 +231,7 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);
 	if (!ret)
 		return 0;
-	cw_rec_free(rec);
+	mrrc_cw_rec_free(rec);
 err_op:
 	return op ? mrrc_op_posted(op, ret) : ret;
 }
@@ -267,29 +261,6 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 }
 
 /* ---- targets ------------------------------------------------------------- */
-
-static void cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
-{
-	int ret;
-
-	if (mrrc_unlikely(rec->trace))
-		mrrc_record_end(&rec->trace);
-	while (rec->mr_cnt--) {
-		if (rec->region[rec->mr_cnt]) {
-			mrrc_cache_mt_put(domain->reg.cache,
-					  rec->region[rec->mr_cnt]);
-			continue;
-		}
-		ret = fi_close(&rec->mr[rec->mr_cnt]->fid);
-		if (ret)
-			MRRC_WARN(
-				MR,
-				"cannot close the registration of an "
-				"exposed buffer: peers can still write to it: "
-				"%s\n",
-				fi_strerror(-ret));
-	}
-}
 
 static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
 			 const struct iovec *iov)
@@ -341,7 +312,7 @@ static int cw_expose(struct mrrc_domain *domain, struct cw_rec *rec,
 				  "%s\n",
 				  msg->msg_iov[i].iov_len,
 				  msg->msg_iov[i].iov_base, fi_strerror(-ret));
-			cw_conceal(domain, rec);
+			mrrc_cw_conceal(domain, rec);
 			return ret;
 		}
 	}
@@ -384,9 +355,9 @@ static int cw_post_tag(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	ret = cw_submit_tag(cw, rec, msg->cwtag, flags & FI_MORE);
 	if (!ret)
 		return 0;
-	cw_conceal(domain, rec);
+	mrrc_cw_conceal(domain, rec);
 err_free:
-	cw_rec_free(rec);
+	mrrc_cw_rec_free(rec);
 	return ret;
 }
 
@@ -458,52 +429,4 @@ int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
 	ep = mrrc_cw_base(ep);
 	return ep->cw_rdm ? mrrc_cw_rdm_cancel(ep, context) :
 			    mrrc_cw_cancel_on(ep->cw, context);
-}
-
-/* ---- the end ------------------------------------------------------------- */
-
-static void cw_report(struct cw_rec *rec)
-{
-	struct mrrc_ep *ep = rec->cw->ep;
-	const struct mrrc_ep_dir *dir = rec->is_wr ? &ep->tx : &ep->rx;
-	struct fi_cq_err_entry entry = {
-		.op_context = rec->context,
-		.flags = FI_RMA | (rec->is_wr ? FI_WRITE : FI_REMOTE_WRITE),
-		.buf = rec->is_wr ? NULL : rec->buf,
-		.len = rec->is_wr ? 0 : rec->end.len,
-		.tag = rec->is_wr ? rec->wr.cwtag : rec->target.cwtag,
-		.err = rec->end.err,
-		.prov_errno = rec->end.err,
-	};
-
-	if (dir->cq->internal ||
-	    (!rec->end.err && dir->selective && !(rec->flags & FI_COMPLETION)))
-		return;
-	if (rec->end.has_data) {
-		entry.flags |= FI_REMOTE_CQ_DATA;
-		entry.data = rec->end.data;
-	}
-	mrrc_pending_write(dir->cq, rec->comp, &entry);
-	rec->comp = NULL;
-}
-
-void mrrc_cw_finish(struct cw_list *list)
-{
-	struct mrrc_cw_ep *cw;
-	struct cw_rec *rec;
-
-	while ((rec = STAILQ_FIRST(list))) {
-		STAILQ_REMOVE_HEAD(list, link);
-		cw = rec->cw;
-		if (rec->is_wr && rec->op) {
-			if (!rec->end.err && mrrc_bounce_lost(rec->op))
-				rec->end.err = FI_EIO;
-			mrrc_op_end(rec->op);
-		} else if (!rec->is_wr)
-			cw_conceal(cw->via->domain, rec);
-		cw_report(rec);
-		cw_rec_free(rec);
-		/* after this the endpoint may be gone */
-		atomic_fetch_sub(&cw->ending, 1);
-	}
 }

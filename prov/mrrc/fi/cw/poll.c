@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Progress of a group: its completions, events and deadlines, and what is left
+ * to do when its lock is released. See cw/cw.h.
+ */
+#include "config.h"
+#include <sys/timerfd.h>
+
+#include "fi/cw/group.h"
+#include "fi/cw/link.h"
+#include "fi/cw/rdm.h"
+#include "sys/base/pause.h"
+
+#define CW_EQ_EVERY  64 /* polls of a group that is not connecting */
+#define CW_EQ_ASLEEP 16 /* a poll before sleeping counts for so many */
+
+/* ---- deadlines ----------------------------------------------------------- */
+
+/* The link's next deadline; 0: none */
+static int64_t cw_link_until(const struct mrrc_cw_ep *cw)
+{
+	const struct cw_rec *oldest = TAILQ_FIRST(&cw->confirms);
+
+	if (mrrc_cw_meets(cw->phase))
+		return cw->meet_by;
+	return oldest ? oldest->confirm_by : 0;
+}
+
+/*
+ * A thread may sleep until the group has something, with no other clock. So set
+ * the group's timer to the first deadline of links, or of the listener.
+ */
+void mrrc_cw_alarm(struct mrrc_cw_group *group)
+{
+	int64_t first = mrrc_cw_ask_until(group), next;
+	struct itimerspec at = { 0 };
+	struct mrrc_cw_ep *cw;
+
+	next = mrrc_cw_listen_until(group);
+	if (next && (!first || next < first))
+		first = next;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		next = cw_link_until(cw);
+		if (next && (!first || next < first))
+			first = next;
+	}
+	if (first) {
+		at.it_value.tv_sec = ++first / 1000;
+		at.it_value.tv_nsec = first % 1000 * 1000000;
+	}
+	/* also without a deadline: then it is not readable any more */
+	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Give up links whose peer has not come, or has not answered, in time. */
+static void cw_meeting(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+	int64_t now = mrrc_now_ms(), until;
+
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		until = cw_link_until(cw);
+		if (until && now > until)
+			mrrc_cw_lose(cw, mrrc_cw_meets(cw->phase) ?
+						 "the peer does not come" :
+						 "the peer does not confirm "
+						 "that a tag is cancelled");
+	}
+	mrrc_cw_ask_late(group);
+}
+
+/* ---- polls --------------------------------------------------------------- */
+
+/*
+ * Reads the events first: after a delay, peers may have come that would
+ * otherwise count as late.
+ */
+static void cw_group_events(struct mrrc_cw_group *group)
+{
+	struct fid *fid = &group->eq->fid;
+	bool woken = mrrc_cw_listen_woken(group);
+
+	/*
+	 * the EQ stays readable after its events are read, until fi_trywait()
+	 */
+	if (woken) {
+		fi_trywait(group->domain->fabric->core, &fid, 1);
+		woken = mrrc_cw_listen_woken(group);
+	}
+	if (mrrc_cw_events(group))
+		woken = false;
+	mrrc_cw_listen_tend(group, woken);
+	if (atomic_load(&group->meeting))
+		cw_meeting(group);
+}
+
+void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
+{
+	mrrc_cw_links_poll(group);
+	group->polls += asleep ? CW_EQ_ASLEEP : 1;
+	if (group->cnt && !atomic_load(&group->meeting) &&
+	    group->polls < CW_EQ_EVERY &&
+	    !(asleep && mrrc_cw_listen_due(group)))
+		return;
+	group->polls = 0;
+	cw_group_events(group);
+}
+
+/*
+ * One thread at a time finishes, without the lock, also what others add
+ * meanwhile: so completions come in the order in which operations ended.
+ */
+void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
+{
+	struct cw_list ended = STAILQ_HEAD_INITIALIZER(ended);
+	struct mrrc_cw_ep *cw;
+	int cancel;
+
+	/* no other thread would greet and finish, which write to descriptors */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	do {
+		while ((cw = TAILQ_FIRST(&group->lost)))
+			mrrc_cw_lost(cw);
+		mrrc_cw_greet(group);
+		if (!group->more)
+			mrrc_cw_flush_all(group);
+	} while (!TAILQ_EMPTY(&group->lost));
+	group->more = false;
+	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
+		group->finishing = true;
+		STAILQ_CONCAT(&ended, &group->ended);
+		mrrc_mutex_unlock(&group->lock);
+		mrrc_cw_finish(&ended);
+		mrrc_mutex_lock(&group->lock);
+		group->finishing = false;
+	}
+	mrrc_mutex_unlock(&group->lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
+{
+	struct mrrc_cw_group *group = atomic_load(&domain->groups);
+
+	for (; group; group = group->next) {
+		/* the lock's holder makes progress */
+		if ((!asleep && !mrrc_cw_group_used(group)) ||
+		    !mrrc_mutex_try(&group->lock))
+			continue;
+		mrrc_cw_group_poll(group, asleep);
+		mrrc_cw_group_unlock(group);
+	}
+}
+
+/*
+ * Sends what is queued for the peer first: the peer has received the bytes and
+ * would not know. It may be slow to make room; other links of the group
+ * continue.
+ */
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
+{
+	unsigned tries = 0;
+	bool more;
+
+	do {
+		mrrc_mutex_lock(&cw->group->lock);
+		more = cw->phase == CW_UP && !cw->lost &&
+		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
+		if (more)
+			mrrc_cw_group_poll(cw->group, false);
+		mrrc_cw_group_unlock(cw->group);
+		if (more)
+			mrrc_pause(&tries);
+	} while (more && mrrc_now_ms() < end);
+}
