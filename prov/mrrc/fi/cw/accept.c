@@ -211,7 +211,7 @@ static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
 		mrrc_cw_alarm(cw->group);
 	}
-	mrrc_mutex_unlock(&cw->group->lock);
+	mrrc_cw_group_release(cw->group);
 	mrrc_cw_put(cw);
 	if (!ours)
 		return -FI_ENOENT;
@@ -279,7 +279,7 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 		rdm = request->rdm;
 		request->rdm = NULL;
 		group->greeting = true;
-		mrrc_mutex_unlock(&group->lock);
+		mrrc_cw_group_release(group);
 		ret = cw_greet_one(group, request);
 		if (ret && !request->asks)
 			MRRC_WARN(EP_CTRL,

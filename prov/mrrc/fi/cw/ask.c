@@ -129,7 +129,7 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 	mrrc_mutex_lock(&group->lock);
 	if (!ret)
 		ret = cw_ask_begin(group, rdm, request, info);
-	mrrc_mutex_unlock(&group->lock);
+	mrrc_cw_group_release(group);
 	fi_freeinfo(info);
 	return ret;
 }

@@ -167,7 +167,7 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 		ret = mrrc_cw_listen(group, via);
 		group->cnt += !ret;
 		group->awaited += !ret;
-		mrrc_mutex_unlock(&group->lock);
+		mrrc_cw_group_release(group);
 	}
 	mrrc_mutex_unlock(&cwd->lock);
 	if (ret)

@@ -20,6 +20,7 @@ struct mrrc_cw_group {
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
 	int timer_fd;		    /* a deadline of the group passed */
+	bool alarm;		    /* the next deadline may be another */
 	struct sockaddr_storage at; /* where it listens; port 0 */
 	struct fid_pep *pep;	    /* open while a peer is expected */
 	_Atomic uint16_t port;	    /* there, in network order */
@@ -80,6 +81,12 @@ static inline uint64_t mrrc_cw_now_ns(void)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
+/* The group's timer is set to its next deadline when it is unlocked. Lock held */
+static inline void mrrc_cw_alarm(struct mrrc_cw_group *group)
+{
+	group->alarm = true;
+}
+
 #define CW_GAP_NS 500000 /* longer: it does other things */
 
 /*
@@ -107,8 +114,8 @@ static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
 /* Unlocks, then finishes what has ended. */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
-/* Sets the group's timer to the next deadline of links and questions. */
-void mrrc_cw_alarm(struct mrrc_cw_group *group);
+/* Unlocks where nothing can have ended. */
+void mrrc_cw_group_release(struct mrrc_cw_group *group);
 /*
  * No lock held. asleep: the caller is about to block, so idle groups are polled,
  * too.

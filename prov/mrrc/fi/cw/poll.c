@@ -30,7 +30,7 @@ static int64_t cw_link_until(const struct mrrc_cw_ep *cw)
  * A thread may sleep until the group has something, with no other clock. So set
  * the group's timer to the first deadline of links, or of the listener.
  */
-void mrrc_cw_alarm(struct mrrc_cw_group *group)
+static void cw_set_timer(struct mrrc_cw_group *group)
 {
 	int64_t first = mrrc_cw_ask_until(group), next;
 	struct itimerspec at = { 0 };
@@ -51,6 +51,14 @@ void mrrc_cw_alarm(struct mrrc_cw_group *group)
 	}
 	/* also without a deadline: then it is not readable any more */
 	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void mrrc_cw_group_release(struct mrrc_cw_group *group)
+{
+	if (group->alarm)
+		cw_set_timer(group);
+	group->alarm = false;
+	mrrc_mutex_unlock(&group->lock);
 }
 
 /* Give up links whose peer has not come, or has not answered, in time. */
@@ -130,12 +138,12 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	while (!group->finishing && !STAILQ_EMPTY(&group->ended)) {
 		group->finishing = true;
 		STAILQ_CONCAT(&ended, &group->ended);
-		mrrc_mutex_unlock(&group->lock);
+		mrrc_cw_group_release(group);
 		mrrc_cw_finish(&ended);
 		mrrc_mutex_lock(&group->lock);
 		group->finishing = false;
 	}
-	mrrc_mutex_unlock(&group->lock);
+	mrrc_cw_group_release(group);
 	pthread_setcancelstate(cancel, NULL);
 }
 
