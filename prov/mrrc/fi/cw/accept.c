@@ -26,24 +26,6 @@
 
 #define CW_REQUESTS 1024 /* waiting requests of a group */
 
-void mrrc_cw_greet_later(struct mrrc_cw_group *group,
-			 struct cw_request *request)
-{
-	/* first those that need not wait until a question can be asked */
-	if (request->asks || request->proven)
-		STAILQ_INSERT_HEAD(&group->requests, request, link);
-	else
-		STAILQ_INSERT_TAIL(&group->requests, request, link);
-	group->request_cnt++;
-}
-
-void mrrc_cw_refuse(struct cw_request *request)
-{
-	fi_reject(request->pep, request->info->handle, NULL, 0);
-	fi_freeinfo(request->info);
-	free(request);
-}
-
 static struct cw_request *cw_request_new(const struct cw_mark *mark,
 					 const void *name)
 {
@@ -88,15 +70,6 @@ bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 	request->asks = asks;
 	mrrc_cw_greet_later(group, request);
 	return true;
-}
-
-void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw)
-{
-	/* the endpoint waits for it, so its listener stays until then */
-	cw->deferred->rdm = cw->rdm;
-	atomic_fetch_add(&cw->rdm->users, 1);
-	mrrc_cw_greet_later(cw->group, cw->deferred);
-	cw->deferred = NULL;
 }
 
 /* ---- a link and a request ------------------------------------------------ */

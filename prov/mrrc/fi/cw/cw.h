@@ -19,7 +19,9 @@
  *   name.c        those names
  *   cm_data.c     marks in private data
  *   msg_domain.c  the domain of control endpoints beside reliable datagrams
- *   connect.c     connecting two control endpoints
+ *   request.c     requests that wait
+ *   conn.c        the connection of a link: its phases, events and end
+ *   ctl_info.c    infos of control endpoints
  *   listen.c      a group's listener
  *   link.c        the control endpoint: buffers, sending, writing, completions
  *   poll.c        progress of a group
@@ -73,9 +75,6 @@ void mrrc_cw_eq_join(struct mrrc_eq *eq);
 int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		     void **ops, void *context);
 extern struct fi_mrrc_ops_cw mrrc_cw_ext_ops;
-/* Lock held */
-void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
-		       const struct mrrc_cw_ep *cw);
 
 static inline struct mrrc_ep *mrrc_cw_base(struct mrrc_ep *ep)
 {

@@ -135,29 +135,6 @@ static int cw_ops_cancel(struct fid_ep *ep_fid, void *context)
 				    -FI_EOPNOTSUPP;
 }
 
-void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
-		       const struct mrrc_cw_ep *cw)
-{
-	const struct mrrc_cw_stats *st = &cw->sm.stats;
-
-	sum->writes += st->writes;
-	sum->tags += st->tags;
-	sum->immediate += st->at_once;
-	sum->held += st->later;
-	sum->writes_ended += st->writes_ended;
-	sum->tags_ended += st->tags_ended;
-	sum->truncated += st->truncated;
-	sum->cancelled += st->cancelled;
-	sum->pending_writes += cw->sm.wr_cnt;
-	sum->pending_tags += cw->sm.target_cnt;
-	sum->known_tags += cw->sm.known_cnt;
-	sum->messages_sent += st->sent;
-	sum->messages_received += st->received;
-	sum->stalls += st->stalls;
-	if (cw->issued_ns > sum->last_issued)
-		sum->last_issued = cw->issued_ns;
-}
-
 static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 {
 	struct mrrc_ep *ep = cw_ops_ep(ep_fid);

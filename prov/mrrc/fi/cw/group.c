@@ -114,24 +114,6 @@ static int cw_group_find(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 	return 0;
 }
 
-void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
-{
-	struct mrrc_cw_attr attr = {
-		.credits = CW_RX,
-		.pending = FI_CW_PENDING,
-	};
-	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
-
-	if (cache)
-		attr.stats = mrrc_cache_mt_shared_stats(cache);
-	mrrc_secret_make(&attr.secret);
-	if (cw->rdm) {
-		attr.cookie = mrrc_cw_name_number(&cw->peer);
-		attr.my_cookie = cw->rdm->number;
-	}
-	mrrc_cw_init(&cw->sm, &attr, &mrrc_cw_sm_ops, cw);
-}
-
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;

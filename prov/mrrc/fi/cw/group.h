@@ -163,7 +163,20 @@ static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
 	return at && mrrc_now_ms() >= at;
 }
 
-/* cw/connect.c. Lock held. */
+/* cw/ctl_info.c. Any thread, no state. */
+/* For a control endpoint to dest, or for a listener (NULL) */
+struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
+			     const struct sockaddr *dest);
+/* Info to connect to dest, from from's address if that is not NULL */
+int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
+		    const struct mrrc_cw_name *from, struct fi_info **info);
+/*
+ * For a control endpoint: the application's info without its choices. A
+ * request's info is only for its own handle.
+ */
+void mrrc_cw_info_adapt(struct fi_info *info);
+
+/* cw/conn.c. Lock held. */
 #define CW_MEET_MS 10000 /* to connect, before it is given up */
 
 static inline bool mrrc_cw_meets(enum cw_phase phase)
@@ -173,12 +186,19 @@ static inline bool mrrc_cw_meets(enum cw_phase phase)
 
 /* From or to a phase in which the peer is connecting. */
 void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
-/* For a control endpoint to dest, or for a listener (NULL) */
-struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
-			     const struct sockaddr *dest);
-/* Info to connect to dest, from from's address if that is not NULL */
-int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
-		    const struct mrrc_cw_name *from, struct fi_info **info);
+/* Its state machine, as for a new connection */
+void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
+/* Close its connection, end its operations. */
+void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
+/*
+ * Close its connection, which is not up; then it has none. Operations end if
+ * the peer has spoken already.
+ */
+void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
+/* A lost connection: end_all, unless another connection will come. */
+void mrrc_cw_lost(struct mrrc_cw_ep *cw);
+/* Lets it connect anew. Phase CW_LOST */
+void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
 /* Open the control endpoint, and connect it; or accept with it. */
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);

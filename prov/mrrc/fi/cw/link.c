@@ -494,63 +494,21 @@ static void cw_read(struct mrrc_cw_group *group, unsigned max)
 	}
 }
 
-/* Its memory stays until its completions have been read from the CQ. */
-static void cw_link_close(struct mrrc_cw_ep *cw)
+void mrrc_cw_link_close(struct mrrc_cw_ep *cw)
 {
-	int ret;
+	int ret = 0;
 
-	mrrc_cw_set_phase(cw, CW_LOST);
-	if (cw->ctl) {
-		ret = fi_close(&cw->ctl->fid);
-		if (ret)
-			MRRC_WARN(EP_CTRL,
-				  "cannot close a control endpoint: "
-				  "%s\n",
-				  fi_strerror(-ret));
-	}
-	cw->ctl = NULL;
-}
-
-static void cw_link_end(struct mrrc_cw_ep *cw)
-{
-	if (cw->lost)
-		TAILQ_REMOVE(&cw->group->lost, cw, lost_link);
-	cw->lost = false;
 	if (cw->filling)
 		cw_fill_end(cw);
 	cw_full_end(cw);
-	cw_link_close(cw);
+	if (cw->ctl)
+		ret = fi_close(&cw->ctl->fid);
+	if (ret)
+		MRRC_WARN(EP_CTRL, "cannot close a control endpoint: %s\n",
+			  fi_strerror(-ret));
+	cw->ctl = NULL;
+	/* its memory stays until its completions have been read from the CQ */
 	cw_read(cw->group, UINT_MAX);
-}
-
-void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
-{
-	cw_link_end(cw);
-	STAILQ_INIT(&cw->empty);
-	mrrc_cw_down(&cw->sm, err);
-	mrrc_cw_rdm_count(cw);
-}
-
-void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
-{
-	/* messages may come before FI_CONNECTED */
-	if (cw->sm.heard || cw->sm.err || cw->hostile) {
-		mrrc_cw_end_all(cw, FI_ECONNABORTED);
-		mrrc_cw_rdm_reset(cw);
-	} else {
-		cw_link_end(cw);
-		mrrc_cw_set_phase(cw, CW_OPTED);
-	}
-}
-
-void mrrc_cw_lost(struct mrrc_cw_ep *cw)
-{
-	if (!cw->deferred) {
-		mrrc_cw_end_all(cw, FI_ECONNABORTED);
-		return;
-	}
-	mrrc_cw_unlink(cw);
-	mrrc_cw_greet_deferred(cw);
 }
 
 /* Tries each link once: it may be put on the list again, or end another. */
@@ -574,4 +532,27 @@ void mrrc_cw_links_poll(struct mrrc_cw_group *group)
 {
 	cw_read(group, 8);
 	cw_push_full(group);
+}
+
+void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
+		       const struct mrrc_cw_ep *cw)
+{
+	const struct mrrc_cw_stats *st = &cw->sm.stats;
+
+	sum->writes += st->writes;
+	sum->tags += st->tags;
+	sum->immediate += st->at_once;
+	sum->held += st->later;
+	sum->writes_ended += st->writes_ended;
+	sum->tags_ended += st->tags_ended;
+	sum->truncated += st->truncated;
+	sum->cancelled += st->cancelled;
+	sum->pending_writes += cw->sm.wr_cnt;
+	sum->pending_tags += cw->sm.target_cnt;
+	sum->known_tags += cw->sm.known_cnt;
+	sum->messages_sent += st->sent;
+	sum->messages_received += st->received;
+	sum->stalls += st->stalls;
+	if (cw->issued_ns > sum->last_issued)
+		sum->last_issued = cw->issued_ns;
 }

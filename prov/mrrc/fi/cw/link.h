@@ -171,22 +171,15 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw);
 void mrrc_cw_flush_all(struct mrrc_cw_group *group);
 /* Completions of the group's links, and what the core did not take before */
 void mrrc_cw_links_poll(struct mrrc_cw_group *group);
-/* Close its connection, end its operations. */
-void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
-/*
- * Close its connection, which is not up; then it has none. Operations end if
- * the peer has spoken already.
- */
-void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
-/* A lost connection: end_all, unless another connection will come. */
-void mrrc_cw_lost(struct mrrc_cw_ep *cw);
+/* Its operations stay. */
+void mrrc_cw_link_close(struct mrrc_cw_ep *cw);
+void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
+		       const struct mrrc_cw_ep *cw);
 extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
 
 /* cw/group.c. Any thread, no lock held. */
 /* Ends its operations and removes it: it is not found any more. */
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
-/* Its state machine, as for a new connection */
-void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 
 /* cw/op.c. No lock held. */
 struct mrrc_source;

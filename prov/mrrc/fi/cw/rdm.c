@@ -288,18 +288,6 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 	return ret;
 }
 
-void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw)
-{
-	const struct mrrc_cw_stats stats = cw->sm.stats;
-
-	mrrc_cw_fini(&cw->sm);
-	mrrc_cw_link_init(cw);
-	cw->sm.stats = stats;
-	cw->busy = 0;
-	cw->partial = NULL;
-	mrrc_cw_set_phase(cw, CW_OPTED);
-}
-
 static int cw_rdm_dial(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_rdm *rdm = cw->rdm;

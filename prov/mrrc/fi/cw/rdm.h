@@ -69,8 +69,6 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 			 struct mrrc_cw_ep **cw_out);
 /* Can an operation be posted? Connects if needed. The group's lock held */
 int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw);
-/* Lets it connect anew. The group's lock held, phase CW_LOST */
-void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
 /* A name came into the AV. The AV's lock held */
 void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /* A name left the AV: the links to it end. */
@@ -90,15 +88,17 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep);
 void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
 			 size_t addrlen);
 
-/* cw/accept.c. Lock held; a request is used up. */
+/* cw/request.c. Lock held; a request is used up. */
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request);
 void mrrc_cw_refuse(struct cw_request *request);
+/* Our own attempt has ended: handle the request that was deferred for it. */
+void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
+
+/* cw/accept.c. Lock held */
 /* An event of a connection. false: not such a request */
 bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
 			 const void *data, size_t len);
-/* Our own attempt has ended: handle the request that was deferred for it. */
-void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
 /* Handle the waiting requests; releases the lock meanwhile. */
 void mrrc_cw_greet(struct mrrc_cw_group *group);
 

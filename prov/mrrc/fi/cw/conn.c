@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connecting two control endpoints: one side listens, the other connects, and
- * either gives up after CW_MEET_MS. See cw/cw.h.
+ * The connection of a link, from its first phase to its end: one side listens,
+ * the other connects, and either gives up after CW_MEET_MS. See cw/cw.h.
  *
  * A group listens at a port of its own (cw/listen.c), for all connections to
  * its members and, on reliable datagrams, to endpoints that have their home
@@ -13,53 +13,9 @@
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
+#include "fi/secret.h"
 
 #define CW_EVENT_DATA 512
-
-/*
- * For a control endpoint: the application's info without its choices. A
- * request's info is only for its own handle.
- */
-static void cw_info_adapt(struct fi_info *info)
-{
-	uint16_t *port = mrrc_cw_addr_port(info->src_addr);
-
-	if (port)
-		*port = 0;
-	info->tx_attr->op_flags = 0;
-	info->rx_attr->op_flags = 0;
-	/* a message must follow its write: not every core grants this order */
-	info->tx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
-	info->rx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
-	info->tx_attr->size = CW_TX;
-	info->rx_attr->size = CW_RX + 1;
-	info->ep_attr->rx_ctx_cnt = 1;
-	info->ep_attr->tx_ctx_cnt = 1;
-}
-
-struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
-			     const struct sockaddr *dest)
-{
-	struct fi_info *info = fi_dupinfo(via->info);
-
-	if (!info)
-		return NULL;
-	free(info->dest_addr);
-	info->dest_addr = NULL;
-	info->dest_addrlen = 0;
-	cw_info_adapt(info);
-	if (!dest)
-		return info;
-	info->addr_format = mrrc_cw_addr_format(dest);
-	info->dest_addrlen = mrrc_cw_addr_len(dest);
-	info->dest_addr = malloc(info->dest_addrlen);
-	if (!info->dest_addr) {
-		fi_freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->dest_addr, dest, info->dest_addrlen);
-	return info;
-}
 
 void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 {
@@ -81,38 +37,78 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 	mrrc_cw_alarm(cw->group);
 }
 
-/* A peer accepts a name only from its own address. */
-static int cw_info_set_src(struct fi_info *info,
-			   const struct mrrc_cw_name *name)
-{
-	const size_t len = mrrc_cw_addr_len(&name->sa);
-	void *addr;
+/* ---- ends ---------------------------------------------------------------- */
 
-	if (!mrrc_cw_addr_known(name))
-		return 0;
-	addr = malloc(len);
-	if (!addr)
-		return -FI_ENOMEM;
-	memcpy(addr, name, len);
-	mrrc_cw_name_strip(addr);
-	*mrrc_cw_addr_port(addr) = 0;
-	free(info->src_addr);
-	info->src_addr = addr;
-	info->src_addrlen = len;
-	return 0;
+static void cw_end(struct mrrc_cw_ep *cw)
+{
+	if (cw->lost)
+		TAILQ_REMOVE(&cw->group->lost, cw, lost_link);
+	cw->lost = false;
+	mrrc_cw_set_phase(cw, CW_LOST);
+	mrrc_cw_link_close(cw);
 }
 
-int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
-		    const struct mrrc_cw_name *from, struct fi_info **info)
+void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
 {
-	*info = mrrc_cw_info(via, dest);
-	if (!*info)
-		return -FI_ENOMEM;
-	if (!from || !cw_info_set_src(*info, from))
-		return 0;
-	fi_freeinfo(*info);
-	return -FI_ENOMEM;
+	cw_end(cw);
+	STAILQ_INIT(&cw->empty);
+	mrrc_cw_down(&cw->sm, err);
+	mrrc_cw_rdm_count(cw);
 }
+
+void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
+{
+	struct mrrc_cw_attr attr = {
+		.credits = CW_RX,
+		.pending = FI_CW_PENDING,
+	};
+	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
+
+	if (cache)
+		attr.stats = mrrc_cache_mt_shared_stats(cache);
+	mrrc_secret_make(&attr.secret);
+	if (cw->rdm) {
+		attr.cookie = mrrc_cw_name_number(&cw->peer);
+		attr.my_cookie = cw->rdm->number;
+	}
+	mrrc_cw_init(&cw->sm, &attr, &mrrc_cw_sm_ops, cw);
+}
+
+void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw)
+{
+	const struct mrrc_cw_stats stats = cw->sm.stats;
+
+	mrrc_cw_fini(&cw->sm);
+	mrrc_cw_link_init(cw);
+	cw->sm.stats = stats;
+	cw->busy = 0;
+	cw->partial = NULL;
+	mrrc_cw_set_phase(cw, CW_OPTED);
+}
+
+void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
+{
+	/* messages may come before FI_CONNECTED */
+	if (cw->sm.heard || cw->sm.err || cw->hostile) {
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		mrrc_cw_rdm_reset(cw);
+	} else {
+		cw_end(cw);
+		mrrc_cw_set_phase(cw, CW_OPTED);
+	}
+}
+
+void mrrc_cw_lost(struct mrrc_cw_ep *cw)
+{
+	if (!cw->deferred) {
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+		return;
+	}
+	mrrc_cw_unlink(cw);
+	mrrc_cw_greet_deferred(cw);
+}
+
+/* ---- connecting ---------------------------------------------------------- */
 
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len)
@@ -138,7 +134,7 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 {
 	int ret;
 
-	cw_info_adapt(info);
+	mrrc_cw_info_adapt(info);
 	ret = mrrc_cw_link_open(cw, info);
 	if (ret)
 		return ret;
