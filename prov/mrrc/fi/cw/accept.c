@@ -80,7 +80,6 @@ static void cw_greet_accept(struct mrrc_cw_ep *cw, struct cw_request *request)
 	int ret;
 
 	mrrc_cw_mark_make(&mark, CW_MARK_ACCEPT, 0, cw->nonce, 0);
-	mrrc_cw_set_phase(cw, CW_LISTENING);
 	ret = mrrc_cw_answer(cw, request->info, &mark, sizeof(mark));
 	if (ret) {
 		MRRC_WARN(EP_CTRL,
@@ -112,28 +111,11 @@ static void cw_greet_link(struct mrrc_cw_ep *cw, struct cw_request *request)
 		mrrc_cw_refuse(request);
 		return;
 	}
-	switch ((enum cw_phase) cw->phase) {
-	case CW_CONNECTING:
-		if (memcmp(&cw->rdm->name, &cw->peer, sizeof(cw->peer)) < 0) {
-			cw_greet_defer(cw, request);
-			return;
-		}
-		mrrc_cw_unlink(cw);
-		break;
-	case CW_LISTENING:
-		mrrc_cw_unlink(cw);
-		break;
-	case CW_UP:
-		mrrc_cw_end_all(cw, FI_ECONNABORTED);
-		mrrc_cw_rdm_reset(cw);
-		break;
-	case CW_LOST:
-		mrrc_cw_rdm_reset(cw);
-		break;
-	default:
-		break;
-	}
-	cw_greet_accept(cw, request);
+	if (mrrc_cw_make_way(cw, memcmp(&cw->rdm->name, &cw->peer,
+					sizeof(cw->peer)) < 0))
+		cw_greet_accept(cw, request);
+	else
+		cw_greet_defer(cw, request);
 }
 
 /* ---- the endpoint that a request is for ---------------------------------- */
@@ -178,12 +160,7 @@ static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 	if (!cw)
 		return -FI_ENOENT;
 	mrrc_mutex_lock(&cw->group->lock);
-	ours = cw->phase == CW_CONNECTING && cw->nonce == request->nonce;
-	if (ours) {
-		/* the peer is alive, and about to accept */
-		cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
-		mrrc_cw_alarm(cw->group);
-	}
+	ours = mrrc_cw_attempt(cw, request->nonce);
 	mrrc_cw_group_release(cw->group);
 	mrrc_cw_put(cw);
 	if (!ours)

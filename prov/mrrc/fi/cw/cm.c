@@ -99,15 +99,14 @@ static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
 		return -FI_EIO;
 	mrrc_mutex_lock(&cw->group->lock);
 	ret = -FI_EINVAL;
-	if (cw->phase == CW_OPTED) {
+	if (mrrc_cw_step(cw, CW_ON_AWAIT) != CW_DO_REFUSE) {
 		cw->accepts = true;
 		cw->cookie = cookie;
 		cw->sm.attr.cookie = cw->sm.attr.my_cookie = cookie;
 		ret = mrrc_cw_listen(cw->group, cw->via);
-	}
-	if (!ret) {
 		*port = cw->group->port;
-		mrrc_cw_set_phase(cw, CW_LISTENING);
+		if (ret)
+			mrrc_cw_step(cw, CW_ON_RECALL);
 	}
 	mrrc_cw_group_unlock(cw->group);
 	if (ret)
@@ -128,7 +127,9 @@ int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen)
 	int ret;
 
 	if (!ep->request_noted) {
-		cw->phase = CW_ALONE;
+		mrrc_mutex_lock(&cw->group->lock);
+		mrrc_cw_step(cw, CW_ON_PLAIN);
+		mrrc_cw_group_unlock(cw->group);
 		return fi_accept(ep->core, param, paramlen);
 	}
 	ret = cw_param_check(ep, paramlen);
@@ -144,8 +145,7 @@ int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen)
 	free(data);
 	if (ret) {
 		mrrc_mutex_lock(&cw->group->lock);
-		if (cw->phase == CW_LISTENING)
-			mrrc_cw_set_phase(cw, CW_OPTED);
+		mrrc_cw_step(cw, CW_ON_RECALL);
 		mrrc_cw_group_unlock(cw->group);
 	}
 	return ret;
@@ -189,9 +189,8 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 	int ret;
 
 	mrrc_mutex_lock(&cw->group->lock);
-	if (cw->phase == CW_OPTED && !mark) {
-		cw->phase = CW_ALONE;
-	} else if (cw->phase == CW_OPTED) {
+	if (mrrc_cw_step(cw, mark ? CW_ON_JOIN : CW_ON_PLAIN) ==
+	    CW_DO_CONNECT) {
 		ret = cw_connect(cw, mark);
 		if (ret) {
 			MRRC_WARN(EP_CTRL,
@@ -216,7 +215,7 @@ static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 	if (!cw)
 		return;
 	mrrc_mutex_lock(&cw->group->lock);
-	if (mrrc_cw_meets(cw->phase))
+	if (mrrc_cw_step(cw, CW_ON_QUIT) == CW_DO_LOSE)
 		mrrc_cw_lose(cw, "the peer has gone before it came");
 	mrrc_cw_group_unlock(cw->group);
 	mrrc_cw_put(cw);

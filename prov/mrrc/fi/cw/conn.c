@@ -17,9 +17,19 @@
 
 #define CW_EVENT_DATA 512
 
-void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
+static bool cw_meeting(enum cw_phase phase)
 {
-	bool met = mrrc_cw_meets(cw->phase), meets = mrrc_cw_meets(phase);
+	return phase == CW_LISTENING || phase == CW_CONNECTING;
+}
+
+bool mrrc_cw_meets(const struct mrrc_cw_ep *cw)
+{
+	return cw_meeting(cw->phase) || cw->phase == CW_UP;
+}
+
+static void cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
+{
+	bool met = cw_meeting(cw->phase), meets = cw_meeting(phase);
 
 	/* a listener of reliable datagrams stays as long as their endpoint */
 	if (!cw->rdm)
@@ -37,6 +47,29 @@ void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 	mrrc_cw_alarm(cw->group);
 }
 
+enum cw_act mrrc_cw_step(struct mrrc_cw_ep *cw, enum cw_event event)
+{
+	const enum cw_phase phase = cw->phase;
+	const struct cw_step step = mrrc_cw_phase_step(phase, event);
+
+	if (step.act == CW_DO_REFUSE)
+		MRRC_WARN(EP_CTRL,
+			  "%s is refused: a control connection is %s\n",
+			  mrrc_cw_event_name(event), mrrc_cw_phase_name(phase));
+	else if (step.next != phase)
+		cw_set_phase(cw, step.next);
+	return step.act;
+}
+
+int64_t mrrc_cw_until(const struct mrrc_cw_ep *cw)
+{
+	const struct cw_rec *oldest = TAILQ_FIRST(&cw->confirms);
+
+	if (cw_meeting(cw->phase))
+		return cw->meet_by;
+	return oldest ? oldest->confirm_by : 0;
+}
+
 /* ---- ends ---------------------------------------------------------------- */
 
 static void cw_end(struct mrrc_cw_ep *cw)
@@ -44,7 +77,7 @@ static void cw_end(struct mrrc_cw_ep *cw)
 	if (cw->lost)
 		TAILQ_REMOVE(&cw->group->lost, cw, lost_link);
 	cw->lost = false;
-	mrrc_cw_set_phase(cw, CW_LOST);
+	mrrc_cw_step(cw, CW_ON_CLOSE);
 	mrrc_cw_link_close(cw);
 }
 
@@ -74,7 +107,7 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
 	mrrc_cw_init(&cw->sm, &attr, &mrrc_cw_sm_ops, cw);
 }
 
-void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw)
+void mrrc_cw_renew(struct mrrc_cw_ep *cw)
 {
 	const struct mrrc_cw_stats stats = cw->sm.stats;
 
@@ -83,7 +116,7 @@ void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw)
 	cw->sm.stats = stats;
 	cw->busy = 0;
 	cw->partial = NULL;
-	mrrc_cw_set_phase(cw, CW_OPTED);
+	mrrc_cw_step(cw, CW_ON_RESET);
 }
 
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
@@ -91,10 +124,10 @@ void mrrc_cw_unlink(struct mrrc_cw_ep *cw)
 	/* messages may come before FI_CONNECTED */
 	if (cw->sm.heard || cw->sm.err || cw->hostile) {
 		mrrc_cw_end_all(cw, FI_ECONNABORTED);
-		mrrc_cw_rdm_reset(cw);
+		mrrc_cw_renew(cw);
 	} else {
 		cw_end(cw);
-		mrrc_cw_set_phase(cw, CW_OPTED);
+		mrrc_cw_step(cw, CW_ON_RESET);
 	}
 }
 
@@ -122,7 +155,7 @@ int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		return ret;
 	ret = mrrc_cw_link_open(cw, info);
 	if (!ret) {
-		mrrc_cw_set_phase(cw, CW_CONNECTING);
+		mrrc_cw_step(cw, CW_ON_DIAL);
 		ret = fi_connect(cw->ctl, info->dest_addr, param, len);
 	}
 	fi_freeinfo(info);
@@ -145,6 +178,31 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 		cw->ctl = NULL;
 	}
 	return ret;
+}
+
+bool mrrc_cw_make_way(struct mrrc_cw_ep *cw, bool ours_first)
+{
+	enum cw_act act = mrrc_cw_step(cw, CW_ON_REQUEST);
+
+	if (act == CW_DO_CHOOSE && ours_first)
+		return false;
+	if (act == CW_DO_CHOOSE || act == CW_DO_DROP)
+		mrrc_cw_unlink(cw);
+	if (act == CW_DO_END)
+		mrrc_cw_end_all(cw, FI_ECONNABORTED);
+	if (act == CW_DO_END || act == CW_DO_RENEW)
+		mrrc_cw_renew(cw);
+	mrrc_cw_step(cw, CW_ON_AWAIT);
+	return true;
+}
+
+bool mrrc_cw_attempt(struct mrrc_cw_ep *cw, uint64_t nonce)
+{
+	if (cw->phase != CW_CONNECTING || cw->nonce != nonce)
+		return false;
+	cw->meet_by = mrrc_now_ms() + CW_MEET_MS;
+	mrrc_cw_alarm(cw->group);
+	return true;
 }
 
 /* A connection request at our listener: find the link by its cookie. */
@@ -187,8 +245,6 @@ static void cw_connected(struct mrrc_cw_ep *cw, const void *data, size_t len)
 {
 	struct cw_mark mark;
 
-	if (!mrrc_cw_meets(cw->phase))
-		return;
 	if (cw->rdm && cw->phase == CW_CONNECTING) {
 		if (!mrrc_cw_mark_read(data, len, CW_MARK_ACCEPT, &mark)) {
 			mrrc_cw_lose(cw, "this is not where the peer listens");
@@ -196,7 +252,8 @@ static void cw_connected(struct mrrc_cw_ep *cw, const void *data, size_t len)
 		}
 		cw->stale = mrrc_cw_mark_cookie(&mark);
 	}
-	mrrc_cw_set_phase(cw, CW_UP);
+	if (mrrc_cw_step(cw, CW_ON_MET) != CW_DO_GREET)
+		return;
 	if (cw->deferred)
 		mrrc_cw_greet_deferred(cw);
 	mrrc_cw_hello(&cw->sm);

@@ -179,13 +179,12 @@ void mrrc_cw_info_adapt(struct fi_info *info);
 /* cw/conn.c. Lock held. */
 #define CW_MEET_MS 10000 /* to connect, before it is given up */
 
-static inline bool mrrc_cw_meets(enum cw_phase phase)
-{
-	return phase == CW_LISTENING || phase == CW_CONNECTING;
-}
-
-/* From or to a phase in which the peer is connecting. */
-void mrrc_cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase);
+/* The link's next phase begins; what is to be done then */
+enum cw_act mrrc_cw_step(struct mrrc_cw_ep *cw, enum cw_event event);
+/* The link's next deadline; 0: none */
+int64_t mrrc_cw_until(const struct mrrc_cw_ep *cw);
+/* A connection to the peer is there, or coming. */
+bool mrrc_cw_meets(const struct mrrc_cw_ep *cw);
 /* Its state machine, as for a new connection */
 void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 /* Close its connection, end its operations. */
@@ -197,8 +196,15 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
 /* A lost connection: end_all, unless another connection will come. */
 void mrrc_cw_lost(struct mrrc_cw_ep *cw);
-/* Lets it connect anew. Phase CW_LOST */
-void mrrc_cw_rdm_reset(struct mrrc_cw_ep *cw);
+/* Lets it connect anew after CW_LOST. */
+void mrrc_cw_renew(struct mrrc_cw_ep *cw);
+/*
+ * The peer asks for a connection: it is awaited then. false: ours goes first.
+ * ours_first: if both connect
+ */
+bool mrrc_cw_make_way(struct mrrc_cw_ep *cw, bool ours_first);
+/* Is that our attempt to connect? Then the peer is about to accept. */
+bool mrrc_cw_attempt(struct mrrc_cw_ep *cw, uint64_t nonce);
 /* Open the control endpoint, and connect it; or accept with it. */
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);

@@ -97,7 +97,7 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info)
 
 void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why)
 {
-	if (cw->lost || cw->phase == CW_LOST)
+	if (mrrc_cw_closed(cw))
 		return;
 	MRRC_INFO(EP_CTRL, "a control connection ends: %s\n", why);
 	cw->lost = true;
@@ -164,7 +164,7 @@ static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 	size_t len;
 	int ret = 0;
 
-	if (cw->phase != CW_UP || cw->partial)
+	if (!mrrc_cw_up(cw) || cw->partial)
 		return -FI_EAGAIN;
 	len = mrrc_cw_encode(msg, buf);
 	if (cw->filling && cw->filled + len > MRRC_CW_FRAME_MAX)
@@ -274,7 +274,7 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 	unsigned i;
 	int ret;
 
-	if (cw->phase != CW_UP || cw->partial || cw->busy + rtag->count > CW_TX)
+	if (!mrrc_cw_up(cw) || cw->partial || cw->busy + rtag->count > CW_TX)
 		return -FI_EAGAIN;
 	for (i = 0; left; i++) {
 		rec->seg[i] = rtag->seg[i];
@@ -333,7 +333,7 @@ static void cw_push_partial(struct mrrc_cw_ep *cw)
 {
 	int ret;
 
-	if (!cw->partial || cw->phase != CW_UP)
+	if (!cw->partial || !mrrc_cw_up(cw))
 		return;
 	ret = cw_write(cw, cw->partial);
 	if (!ret) {
@@ -436,7 +436,7 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 	struct cw_slot *slot = container_of(context, struct cw_slot, context);
 	struct mrrc_cw_ep *cw = context->cw;
 
-	if (cw->phase == CW_LOST || cw->lost)
+	if (mrrc_cw_closed(cw))
 		return;
 	if (err) {
 		mrrc_cw_lose(cw, fi_strerror(err));
@@ -460,7 +460,7 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 /* A peer's write with data: tcp names no peer, verbs the receive it took. */
 static void cw_stray(struct cw_context *context)
 {
-	if (!context || context->cw->phase == CW_LOST || context->cw->lost)
+	if (!context || mrrc_cw_closed(context->cw))
 		return;
 	cw_blame(context->cw, -EPROTO);
 	mrrc_cw_lose(context->cw, "a write with data");

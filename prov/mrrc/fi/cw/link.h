@@ -8,6 +8,7 @@
 
 #include "core/cw/cw.h"
 #include "core/cw/cw_map.h"
+#include "core/cw/cw_phase.h"
 #include "fi/cw/mark.h"
 #include "fi/data/op.h"
 #include "fi/obj/cq.h"
@@ -75,15 +76,6 @@ struct cw_rec {
 };
 STAILQ_HEAD(cw_list, cw_rec);
 
-enum cw_phase {
-	CW_OPTED,     /* enabled, not connected */
-	CW_LISTENING, /* the peer's control endpoint will come */
-	CW_CONNECTING,
-	CW_UP,
-	CW_LOST,  /* the connection ended, or failed */
-	CW_ALONE, /* the peer does not take part */
-};
-
 /* A link */
 struct mrrc_cw_ep {
 	struct mrrc_ep *ep;
@@ -139,6 +131,17 @@ struct mrrc_cw_ep {
 static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
 {
 	return ep->cw || ep->cw_rdm;
+}
+
+static inline bool mrrc_cw_up(const struct mrrc_cw_ep *cw)
+{
+	return cw->phase == CW_UP;
+}
+
+/* Closed, or about to be */
+static inline bool mrrc_cw_closed(const struct mrrc_cw_ep *cw)
+{
+	return cw->phase == CW_LOST || cw->lost;
 }
 
 static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)

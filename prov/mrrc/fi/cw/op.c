@@ -78,12 +78,12 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 /* Can an operation be posted? The group's lock held, or as a first look. */
 static int cw_check(const struct mrrc_cw_ep *cw)
 {
-	switch ((enum cw_phase) cw->phase) {
-	case CW_OPTED:
+	switch (mrrc_cw_phase_step(cw->phase, CW_ON_POST).act) {
+	case CW_DO_CONNECT:
 		return -FI_EOPBADSTATE;
-	case CW_ALONE:
+	case CW_DO_FAIL:
 		return -FI_EOPNOTSUPP;
-	case CW_LOST:
+	case CW_DO_RENEW:
 		return -FI_ENOTCONN;
 	default:
 		return cw->lost ? -FI_ENOTCONN : 0;

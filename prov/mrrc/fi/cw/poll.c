@@ -16,16 +16,6 @@
 
 /* ---- deadlines ----------------------------------------------------------- */
 
-/* The link's next deadline; 0: none */
-static int64_t cw_link_until(const struct mrrc_cw_ep *cw)
-{
-	const struct cw_rec *oldest = TAILQ_FIRST(&cw->confirms);
-
-	if (mrrc_cw_meets(cw->phase))
-		return cw->meet_by;
-	return oldest ? oldest->confirm_by : 0;
-}
-
 /*
  * A thread may sleep until the group has something, with no other clock. So set
  * the group's timer to the first deadline of links, or of the listener.
@@ -41,7 +31,7 @@ static void cw_set_timer(struct mrrc_cw_group *group)
 		first = next;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
-		next = cw_link_until(cw);
+		next = mrrc_cw_until(cw);
 		if (next && (!first || next < first))
 			first = next;
 	}
@@ -62,18 +52,20 @@ void mrrc_cw_group_release(struct mrrc_cw_group *group)
 }
 
 /* Give up links whose peer has not come, or has not answered, in time. */
-static void cw_meeting(struct mrrc_cw_group *group)
+static void cw_group_late(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
 	int64_t now = mrrc_now_ms(), until;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
-		until = cw_link_until(cw);
-		if (until && now > until)
-			mrrc_cw_lose(cw, mrrc_cw_meets(cw->phase) ?
-						 "the peer does not come" :
-						 "the peer does not confirm "
-						 "that a tag is cancelled");
+		until = mrrc_cw_until(cw);
+		if (!until || now <= until)
+			continue;
+		if (mrrc_cw_step(cw, CW_ON_QUIT) == CW_DO_LOSE)
+			mrrc_cw_lose(cw, "the peer does not come");
+		else
+			mrrc_cw_lose(cw, "the peer does not confirm that a tag "
+					 "is cancelled");
 	}
 	mrrc_cw_ask_late(group);
 }
@@ -100,7 +92,7 @@ static void cw_group_events(struct mrrc_cw_group *group)
 		woken = false;
 	mrrc_cw_listen_tend(group, woken);
 	if (atomic_load(&group->meeting))
-		cw_meeting(group);
+		cw_group_late(group);
 }
 
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
@@ -173,7 +165,7 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 
 	do {
 		mrrc_mutex_lock(&cw->group->lock);
-		more = cw->phase == CW_UP && !cw->lost &&
+		more = mrrc_cw_up(cw) && !cw->lost &&
 		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
 		if (more)
 			mrrc_cw_group_poll(cw->group, false);

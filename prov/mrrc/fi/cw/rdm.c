@@ -110,7 +110,7 @@ static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 {
 	bool heard;
 
-	if (!mrrc_cw_meets(cw->phase) && cw->phase != CW_UP)
+	if (!mrrc_cw_meets(cw))
 		return atomic_load(&cw->hostile) ? 2 : 0;
 	mrrc_mutex_lock(&cw->group->lock);
 	heard = cw->sm.heard;
@@ -315,15 +315,18 @@ static int cw_rdm_dial(struct mrrc_cw_ep *cw)
 
 int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw)
 {
+	enum cw_act act;
+
 	if (cw->gone)
 		return -FI_EOPNOTSUPP;
 	if (cw->lost)
 		mrrc_cw_lost(cw);
 	if (cw->hostile)
 		return -FI_EACCES;
-	if (cw->phase == CW_LOST)
-		mrrc_cw_rdm_reset(cw);
-	return cw->phase == CW_OPTED ? cw_rdm_dial(cw) : 0;
+	act = mrrc_cw_step(cw, CW_ON_POST);
+	if (act == CW_DO_RENEW)
+		mrrc_cw_renew(cw);
+	return act == CW_DO_RENEW || act == CW_DO_CONNECT ? cw_rdm_dial(cw) : 0;
 }
 
 /* ---- changes of the AV --------------------------------------------------- */
