@@ -42,8 +42,8 @@ static struct cw_request *cw_request_new(const struct cw_mark *mark,
 	return request;
 }
 
-bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
-			 const void *data, size_t len)
+static bool cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
+			   const void *data, size_t len)
 {
 	struct mrrc_cw_name name = { 0 };
 	struct cw_request *request;
@@ -217,7 +217,7 @@ static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
 		       NULL;
 }
 
-void mrrc_cw_greet(struct mrrc_cw_group *group)
+static void cw_greet(struct mrrc_cw_group *group)
 {
 	struct cw_request *request;
 	struct mrrc_cw_rdm *rdm;
@@ -248,3 +248,13 @@ void mrrc_cw_greet(struct mrrc_cw_group *group)
 			mrrc_cw_alarm(group);
 	}
 }
+
+const struct mrrc_cw_over mrrc_cw_admission = {
+	.count = mrrc_cw_rdm_count,
+	.request = cw_greet_event,
+	.answer = mrrc_cw_ask_event,
+	.until = mrrc_cw_ask_until,
+	.late = mrrc_cw_ask_late,
+	.greet = cw_greet,
+	.shut = mrrc_cw_ask_free,
+};

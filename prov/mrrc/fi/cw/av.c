@@ -13,47 +13,6 @@
 #include "fi/cw/rdm.h"
 #include "fi/secret.h"
 
-/* An address of the core's, with a name */
-struct cw_av_entry {
-	struct mrrc_cw_node by_addr; /* its key is the address */
-	struct mrrc_cw_node by_name;
-	struct mrrc_cw_name name;
-	unsigned uses; /* times that it was inserted */
-};
-
-static struct cw_av_entry *cw_av_entry(struct mrrc_av *av, fi_addr_t addr)
-{
-	struct mrrc_cw_node *node = mrrc_cw_map_first(&av->cw->by_addr, addr);
-
-	return node ? container_of(node, struct cw_av_entry, by_addr) : NULL;
-}
-
-bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
-		     struct mrrc_cw_name *name)
-{
-	struct cw_av_entry *entry = cw_av_entry(av, addr);
-
-	if (entry)
-		*name = entry->name;
-	return entry;
-}
-
-bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name)
-{
-	struct mrrc_cw_node *first, *node;
-
-	first = mrrc_cw_map_first(&av->cw->by_name, mrrc_cw_name_key(name));
-	for (node = first; node;) {
-		if (mrrc_cw_name_same(name,
-				      &container_of(node, struct cw_av_entry,
-						    by_name)
-					       ->name))
-			return true;
-		node = node->next != first ? node->next : NULL;
-	}
-	return false;
-}
-
 static void cw_av_unlink(struct mrrc_cw_av *names, struct cw_av_entry *entry)
 {
 	mrrc_cw_map_remove(&names->by_addr, &entry->by_addr);
@@ -75,7 +34,7 @@ static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 	if (!fresh)
 		return -FI_ENOMEM;
 	mrrc_mutex_lock(&av->cw->lock);
-	entry = cw_av_entry(av, addr);
+	entry = mrrc_cw_av_entry(av, addr);
 	if (entry && !mrrc_cw_name_same(&entry->name, name)) {
 		*old = entry->name;
 		mrrc_cw_map_remove(&av->cw->by_name, &entry->by_name);
@@ -197,7 +156,7 @@ static int cw_av_ops_remove(struct fid_av *av_fid, fi_addr_t *fi_addr,
 	ret = fi_av_remove(av->core, fi_addr, count, flags);
 	for (i = 0; !ret && i < count; i++) {
 		mrrc_mutex_lock(&av->cw->lock);
-		entry = cw_av_entry(av, fi_addr[i]);
+		entry = mrrc_cw_av_entry(av, fi_addr[i]);
 		if (entry && --entry->uses)
 			entry = NULL;
 		if (entry)

@@ -86,7 +86,7 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
 	cw_end(cw);
 	STAILQ_INIT(&cw->empty);
 	mrrc_cw_down(&cw->sm, err);
-	mrrc_cw_rdm_count(cw);
+	mrrc_cw_over->count(cw);
 }
 
 void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
@@ -282,8 +282,8 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 	case FI_CONNREQ:
 		if (!group->pep || !entry->info)
 			break;
-		if (mrrc_cw_greet_event(group, entry->info, entry->data,
-					len - sizeof(*entry)))
+		if (mrrc_cw_over->request(group, entry->info, entry->data,
+					  len - sizeof(*entry)))
 			break;
 		cw_connreq(group, entry->info, entry->data,
 			   len - sizeof(*entry));
@@ -293,13 +293,13 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 		if (cw)
 			cw_connected(cw, entry->data, len - sizeof(*entry));
 		else /* a question is never accepted */
-			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
+			mrrc_cw_over->answer(group, entry->fid, NULL, 0, 0);
 		break;
 	case FI_SHUTDOWN:
 		if (cw)
 			mrrc_cw_lose(cw, "the peer has gone");
 		else
-			mrrc_cw_ask_event(group, entry->fid, NULL, 0, 0);
+			mrrc_cw_over->answer(group, entry->fid, NULL, 0, 0);
 		break;
 	default:
 		break;
@@ -339,7 +339,7 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 		if (cw)
 			mrrc_cw_lose(cw, fi_strerror(err.err));
 		else
-			mrrc_cw_ask_event(group, err.fid, err.err_data,
-					  err.err_data_size, err.err);
+			mrrc_cw_over->answer(group, err.fid, err.err_data,
+					     err.err_data_size, err.err);
 	}
 }

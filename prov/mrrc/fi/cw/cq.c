@@ -291,30 +291,6 @@ int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group)
 	return ret;
 }
 
-static void cw_epoll_mute(int epoll_fd, int fd, bool mute)
-{
-	struct epoll_event event = { .events = mute ? 0 : EPOLLIN };
-
-	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event);
-}
-
-bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute)
-{
-	struct mrrc_cw_domain *cwd = group->cwd;
-	struct mrrc_cw_cq *ccq;
-
-	/* this lock ranks before a group's */
-	if (!mrrc_mutex_try(&cwd->lock))
-		return false;
-	cw_epoll_mute(cwd->wake_fd, group->eq_fd, mute);
-	LIST_FOREACH(ccq, &cwd->cqs, link) {
-		if (ccq->epoll_fd >= 0)
-			cw_epoll_mute(ccq->epoll_fd, group->eq_fd, mute);
-	}
-	mrrc_mutex_unlock(&cwd->lock);
-	return true;
-}
-
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group)
 {
 	int ret;

@@ -9,28 +9,31 @@
  *   rdm.h         reliable datagrams
  *   group.h       groups, domains and completion queues
  *
+ * A file calls only those below it; upward there is a table, struct mrrc_cw_over.
+ *
+ *   ext_ops.c     the extension's table of calls
  *   enable.c      opting in
  *   ep.c          calls of endpoints that have opted in
  *   cm.c          the application's connection, and marks in its private data
- *   rdm.c         reliable datagrams: a link for each peer, made on demand
- *   accept.c      incoming requests for such an endpoint
- *   ask.c         verifies the sender of such a request
- *   av.c          address vectors with names of such endpoints
- *   name.c        those names
- *   cm_data.c     marks in private data
- *   msg_domain.c  the domain of control endpoints beside reliable datagrams
- *   request.c     requests that wait
- *   conn.c        the connection of a link: its phases, events and end
- *   ctl_info.c    infos of control endpoints
- *   listen.c      a group's listener
- *   link.c        the control endpoint: buffers, sending, writing, completions
- *   poll.c        progress of a group
- *   group.c       groups of control endpoints, closing
  *   op.c          operations: posting, cancel
- *   end.c         their end
- *   cq.c          completion queues of endpoints that take part, and waiting
+ *   av.c          address vectors with names of reliable datagram endpoints
+ *   accept.c      incoming requests for such an endpoint
+ *   rdm.c         reliable datagrams: a link for each peer, made on demand
+ *   ask.c         verifies the sender of such a request
+ *   av_names.c    which names an address vector has
+ *   group.c       groups of control endpoints, closing
+ *   msg_domain.c  the domain of control endpoints beside reliable datagrams
  *   progress.c    automatic progress
- *   ext_ops.c     the extension's table of calls
+ *   cq.c          completion queues of endpoints that take part, and waiting
+ *   poll.c        progress of a group
+ *   listen.c      a group's listener
+ *   conn.c        the connection of a link: its phases, events and end
+ *   link.c        the control endpoint: buffers, sending, writing, completions
+ *   end.c         the end of operations
+ *   request.c     requests that wait
+ *   ctl_info.c    infos of control endpoints
+ *   cm_data.c     marks in private data
+ *   name.c        names of reliable datagram endpoints
  *
  * A link is what one endpoint has with one peer (struct mrrc_cw_ep): the only
  * one of a connected endpoint, one of many of reliable datagrams.
@@ -54,8 +57,8 @@
 /* modes that exclude registrations of the provider's own */
 #define CW_NO_MODES (FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
-/* cw/ep.c: once, before any object is opened */
-void mrrc_cw_calls_init(void);
+/* cw/ep.c: once */
+void mrrc_cw_ep_init(void);
 /* Replaces the calls of an endpoint by those of ep.c. */
 void mrrc_cw_ep_calls(struct mrrc_ep *ep);
 void mrrc_cw_pep_calls(struct mrrc_pep *pep);
@@ -71,9 +74,8 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep);
 /* From now on the private data of its events is checked for marks. */
 void mrrc_cw_eq_join(struct mrrc_eq *eq);
 
-/* cw/ext_ops.c: as fi_open_ops() of endpoints */
-int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
-		     void **ops, void *context);
+/* cw/ext_ops.c: once, before any object is opened */
+void mrrc_cw_calls_init(void);
 extern struct fi_mrrc_ops_cw mrrc_cw_ext_ops;
 
 static inline struct mrrc_ep *mrrc_cw_base(struct mrrc_ep *ep)

@@ -25,7 +25,9 @@ static int cw_ep_close(struct fid *fid)
 
 	if (mrrc_ref_busy(&ep->ref))
 		return -FI_EBUSY;
-	if (ep->base == ep && mrrc_ep_has_cw(ep))
+	if (ep->base == ep && ep->cw_rdm)
+		mrrc_cw_rdm_close(ep);
+	else if (ep->base == ep && ep->cw)
 		mrrc_cw_ep_close(ep);
 	return mrrc_ep_fid_ops.close(fid);
 }
@@ -170,9 +172,8 @@ void mrrc_cw_pep_calls(struct mrrc_pep *pep)
 
 /* ---- once ---------------------------------------------------------------- */
 
-void mrrc_cw_calls_init(void)
+void mrrc_cw_ep_init(void)
 {
-	mrrc_ep_fid_ops.ops_open = mrrc_cw_ops_open;
 	cw_ep_fid_ops = mrrc_ep_fid_ops;
 	cw_ep_fid_ops.close = cw_ep_close;
 	cw_ep_fid_ops.bind = cw_ep_bind;
@@ -186,11 +187,8 @@ void mrrc_cw_calls_init(void)
 	cw_cm_ops.accept = cw_ep_accept;
 	cw_cm_ops.shutdown = cw_ep_shutdown;
 
-	mrrc_pep_fid_ops.ops_open = mrrc_cw_ops_open;
 	cw_pep_fid_ops = mrrc_pep_fid_ops;
 	cw_pep_fid_ops.bind = cw_pep_bind;
 	cw_pep_ep_ops = mrrc_pep_ep_ops;
 	cw_pep_ep_ops.getopt = cw_pep_getopt;
-
-	mrrc_cw_av_init();
 }

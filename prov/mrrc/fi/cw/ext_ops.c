@@ -200,8 +200,8 @@ struct fi_mrrc_ops_cw mrrc_cw_ext_ops = {
 	.stats = cw_ops_stats,
 };
 
-int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
-		     void **ops, void *context)
+static int cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		       void **ops, void *context)
 {
 	if (!name || strcmp(name, FI_MRRC_CW_OPS))
 		return mrrc_fid_ops_open(fid, name, flags, ops, context);
@@ -211,4 +211,13 @@ int mrrc_cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_EBADFLAGS;
 	*ops = &mrrc_cw_ext_ops;
 	return 0;
+}
+
+void mrrc_cw_calls_init(void)
+{
+	mrrc_cw_over = &mrrc_cw_admission;
+	mrrc_ep_fid_ops.ops_open = cw_ops_open;
+	mrrc_pep_fid_ops.ops_open = cw_ops_open;
+	mrrc_cw_ep_init();
+	mrrc_cw_av_init();
 }

@@ -21,7 +21,7 @@
 
 static void cw_group_free(struct mrrc_cw_group *group)
 {
-	mrrc_cw_ask_free(group);
+	mrrc_cw_over->shut(group);
 	mrrc_cw_unlisten(group, true);
 	if (group->cq)
 		fi_close(&group->cq->fid);
@@ -214,10 +214,6 @@ void mrrc_cw_ep_close(struct mrrc_ep *ep)
 {
 	struct mrrc_cw_ep *cw = ep->cw;
 
-	if (ep->cw_rdm) {
-		mrrc_cw_rdm_close(ep);
-		return;
-	}
 	if (mrrc_cw_inherited(ep->domain)) {
 		/* the control endpoint stays, and keeps its domain open */
 		mrrc_ref_get(&ep->domain->ref);

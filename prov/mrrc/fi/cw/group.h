@@ -226,10 +226,6 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq);
 void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
 /* Adds the descriptors of a group to an epoll set; 0 or -E* */
 int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
-/*
- * Its EQ wakes no thread, or does again; false: not now. The group's lock held
- */
-bool mrrc_cw_epoll_mute(struct mrrc_cw_group *group, bool mute);
 
 /*
  * Has something for the core that no event will announce: instead of sleeping,

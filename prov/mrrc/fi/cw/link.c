@@ -11,6 +11,8 @@
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
 
+const struct mrrc_cw_over *mrrc_cw_over;
+
 #define CW_BATCH 16
 
 static void cw_slots_init(struct mrrc_cw_ep *cw)
@@ -366,7 +368,7 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 		STAILQ_REMOVE_HEAD(&cw->empty, link);
 		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
 	}
-	mrrc_cw_rdm_count(cw);
+	mrrc_cw_over->count(cw);
 	if (!cw->sm.err)
 		return;
 	cw_blame(cw, cw->sm.err);
@@ -532,6 +534,14 @@ void mrrc_cw_links_poll(struct mrrc_cw_group *group)
 {
 	cw_read(group, 8);
 	cw_push_full(group);
+}
+
+struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context)
+{
+	struct mrrc_cw_node *node;
+
+	node = mrrc_cw_map_first(&cw->by_context, (uintptr_t) context);
+	return node ? container_of(node, struct cw_rec, by_context) : NULL;
 }
 
 void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,

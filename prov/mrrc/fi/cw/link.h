@@ -161,6 +161,29 @@ void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec);
 void mrrc_cw_rec_free(struct cw_rec *rec);
 void mrrc_cw_finish(struct cw_list *list);
 
+/*
+ * Calls upward: what is done for reliable datagrams on all connections. The
+ * group's lock held
+ */
+struct mrrc_cw_over {
+	/* After a change of the link's tags */
+	void (*count)(struct mrrc_cw_ep *cw);
+	/* A request at the listener. false: of a connected endpoint */
+	bool (*request)(struct mrrc_cw_group *group, struct fi_info *info,
+			const void *data, size_t len);
+	/* An event of a core's endpoint that is no link's. err: or 0 */
+	void (*answer)(struct mrrc_cw_group *group, const struct fid *fid,
+		       const void *data, size_t len, int err);
+	/* The next deadline, in ms, or 0; and giving up what is past it */
+	int64_t (*until)(const struct mrrc_cw_group *group);
+	void (*late)(struct mrrc_cw_group *group);
+	/* Handle waiting requests; releases the lock meanwhile. */
+	void (*greet)(struct mrrc_cw_group *group);
+	/* The group listens no more. */
+	void (*shut)(struct mrrc_cw_group *group);
+};
+extern const struct mrrc_cw_over *mrrc_cw_over; /* set once, by ext_ops.c */
+
 /* cw/link.c. The group's lock held, unless said otherwise. */
 
 int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
@@ -174,6 +197,8 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw);
 void mrrc_cw_flush_all(struct mrrc_cw_group *group);
 /* Completions of the group's links, and what the core did not take before */
 void mrrc_cw_links_poll(struct mrrc_cw_group *group);
+/* Its oldest operation with this context, or NULL */
+struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
 /* Its operations stay. */
 void mrrc_cw_link_close(struct mrrc_cw_ep *cw);
 void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
@@ -191,12 +216,6 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			   uint64_t flags, const struct mrrc_source *source);
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			 uint64_t flags);
-/*
- * The age of a link's oldest operation with this context; UINT64_MAX: none.
- * Lock held
- */
-uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
-int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context);
 /* 0, or -FI_ENOENT */
 int mrrc_cw_cancel(struct mrrc_ep *ep, void *context);
 

@@ -19,6 +19,7 @@
 #include "config.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "fi/cw/group.h"
@@ -179,7 +180,7 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 	if (!always && cw_listen_sockets(group) &&
 	    mrrc_sockets_unread((struct sockaddr *) &at))
 		return;
-	mrrc_cw_ask_free(group);
+	mrrc_cw_over->shut(group);
 	/* others: of links here whose endpoint has its home in another group */
 	STAILQ_FOREACH_SAFE(request, &group->requests, link, next) {
 		if (request->pep != group->pep)
@@ -211,14 +212,39 @@ int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group)
 		       group->close_at;
 }
 
+static void cw_mute_at(int epoll_fd, int fd, bool mute)
+{
+	struct epoll_event event = { .events = mute ? 0 : EPOLLIN };
+
+	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event);
+}
+
+/* Its EQ wakes no thread, or does again; false: not now */
+static bool cw_mute(struct mrrc_cw_group *group, bool mute)
+{
+	struct mrrc_cw_domain *cwd = group->cwd;
+	struct mrrc_cw_cq *ccq;
+
+	/* this lock ranks before a group's */
+	if (!mrrc_mutex_try(&cwd->lock))
+		return false;
+	cw_mute_at(cwd->wake_fd, group->eq_fd, mute);
+	LIST_FOREACH(ccq, &cwd->cqs, link) {
+		if (ccq->epoll_fd >= 0)
+			cw_mute_at(ccq->epoll_fd, group->eq_fd, mute);
+	}
+	mrrc_mutex_unlock(&cwd->lock);
+	return true;
+}
+
 static void cw_listen_mute(struct mrrc_cw_group *group, int64_t now)
 {
 	if (group->muted_until && now >= group->muted_until &&
-	    mrrc_cw_epoll_mute(group, false)) {
+	    cw_mute(group, false)) {
 		group->muted_until = 0;
 		group->vain = CW_VAIN - CW_VAIN_AGAIN;
 	} else if (!group->muted_until && group->vain >= CW_VAIN &&
-		   mrrc_cw_epoll_mute(group, true)) {
+		   cw_mute(group, true)) {
 		group->muted_until = now + CW_MUTE_MS;
 		group->sweep_at = now;
 	}

@@ -381,25 +381,6 @@ ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	return ret;
 }
 
-/* ---- cancel -------------------------------------------------------------- */
-
-/* A write or a target. The group's lock held */
-static struct cw_rec *cw_find_oldest(const struct mrrc_cw_ep *cw,
-				     const void *context)
-{
-	struct mrrc_cw_node *node;
-
-	node = mrrc_cw_map_first(&cw->by_context, (uintptr_t) context);
-	return node ? container_of(node, struct cw_rec, by_context) : NULL;
-}
-
-uint64_t mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context)
-{
-	const struct cw_rec *rec = cw_find_oldest(cw, context);
-
-	return rec ? rec->seq : UINT64_MAX;
-}
-
 static void cw_cancel_target(struct cw_rec *rec)
 {
 	/* it may end in the call, and stays until the group is unlocked */
@@ -408,12 +389,12 @@ static void cw_cancel_target(struct cw_rec *rec)
 		mrrc_cw_confirm(rec);
 }
 
-int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
+static int cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 {
 	struct cw_rec *found;
 
 	mrrc_mutex_lock(&cw->group->lock);
-	found = cw_find_oldest(cw, context);
+	found = mrrc_cw_oldest(cw, context);
 	if (found && found->is_wr)
 		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
 	else if (found)
@@ -426,7 +407,16 @@ int mrrc_cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 
 int mrrc_cw_cancel(struct mrrc_ep *ep, void *context)
 {
+	struct mrrc_cw_ep *cw;
+	int ret;
+
 	ep = mrrc_cw_base(ep);
-	return ep->cw_rdm ? mrrc_cw_rdm_cancel(ep, context) :
-			    mrrc_cw_cancel_on(ep->cw, context);
+	if (!ep->cw_rdm)
+		return cw_cancel_on(ep->cw, context);
+	cw = mrrc_cw_rdm_oldest(ep, context);
+	if (!cw)
+		return -FI_ENOENT;
+	ret = cw_cancel_on(cw, context);
+	mrrc_cw_put(cw);
+	return ret;
 }

@@ -22,7 +22,7 @@
  */
 static void cw_set_timer(struct mrrc_cw_group *group)
 {
-	int64_t first = mrrc_cw_ask_until(group), next;
+	int64_t first = mrrc_cw_over->until(group), next;
 	struct itimerspec at = { 0 };
 	struct mrrc_cw_ep *cw;
 
@@ -67,7 +67,7 @@ static void cw_group_late(struct mrrc_cw_group *group)
 			mrrc_cw_lose(cw, "the peer does not confirm that a tag "
 					 "is cancelled");
 	}
-	mrrc_cw_ask_late(group);
+	mrrc_cw_over->late(group);
 }
 
 /* ---- polls --------------------------------------------------------------- */
@@ -122,7 +122,7 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	do {
 		while ((cw = TAILQ_FIRST(&group->lost)))
 			mrrc_cw_lost(cw);
-		mrrc_cw_greet(group);
+		mrrc_cw_over->greet(group);
 		if (!group->more)
 			mrrc_cw_flush_all(group);
 	} while (!TAILQ_EMPTY(&group->lost));

@@ -527,29 +527,25 @@ void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum)
 	mrrc_mutex_unlock(&ep->av->cw->lock);
 }
 
-int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context)
+struct mrrc_cw_ep *mrrc_cw_rdm_oldest(struct mrrc_ep *ep, const void *context)
 {
 	struct mrrc_cw_rdm *rdm = ep->cw_rdm;
 	struct mrrc_cw_ep *cw, *found = NULL;
-	uint64_t oldest = UINT64_MAX, seq;
-	int ret;
+	uint64_t oldest = UINT64_MAX;
+	const struct cw_rec *rec;
 
 	mrrc_mutex_lock(&ep->av->cw->lock);
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm) {
 		mrrc_mutex_lock(&cw->group->lock);
-		seq = mrrc_cw_oldest(cw, context);
-		mrrc_mutex_unlock(&cw->group->lock);
-		if (seq < oldest) {
-			oldest = seq;
+		rec = mrrc_cw_oldest(cw, context);
+		if (rec && rec->seq < oldest) {
+			oldest = rec->seq;
 			found = cw;
 		}
+		mrrc_mutex_unlock(&cw->group->lock);
 	}
 	if (found)
 		atomic_fetch_add(&found->ending, 1);
 	mrrc_mutex_unlock(&ep->av->cw->lock);
-	if (!found)
-		return -FI_ENOENT;
-	ret = mrrc_cw_cancel_on(found, context);
-	mrrc_cw_put(found);
-	return ret;
+	return found;
 }

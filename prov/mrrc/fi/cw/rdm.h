@@ -80,7 +80,8 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
  */
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
-int mrrc_cw_rdm_cancel(struct mrrc_ep *ep, void *context);
+/* The link with the oldest operation of this context, until mrrc_cw_put() */
+struct mrrc_cw_ep *mrrc_cw_rdm_oldest(struct mrrc_ep *ep, const void *context);
 /* At fi_enable() of the endpoint; at its close. */
 void mrrc_cw_rdm_start(struct mrrc_ep *ep);
 void mrrc_cw_rdm_close(struct mrrc_ep *ep);
@@ -95,13 +96,6 @@ void mrrc_cw_refuse(struct cw_request *request);
 /* Our own attempt has ended: handle the request that was deferred for it. */
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
 
-/* cw/accept.c. Lock held */
-/* An event of a connection. false: not such a request */
-bool mrrc_cw_greet_event(struct mrrc_cw_group *group, struct fi_info *info,
-			 const void *data, size_t len);
-/* Handle the waiting requests; releases the lock meanwhile. */
-void mrrc_cw_greet(struct mrrc_cw_group *group);
-
 /* cw/ask.c. Lock held. */
 /*
  * Ask the sender that request names; it gets proven, or is refused. No lock
@@ -111,17 +105,29 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
 /* Is another question possible? One that is not answered makes room. */
 bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
-/* An event of a core's endpoint that may belong to a question. err: or 0 */
+/* These are the calls of mrrc_cw_admission. */
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 		       const void *data, size_t len, int err);
-/* The next deadline of questions, in ms, or 0; and giving up those past it. */
 int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
 void mrrc_cw_ask_late(struct mrrc_cw_group *group);
 void mrrc_cw_ask_free(struct mrrc_cw_group *group);
 
+/* cw/accept.c */
+extern const struct mrrc_cw_over mrrc_cw_admission;
+
+/* An address of the core's, with a name. Guarded by its AV's lock */
+struct cw_av_entry {
+	struct mrrc_cw_node by_addr; /* its key is the address */
+	struct mrrc_cw_node by_name;
+	struct mrrc_cw_name name;
+	unsigned uses; /* times that it was inserted */
+};
+
 /* cw/av.c: once; then each AV that is opened can have names */
 void mrrc_cw_av_init(void);
-/* Its lock held */
+
+/* cw/av_names.c. Its lock held */
+struct cw_av_entry *mrrc_cw_av_entry(struct mrrc_av *av, fi_addr_t addr);
 bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
 		     struct mrrc_cw_name *name);
 bool mrrc_cw_av_knows(struct mrrc_av *av, const struct mrrc_cw_name *name);
