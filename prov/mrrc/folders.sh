@@ -3,7 +3,8 @@
 #
 # Which folder of a layer may use which: fails when a file includes a header of
 # another one, or an object file needs a symbol of another one. fi/init.c, which
-# puts folders together, is free.
+# puts folders together, is free. Inside a folder the files that call each other
+# form no circle, but for the folders that are listed.
 #
 # usage: folders.sh [BUILDDIR]	(default .)
 
@@ -39,6 +40,10 @@ fi obj: fi record alloc data
 fi hook: fi record alloc obj
 fi cw: fi record data obj
 fi file: fi record alloc data obj cw'
+
+# LAYER/FOLDER with circles
+circles='|sys/hooks|sys/proof|sys/monitor|sys/node|sys/cache|sys/heap|fi/fi|
+|fi/alloc|fi/data|fi/obj|fi/hook|fi/file|'
 
 # judge LAYER: lines of "WHAT FROM TO NAME" become complaints.
 judge()
@@ -82,8 +87,8 @@ includes()
 	done
 }
 
-# calls LAYER BUILD SOURCE: "call FROM TO SYMBOL" of each symbol that one object
-# has and another needs.
+# calls LAYER BUILD SOURCE: "call FROM TO SYMBOL FILE FILE" of each symbol that one
+# object has and another needs.
 calls()
 {
 	find "$2" -path '*/.libs/*.o' ! -name '*-init.o' |
@@ -96,16 +101,30 @@ calls()
 		# not what is left of an earlier build
 		name=${file##*-}
 		[ -f "$3/$place/${name%.o}.c" ] || continue
-		$nm "$file" | awk -v from="$from" 'NF >= 2 {
-			print from, $(NF - 1), $NF }'
+		$nm "$file" | awk -v from="$from" -v name="${name%.o}" 'NF >= 2 {
+			print from, $(NF - 1), $NF, name }'
 	done | awk '
-	$2 ~ /^[TDBRVC]$/ { of[$3] = $1 }
-	$2 == "U" { n++; user[n] = $1; name[n] = $3 }
+	$2 ~ /^[TDBRVC]$/ { of[$3] = $1; file[$3] = $4 }
+	$2 == "U" { n++; user[n] = $1; name[n] = $3; by[n] = $4 }
 	END {
 		for (i = 1; i <= n; i++)
 			if (name[i] in of)
-				print "call", user[i], of[name[i]], name[i]
+				print "call", user[i], of[name[i]], name[i], \
+					by[i], file[name[i]]
 	}'
+}
+
+# circle LAYER: of lines as from calls, the files of a folder that form a circle.
+circle()
+{
+	awk '$2 == $3 && $5 != $6 { print $2, $5, $6 }' >"$dir/pairs"
+	cut -d ' ' -f 1 "$dir/pairs" | sort -u | while read -r folder; do
+		case $circles in
+		*"|$1/$folder|"*) continue ;;
+		esac
+		sed -n "s/^$folder //p" "$dir/pairs" | tsort 2>&1 >"$dir/order" |
+			sed -n "s|^tsort: \([^-].*\)|$1/$folder: \1.c is in a circle|p"
+	done | sort -u
 }
 
 # It must trip on an offender.
@@ -115,6 +134,10 @@ mkdir -p "$dir/obj"
 echo '#include "fi/cw/cw.h"' >"$dir/obj/ep.c"
 if [ -z "$(includes "fi" "$dir" | judge "fi")" ]; then
 	echo "folders: an include that may not be does not trip" >&2
+	exit 1
+fi
+if [ -z "$(printf 'call r r s %s\n' 'a b' 'b c' 'c a' | circle x)" ]; then
+	echo "folders: a circle of calls does not trip" >&2
 	exit 1
 fi
 for layer in core sys "fi"; do
@@ -131,6 +154,7 @@ for layer in core sys "fi"; do
 		includes $layer "$source/prov/mrrc/$layer"
 		cat "$dir/calls"
 	} | judge $layer
+	circle $layer <"$dir/calls"
 done >"$dir/out"
 grep '^folders:' "$dir/out"
 ! grep -v '^folders:' "$dir/out" >&2
