@@ -12,6 +12,7 @@
 #define CW_GROUP 16 /* links that share a CQ */
 
 struct mrrc_cw_group {
+	/* Set when it is opened; no lock */
 	struct mrrc_cw_group *next; /* the domain's; never removed */
 	struct mrrc_cw_domain *cwd;
 	struct mrrc_domain *domain; /* of the control endpoints */
@@ -20,56 +21,77 @@ struct mrrc_cw_group {
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
 	int timer_fd;		    /* a deadline of the group passed */
-	bool alarm;		    /* the next deadline may be another */
-	struct sockaddr_storage at; /* where it listens; port 0 */
-	struct fid_pep *pep;	    /* open while a peer is expected */
-	_Atomic uint16_t port;	    /* there, in network order */
-	unsigned awaited;	    /* links that listen, and homes */
 	int spare_fd;		    /* for sys/base/sockets */
-	unsigned vain;		    /* wakes of its EQ without an event */
+	struct sockaddr_storage at; /* where it listens; port 0 */
+
+	/* Written under the lock, read without it as well */
+	atomic_uint cnt;       /* of eps, and homes */
+	atomic_uint meeting;   /* listening, connecting, or asking */
+	_Atomic uint16_t port; /* where it listens, in network order */
+	/* open while a peer is expected: so until an endpoint's home is left */
+	struct fid_pep *pep;
+
+	/* The lock: listening */
+	unsigned awaited; /* links that listen, and homes */
+	unsigned vain;	  /* wakes of its EQ without an event */
 	/* in ms; 0: not. See cw/listen.c */
 	int64_t sweep_at, muted_until, close_at;
+
+	/* The lock: progress */
+	bool alarm; /* the next deadline may be another */
 	unsigned polls;
-	atomic_uint cnt;     /* of eps */
-	atomic_uint meeting; /* listening, connecting, or asking */
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
 	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* links that fill a slot */
 	bool more;			 /* FI_MORE: wait for more messages */
 	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* links to try again at the core */
 	struct cw_list ended;
 	bool finishing; /* a thread finishes, unlocked */
+
+	/* The lock: requests of reliable datagrams */
 	struct cw_requests requests, asks;
 	unsigned request_cnt, ask_cnt;
-	bool greeting; /* a thread handles requests */
+	bool greeting; /* a thread handles requests, unlocked */
 };
 
 /* Of a domain, from the first endpoint that takes part until it closes. */
 struct mrrc_cw_domain {
+	/* Set when it is opened; no lock */
 	pid_t pid;		    /* the process that opened it */
+	int wake_fd;		    /* epoll: a group has something */
 	struct mrrc_mutex enabling; /* an endpoint; before other locks */
-	struct mrrc_mutex lock;	    /* guards what follows */
-	struct mrrc_cw_group *_Atomic groups;
-	LIST_HEAD(, mrrc_cw_cq) cqs;
-	int wake_fd; /* epoll: a group has something */
-	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
-	struct mrrc_ep *below; /* of reliable datagrams: cw/msg_domain.c */
-	LIST_HEAD(, mrrc_cw_rdm) rdms;
+	struct mrrc_mutex lock;
+
 	/*
-	 * ns: the last read of a CQ by the application, and the last read after
-	 * a gap
+	 * No lock; ns: the last read of a CQ by the application, and the last
+	 * read after a gap
 	 */
 	_Atomic uint64_t seen, missed;
+
+	/* Written under the lock, read without it as well */
+	struct mrrc_cw_group *_Atomic groups;
+	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
+	/* of reliable datagrams, as long as they: cw/msg_domain.c */
+	struct mrrc_ep *below;
+
+	/* The lock */
+	LIST_HEAD(, mrrc_cw_cq) cqs;
+	LIST_HEAD(, mrrc_cw_rdm) rdms;
 };
 
 /* Of a CQ that such endpoints are bound to. */
 struct mrrc_cw_cq {
+	/* Set when it is opened; no lock */
 	struct mrrc_cq *cq;
-	LIST_ENTRY(mrrc_cw_cq) link;	 /* the domain's */
+	int wake_fd; /* eventfd: completions are pending */
+	bool pollfd; /* the core waits by a pollfd set */
+
+	/* No lock */
 	struct fi_ops_cq *_Atomic below; /* the CQ's own calls */
-	int wake_fd;			 /* eventfd: completions are pending */
-	int epoll_fd;			 /* core, groups, wake_fd; -1 */
-	bool pollfd;			 /* the core waits by a pollfd set */
 	atomic_int signalled;		 /* fi_cq_signal() was called */
+
+	/* The domain's cw->lock */
+	LIST_ENTRY(mrrc_cw_cq) link; /* the domain's */
+	int epoll_fd;		     /* core, groups, wake_fd; -1 */
 };
 
 /* CLOCK_MONOTONIC: it is never set. */

@@ -40,7 +40,11 @@ struct cw_piece {
 	struct cw_rec *rec;
 };
 
-/* An operation, from posting until its completion is written. */
+/*
+ * An operation, from posting until its completion is written. The thread that
+ * posts it has it alone, then the group's lock guards it until it has ended, and
+ * the thread that finishes it has it alone again.
+ */
 struct cw_rec {
 	union {
 		struct mrrc_cw_wr wr; /* first */
@@ -76,26 +80,46 @@ struct cw_rec {
 };
 STAILQ_HEAD(cw_list, cw_rec);
 
-/* A link */
+/* A link. ANY: written under the group's lock, read without it as well */
 struct mrrc_cw_ep {
+	/* Set before it is found by others; no lock */
 	struct mrrc_ep *ep;
 	/* the control endpoint's domain and info are its: ep, or of below */
 	struct mrrc_ep *via;
 	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
 	struct mrrc_cw_group *group;
-	TAILQ_ENTRY(mrrc_cw_ep) link;
-	/* read without the lock for a first look */
-	_Atomic enum cw_phase phase;
-	int64_t meet_by;  /* listening or connecting: the deadline */
-	atomic_bool lost; /* on the group's list of lost links */
-	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
-	uint64_t cookie;
-	uint64_t tags;		      /* given by fi_cw_tag_alloc() */
-	bool accepts;		      /* the passive side */
+	struct mrrc_cw_name peer; /* of reliable datagrams */
+
+	/* No lock: the application's call to connect, or to accept, sets them */
 	struct sockaddr_storage dest; /* the application's destination */
-	struct mrrc_cw sm;
-	bool sm_live;
+	bool accepts;		      /* the passive side */
+
+	/* No lock: operations ended, not finished; threads that use the link */
+	atomic_int ending;
+
+	/* The AV's lock, of reliable datagrams */
+	struct mrrc_cw_node by_name;
+	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
+	atomic_bool stranger; /* its name is not in the AV. Read by any */
+
+	/* The group's lock: its connection */
+	TAILQ_ENTRY(mrrc_cw_ep) link;
+	_Atomic enum cw_phase phase; /* ANY; changed by conn.c alone */
+	int64_t meet_by;	     /* listening or connecting: the deadline */
+	atomic_bool lost; /* ANY: on the group's list of lost links */
+	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
+	uint64_t cookie; /* of a connected endpoint */
 	struct fid_ep *ctl;
+	/* likewise, of reliable datagrams */
+	atomic_bool hostile;	     /* ANY: quarantined */
+	bool gone;		     /* about to be freed */
+	uint32_t counted;	     /* its tags in strange_tags */
+	uint64_t nonce;		     /* nonce of our last attempt to connect */
+	uint64_t stale;		     /* a void nonce of the peer's */
+	struct cw_request *deferred; /* until ours has ended */
+
+	/* The group's lock: messages and writes */
+	struct mrrc_cw sm;
 	struct fid_mr *mr;
 	char *mem;
 	struct cw_slot rx[CW_RX + 1], tx[CW_SLOTS];
@@ -107,25 +131,13 @@ struct mrrc_cw_ep {
 	struct cw_rec *partial; /* a write that the core took partly */
 	bool full;		/* the core took none: on its group's list */
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
+
+	/* The group's lock: operations */
 	struct cw_list empty;	       /* issued writes without data */
 	TAILQ_HEAD(, cw_rec) confirms; /* cancelled targets, oldest first */
 	struct mrrc_cw_map by_context; /* operations that have not ended */
 	uint64_t issued_ns;	       /* when the core got the latest write */
-	/* operations ended, not finished; and threads that use the link */
-	atomic_int ending;
-
-	/* for reliable datagrams; under the AV's lock */
-	struct mrrc_cw_node by_name;
-	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
-	atomic_bool stranger; /* its name is not in the AV */
-	/* under the group's lock */
-	struct mrrc_cw_name peer;
-	atomic_bool hostile;	     /* quarantined; read without lock */
-	uint32_t counted;	     /* its tags in strange_tags */
-	bool gone;		     /* about to be freed */
-	uint64_t nonce;		     /* nonce of our last attempt to connect */
-	uint64_t stale;		     /* a void nonce of the peer's */
-	struct cw_request *deferred; /* until ours has ended */
+	uint64_t tags;		       /* given by fi_cw_tag_alloc() */
 };
 
 static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)

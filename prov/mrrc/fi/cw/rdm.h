@@ -7,7 +7,11 @@
 
 #include "fi/cw/link.h"
 
-/* A connection request at a group's listener, of reliable datagrams */
+/*
+ * A connection request at a group's listener, of reliable datagrams. The group's
+ * lock guards it while it is in a list of its; the thread that took it out has
+ * it alone.
+ */
 struct cw_request {
 	STAILQ_ENTRY(cw_request) link;
 	struct fid_pep *pep;
@@ -34,21 +38,28 @@ struct mrrc_cw_av {
 
 #define CW_STRANGERS 64 /* links to strangers, of one endpoint */
 
-/* Of a reliable datagram endpoint. Guarded by its AV's lock, but for atomics */
+/* Of a reliable datagram endpoint */
 struct mrrc_cw_rdm {
+	/* Set when it is opened; no lock */
 	struct mrrc_ep *ep;
-	LIST_ENTRY(mrrc_cw_rdm) of_av;
-	LIST_ENTRY(mrrc_cw_rdm) of_domain; /* the domain's cw->lock */
-	struct mrrc_cw_group *home;	   /* the group that listens for it */
-	atomic_int users;		   /* threads that use it */
+	struct mrrc_cw_group *home; /* the group that listens for it */
 	uint32_t number;
+
+	/* No lock */
+	atomic_int users;    /* threads that use it */
 	atomic_bool started; /* it has a name, final from then on */
 	struct mrrc_cw_name name;
-	TAILQ_HEAD(, mrrc_cw_ep) links;
-	struct mrrc_cw_map by_name;
-	atomic_uint strangers;
 	atomic_uint strange_tags; /* tags that strangers exposed */
 	_Atomic uint64_t seq, tags;
+
+	/* The domain's cw->lock */
+	LIST_ENTRY(mrrc_cw_rdm) of_domain;
+
+	/* Its AV's lock */
+	LIST_ENTRY(mrrc_cw_rdm) of_av;
+	TAILQ_HEAD(, mrrc_cw_ep) links;
+	struct mrrc_cw_map by_name;
+	atomic_uint strangers;	      /* read without it as well */
 	struct fi_mrrc_cw_stats past; /* counters of freed links */
 };
 
