@@ -54,7 +54,8 @@ enum cw_act mrrc_cw_step(struct mrrc_cw_ep *cw, enum cw_event event)
 
 	if (step.act == CW_DO_REFUSE)
 		MRRC_WARN(EP_CTRL,
-			  "%s is refused: a control connection is %s\n",
+			  "%s must not happen while a control connection is "
+			  "%s\n",
 			  mrrc_cw_event_name(event), mrrc_cw_phase_name(phase));
 	else if (step.next != phase)
 		cw_set_phase(cw, step.next);

@@ -14,9 +14,7 @@
 #include "fi/blocks.h"
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
-#include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
-#include "fi/secret.h"
 #include "sys/base/pause.h"
 
 static void cw_group_free(struct mrrc_cw_group *group)
