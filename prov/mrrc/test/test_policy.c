@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy/policy: the registry, parameters, what every policy must do, and the
- * order of LRU. The others' order: test_policy_mre.c, test_policy_gdsf.c, and
- * model_policy.c, which has gdl's too.
+ * core/policy/policy: the registry, parameters, and what every policy must do.
+ * Which region each policy chooses is compared with model_policy.c.
  */
 #include "config.h"
 #include "case.h"
@@ -294,6 +293,33 @@ EACH_TEST(test_any, kinds)
 	policy = outer;
 }
 
+/* Nothing costs anything, or more than gdsf has classes for. */
+LOOP_TEST(test_extremes, 0, 3)
+{
+	static const double ns[] = { 0, 1e-9, 9e14 };
+	const struct mrrc_cost extreme = { .reg = ns[_i], .page = PAGE };
+	struct mrrc_policy_attr with = attr;
+	struct mrrc_policy *outer = policy;
+	struct mrrc_region *victim;
+	int i;
+
+	with.cost = &extreme;
+	ck_assert_int_eq(mrrc_policy_open("gdsf:history=0", &with, &policy), 0);
+	for (i = 0; i < 8; i++)
+		insert(i, 1);
+	for (i = 0; i < 8; i++) {
+		policy->ops->touch(policy, &region[i]);
+		ck_assert(policy->ops->valid(policy, 8));
+	}
+	for (i = 0; i < 8; i++) {
+		victim = policy->ops->victim(policy);
+		ck_assert_ptr_eq(victim, &region[i]);
+		policy->ops->remove(policy, victim);
+	}
+	mrrc_policy_close(policy);
+	policy = outer;
+}
+
 /* Of many in use, those that are no longer are found again, every one. */
 EACH_TEST(test_put_again, kinds)
 {
@@ -384,61 +410,4 @@ EACH_TEST(test_valid_notices, kinds)
 	ck_assert(!policy->ops->valid(policy, COUNT));
 	mrrc_policy_close(policy);
 	policy = outer;
-}
-
-/* ---- lru, and fmrd, which differs in its batch ---- */
-
-static void expect(int i)
-{
-	struct mrrc_region *victim = policy->ops->victim(policy);
-
-	ck_assert_ptr_eq(victim, i < 0 ? NULL : &region[i]);
-	if (victim)
-		policy->ops->remove(policy, victim);
-}
-
-TEST(test_lru_order)
-{
-	ck_assert(policy->ops->valid(policy, COUNT));
-	policy->ops->touch(policy, &region[0]);
-	policy->ops->touch(policy, &region[4]);
-	policy->ops->touch(policy, &region[4]);
-	policy->ops->remove(policy, &region[2]);
-	expect(1);
-	expect(3);
-	expect(0);
-	expect(4);
-	expect(-1);
-	ck_assert(policy->ops->valid(policy, 0));
-}
-
-TEST(test_lru_held)
-{
-	int i;
-
-	region[0].held = 1;
-	region[1].held = 2;
-	expect(2);
-	/* Those two were in use when looked at: newer than the rest. */
-	region[0].held = region[1].held = 0;
-	expect(3);
-	expect(4);
-	expect(0);
-	region[1].held = 1;
-	for (i = 0; i < 3; i++)
-		expect(-1);
-	ck_assert(policy->ops->valid(policy, 1));
-}
-
-TEST(test_fmrd)
-{
-	const struct mrrc_policy_ops *lru = &mrrc_policy_lru_ops;
-	const struct mrrc_policy_ops *fmrd = &mrrc_policy_fmrd_ops;
-
-	ck_assert_ptr_eq(fmrd->victim, lru->victim);
-	ck_assert_ptr_eq(fmrd->touch, lru->touch);
-	ck_assert_uint_eq(lru->batch, 1);
-	ck_assert_uint_gt(fmrd->batch, 1);
-	ck_assert_uint_eq(lru->pieces, 1);
-	ck_assert_uint_eq(fmrd->pieces, 1);
 }
