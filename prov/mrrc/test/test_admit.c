@@ -58,35 +58,6 @@ TEST(test_rent_then_buy)
 			 MRRC_ADMIT_BOUNCE);
 }
 
-/* Registered and lost: it may have been worth nothing. */
-TEST(test_anew)
-{
-	int i, round;
-
-	for (round = 0; round < 3; round++) {
-		for (i = 0; i < 4; i++)
-			ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10,
-						    PAGE),
-					 MRRC_ADMIT_BOUNCE);
-		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
-				 MRRC_ADMIT_KEEP);
-	}
-}
-
-/* Copying costs next to nothing, and still it ends. */
-TEST(test_ends)
-{
-	struct mrrc_cost cheap = cost;
-	int i = 0;
-
-	mrrc_admit_fini(&admit);
-	cheap.copy_page = .001;
-	ck_assert_int_eq(mrrc_admit_init(&admit, &cheap, 64 * PAGE, 100), 0);
-	while (mrrc_admit(&admit, &cache, PAGE, 10, PAGE) == MRRC_ADMIT_BOUNCE)
-		ck_assert_int_lt(++i, 256);
-	ck_assert_int_eq(i, 254);
-}
-
 /* What became of registrations so far: 1000 each, 200 a copy. */
 static void became(uint64_t made, uint64_t hits, uint64_t lost)
 {
@@ -161,18 +132,6 @@ TEST(test_copy_once)
 	ck_assert(!mrrc_admit_copy_once(&admit, 9 * PAGE));
 }
 
-TEST(test_large)
-{
-	/* 9 pages: 1800 to copy, 1800 to register */
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 9 * PAGE, 9 * PAGE),
-			 MRRC_ADMIT_KEEP);
-	/* little is missing: cheaper to register that than to copy all */
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, 99 * PAGE, 6 * PAGE, PAGE),
-			 MRRC_ADMIT_KEEP);
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, 200 * PAGE, 4 * PAGE, PAGE),
-			 MRRC_ADMIT_BOUNCE);
-}
-
 TEST(test_once)
 {
 	/* more than a quarter of the cache, and never seen */
@@ -183,27 +142,4 @@ TEST(test_once)
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, 99 * PAGE, 16 * PAGE,
 				    16 * PAGE),
 			 MRRC_ADMIT_KEEP);
-}
-
-TEST(test_no_copies)
-{
-	struct mrrc_cost unknown = cost;
-
-	mrrc_admit_fini(&admit);
-	unknown.copy_page = 0;
-	ck_assert_int_eq(mrrc_admit_init(&admit, &unknown, 64 * PAGE, 100), 0);
-	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
-			 MRRC_ADMIT_KEEP);
-}
-
-TEST(test_no_memory)
-{
-	struct mrrc_admit other;
-	int ret;
-
-	fault_arm(1);
-	ret = mrrc_admit_init(&other, &cost, PAGE, 1);
-	ck_assert(fault_disarm());
-	ck_assert_int_eq(ret, -ENOMEM);
-	ck_assert_uint_eq(fault_leaks(), 0);
 }

@@ -343,19 +343,6 @@ LOOP_TEST(test_contained, 0, sizeof(locals) / sizeof(locals[0]))
 	ck_assert(mrrc_cache_valid(&cache));
 }
 
-TEST(test_budget_regions)
-{
-	int i;
-
-	for (i = 0; i < MAX_REGIONS + 3; i++)
-		ck_assert_int_eq(put(i, 2 * i, 1, MRRC_RW), 0);
-	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), MAX_REGIONS);
-	ck_assert_uint_eq(stat(MRRC_STAT_EVICTIONS), 3);
-	ck_assert_int_eq(count_victims(), 3);
-	ck_assert_ptr_eq(TAILQ_FIRST(&victims), &region[0]);
-	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS_PEAK), MAX_REGIONS);
-}
-
 TEST(test_budget_bytes)
 {
 	ck_assert_int_eq(put(0, 0, 65, MRRC_RW), -E2BIG);
@@ -433,16 +420,6 @@ LOOP_TEST(test_batch_bytes, 0, 9)
 			  kind[_i].regions - kind[_i].gone + 1);
 }
 
-/* The policy's own say: mre's segment is a part of the stack. */
-TEST(test_batch_more)
-{
-	reopen(320, 20, "mre-text:resort=50:evict=20");
-	fill(20, 1);
-	put(20, 5000, 1, MRRC_RW);
-	ck_assert_int_eq(count_victims(), 4);
-	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 17);
-}
-
 /* What is in use is left out, and is no reason to fail. */
 TEST(test_batch_held)
 {
@@ -456,23 +433,6 @@ TEST(test_batch_held)
 	ck_assert_int_eq(count_victims(), 1);
 	for (i = 0; i < 7; i++)
 		ck_assert(!mrrc_cache_put(&cache, &region[i]));
-}
-
-TEST(test_evict_some)
-{
-	int i;
-
-	for (i = 0; i < 4; i++)
-		ck_assert_int_eq(put(i, 10 * i, 1, MRRC_RW), 0);
-	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 0, 1, &victims), 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&victims), &region[0]);
-	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, 2 * PAGE, 1, &victims),
-			  2);
-	/* the last one is in use */
-	mrrc_cache_hold(&cache, &region[3]);
-	ck_assert_uint_eq(mrrc_cache_evict_some(&cache, PAGE, 1, &victims), 0);
-	ck_assert_int_eq(count_victims(), 3);
-	mrrc_cache_put(&cache, &region[3]);
 }
 
 TEST(test_held_stay)
@@ -533,38 +493,6 @@ TEST(test_hold_new)
 	mrrc_cache_hold(&cache, &region[3]);
 	ck_assert(!mrrc_cache_put(&cache, &region[3]));
 	ck_assert(mrrc_cache_put(&cache, &region[3]));
-}
-
-TEST(test_invalidate)
-{
-	put(0, 10, 2, MRRC_RW);
-	put(1, 12, 2, MRRC_RO);
-	put(2, 20, 1, MRRC_RW);
-	mrrc_cache_hold(&cache, &region[1]);
-	ck_assert_uint_eq(
-		mrrc_cache_invalidate(&cache, 9 * PAGE, PAGE, &victims), 0);
-	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 11 * PAGE + 4095, 2,
-						&victims),
-			  2);
-	ck_assert_int_eq(count_victims(), 1);
-	ck_assert_int_eq(region[1].state, MRRC_REGION_DEAD);
-	ck_assert_uint_eq(stat(MRRC_STAT_INVALIDATIONS), 2);
-	ck_assert_ptr_null(mrrc_cache_find(&cache, 10 * PAGE, 1, MRRC_RO));
-	ck_assert_ptr_nonnull(mrrc_cache_find(&cache, 20 * PAGE, 1, MRRC_RO));
-	ck_assert(mrrc_cache_put(&cache, &region[1]));
-	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims),
-			  1);
-}
-
-TEST(test_registered)
-{
-	mrrc_cache_registered(&cache, 100);
-	mrrc_cache_registered(&cache, 50);
-	mrrc_cache_deregistered(&cache, 100);
-	ck_assert_uint_eq(stat(MRRC_STAT_PINNED), 50);
-	ck_assert_uint_eq(stat(MRRC_STAT_PINNED_PEAK), 150);
-	ck_assert_uint_eq(stat(MRRC_STAT_REGISTRATIONS), 2);
-	ck_assert_uint_eq(stat(MRRC_STAT_DEREGISTRATIONS), 1);
 }
 
 TEST(test_valid_notices)

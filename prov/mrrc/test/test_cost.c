@@ -43,22 +43,6 @@ TEST(test_models)
 	ck_assert_ptr_null(mrrc_cost_find("ou200"));
 }
 
-/* ou2009, section 5: a .77, b 7.42, c .22 and d 1.1 microseconds. */
-TEST(test_published)
-{
-	const struct mrrc_cost *cost = mrrc_cost_find("ou2009");
-	const struct mrrc_cost *huge = mrrc_cost_find("mietke2006-huge");
-
-	ck_assert_uint_eq(cost->page, 4096);
-	ck_assert_double_eq(mrrc_cost_reg(cost, 4096), 8190);
-	ck_assert_double_eq(mrrc_cost_reg(cost, 10 * 4096), 15120);
-	ck_assert_double_eq(mrrc_cost_dereg(cost, 4096), 1320);
-	ck_assert_double_eq(mrrc_cost_dereg_batch(cost, 10, 10), 3300);
-	cost = mrrc_cost_find("ou2009-nobatch");
-	ck_assert_double_eq(mrrc_cost_dereg_batch(cost, 10, 10), 13200);
-	ck_assert_double_eq(mrrc_cost_pages(huge, 3 << 20), 2);
-}
-
 /* The points that the models of devices were made from. */
 TEST(test_devices)
 {

@@ -74,23 +74,6 @@ TEST(map_is_queues_by_key)
 	mrrc_cw_map_fini(&map);
 }
 
-TEST(map_grows)
-{
-	static struct mrrc_cw_node nodes[10000];
-	struct mrrc_cw_map map;
-	unsigned i;
-
-	mrrc_cw_map_init(&map, &secret);
-	for (i = 0; i < 10000; i++)
-		mrrc_cw_map_add(&map, &nodes[i], i * 4096ULL);
-	ck_assert_uint_ge(map.mask + 1, 8192);
-	ck_assert(mrrc_cw_map_valid(&map));
-	for (i = 0; i < 10000; i++)
-		ck_assert_ptr_eq(mrrc_cw_map_first(&map, i * 4096ULL),
-				 &nodes[i]);
-	mrrc_cw_map_fini(&map);
-}
-
 /* ---- one side ------------------------------------------------------------ */
 
 static unsigned ends;

@@ -26,25 +26,6 @@ static void add(unsigned i, uint64_t time, uint64_t cost)
 
 TEST_CASE(deadline, setup, NULL);
 
-TEST(test_order)
-{
-	ck_assert_ptr_null(mrrc_deadlines_first(&queue));
-	add(0, 20, 1);
-	add(1, 10, 1);
-	add(2, 30, 1);
-	add(3, 10, 1);
-	ck_assert_uint_eq(queue.count, 4);
-	ck_assert_uint_eq(mrrc_deadlines_first(&queue)->due, 10);
-	mrrc_deadlines_remove(&queue, &item[1]);
-	ck_assert_ptr_eq(mrrc_deadlines_first(&queue), &item[3]);
-	mrrc_deadlines_remove(&queue, &item[3]);
-	ck_assert_ptr_eq(mrrc_deadlines_first(&queue), &item[0]);
-	mrrc_deadlines_remove(&queue, &item[2]);
-	mrrc_deadlines_remove(&queue, &item[0]);
-	ck_assert_ptr_null(mrrc_deadlines_first(&queue));
-	ck_assert_uint_eq(queue.count, 0);
-}
-
 TEST(test_fit)
 {
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 100, 10), 100);

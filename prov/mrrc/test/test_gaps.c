@@ -63,21 +63,6 @@ TEST(test_new_times)
 	ck_assert_uint_le(gaps.all, 65536);
 }
 
-TEST(test_extremes)
-{
-	static const uint64_t gap[] = { 0, 1, 3, 4, 7, 8, UINT64_C(1) << 63 };
-	unsigned i;
-
-	for (i = 0; i < sizeof(gap) / sizeof(gap[0]); i++) {
-		add(gap[i], 1);
-		most_is(gap[i]);
-	}
-	add(UINT64_MAX, 1);
-	ck_assert_uint_eq(mrrc_gaps_most(&gaps), UINT64_MAX);
-	add(0, 100 * PART);
-	most_is(0);
-}
-
 static int longer_first(const void *a, const void *b)
 {
 	const uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;

@@ -87,22 +87,3 @@ TEST(made_keys_share_no_chain)
 	ck_assert_uint_le(longest_chain(&map), 16);
 	mrrc_cw_map_fini(&map);
 }
-
-/* What lies in one bucket with one secret is spread with another. */
-TEST(secrets_differ)
-{
-	const struct mrrc_secret other = { { 1, 2 } };
-	static struct mrrc_cw_node nodes[256];
-	struct mrrc_cw_map map;
-	uint64_t key = 0;
-	unsigned i;
-
-	mrrc_cw_map_init(&map, &other);
-	for (i = 0; i < 256; i++) {
-		while (mrrc_hash_keyed(&secret, key) & 255)
-			key++;
-		mrrc_cw_map_add(&map, &nodes[i], key++);
-	}
-	ck_assert_uint_le(longest_chain(&map), 16);
-	mrrc_cw_map_fini(&map);
-}

@@ -89,21 +89,6 @@ LOOP_TEST(test_never_less, 0, 3)
 	ck_assert_uint_le(wrong, kind[_i].keys * kind[_i].wrong / 100);
 }
 
-TEST(test_clear)
-{
-	int i;
-
-	for (i = 0; i < 20; i++)
-		mrrc_history_add(&history, 7);
-	mrrc_history_add(&history, 8);
-	mrrc_history_clear(&history, 7);
-	ck_assert_uint_eq(mrrc_history_get(&history, 7), 0);
-	ck_assert_uint_eq(mrrc_history_get(&history, 8), 1);
-	ck_assert_uint_eq(mrrc_history_add(&history, 7), 1);
-	mrrc_history_clear(&history, 9);
-	ck_assert_uint_eq(mrrc_history_get(&history, 7), 1);
-}
-
 /* Nothing was used: nothing to forget. */
 TEST(test_clear_new)
 {
@@ -143,34 +128,4 @@ TEST(test_saturates)
 		mrrc_history_add(&history, 7);
 	ck_assert_uint_eq(mrrc_history_add(&history, 7),
 			  MRRC_HISTORY_MAX / 2 + 1);
-}
-
-TEST(test_sizes)
-{
-	static const size_t ranges[] = { 0, 1, 512, 513, 100000, SIZE_MAX };
-	static const size_t rows[] = {
-		1024, 1024, 1024, 2048, 65536, 65536,
-	};
-	struct mrrc_history other;
-	size_t i;
-
-	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-		ck_assert_int_eq(mrrc_history_init(&other, ranges[i]), 0);
-		ck_assert_uint_eq(other.mask + 1, rows[i]);
-		ck_assert_uint_eq(mrrc_history_add(&other, i), 1);
-		ck_assert_uint_eq(mrrc_history_get(&other, i), 1);
-		mrrc_history_fini(&other);
-	}
-}
-
-TEST(test_init_fails)
-{
-	struct mrrc_history other;
-	int ret;
-
-	fault_arm(1);
-	ret = mrrc_history_init(&other, RANGES);
-	ck_assert(fault_disarm());
-	ck_assert_int_eq(ret, -ENOMEM);
-	ck_assert_uint_eq(fault_leaks(), 0);
 }

@@ -28,15 +28,6 @@ static void setup(void)
 
 TEST_CASE(index, setup, NULL);
 
-TEST(test_empty)
-{
-	mrrc_index_init(&index_);
-	ck_assert_ptr_null(mrrc_index_find(&index_, 0, 1));
-	ck_assert_ptr_null(mrrc_index_first_overlap(&index_, 0, SIZE_MAX));
-	ck_assert_ptr_null(mrrc_index_first(&index_));
-	ck_assert(mrrc_index_valid(&index_));
-}
-
 static const struct {
 	uintptr_t addr;
 	size_t len;
@@ -108,33 +99,6 @@ TEST(test_staircase)
 	ck_assert(!mrrc_index_valid(&index_));
 	region[0].len = 141;
 	ck_assert(!mrrc_index_valid(&index_));
-}
-
-TEST(test_order)
-{
-	ck_assert_uint_eq(index_.count, 3);
-	ck_assert_uint_eq(index_.bytes, 300);
-	ck_assert_ptr_eq(mrrc_index_first(&index_), &region[0]);
-	ck_assert_ptr_eq(mrrc_index_next(&region[0]), &region[1]);
-	ck_assert_ptr_eq(mrrc_index_next(&region[1]), &region[2]);
-	ck_assert_ptr_null(mrrc_index_next(&region[2]));
-	mrrc_index_remove(&index_, &region[1]);
-	ck_assert_ptr_eq(mrrc_index_next(&region[0]), &region[2]);
-	ck_assert_ptr_null(mrrc_index_find(&index_, 200, 1));
-	ck_assert_uint_eq(index_.bytes, 200);
-	ck_assert(mrrc_index_valid(&index_));
-}
-
-TEST(test_top)
-{
-	/* The last bytes of the address space. */
-	put(3, UINTPTR_MAX - 99, 99);
-	ck_assert_ptr_eq(mrrc_index_find(&index_, UINTPTR_MAX - 1, 1),
-			 &region[3]);
-	ck_assert_ptr_eq(mrrc_index_first_overlap(&index_, 600,
-						  UINTPTR_MAX - 600),
-			 &region[3]);
-	ck_assert(mrrc_index_valid(&index_));
 }
 
 TEST(test_valid_notices)

@@ -77,11 +77,6 @@ static void put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 	ck_assert_int_eq(mrrc_cache_insert(&cache, &region[i], &victims), 0);
 }
 
-static uint64_t stat(enum mrrc_stat id)
-{
-	return cache.stats->value[id];
-}
-
 static const char *plan_text(const struct mrrc_plan *plan)
 {
 	const struct mrrc_piece *piece;
@@ -155,20 +150,6 @@ TEST(test_cases)
 	expect(100, 1, RW, "100+1");
 }
 
-TEST(test_several)
-{
-	put(0, 10, 4, RW);
-	put(1, 14, 2, RW);
-	put(2, 20, 1, RW);
-	expect(11, 4, RW, "11+3:0 14+1:1"); /* nothing is missing */
-	expect(10, 6, RW, "10+4:0 14+2:1");
-	expect(12, 10, RW, "12+2:0 14+2:1 16+4 20+1:2 21+1");
-	expect(1, 30, RW, "1+9 10+4:0 14+2:1 16+4 20+1:2 21+10");
-	/* What is missing and nothing else, so nothing is done twice. */
-	expect(15, 5, RW, "15+1:1 16+4");
-	expect(16, 5, RW, "16+4 20+1:2");
-}
-
 /* A byte of a page takes the page. */
 TEST(test_rounding)
 {
@@ -190,28 +171,6 @@ TEST(test_rounding)
 }
 
 /* ---- access ---- */
-
-TEST(test_access)
-{
-	put(0, 10, 4, RO);
-	put(1, 20, 4, RW);
-	expect(8, 20, RO, "8+2 10+4:0 14+6 20+4:1 24+4");
-	expect(8, 20, RW, "8+12 20+4:1 24+4");
-	expect(10, 4, RW, "10+4");
-	/* What may be written comes first, where both begin. */
-	put(2, 10, 2, RW);
-	expect(10, 4, RO, "10+4:0");
-	expect(9, 4, RO, "9+1 10+2:2 12+1:0");
-	expect(10, 5, RO, "10+2:2 12+2:0 14+1");
-	/* Regions that serve go on serving. */
-	put(3, 30, 6, RO);
-	put(4, 32, 2, RW);
-	expect(29, 6, RO, "29+1 30+5:3");
-	put(5, 40, 6, RW);
-	put(6, 42, 6, RO);
-	expect(39, 10, RO, "39+1 40+6:5 46+2:6 48+1");
-	expect(39, 10, RW, "39+1 40+6:5 46+3");
-}
 
 /* What peers reach is one piece of exactly what was asked for. */
 LOOP_TEST(test_remote, 0, 2)
@@ -240,68 +199,6 @@ LOOP_TEST(test_remote, 0, 2)
 	expect(10, 4, RO, "10+4");
 }
 
-/* ---- merging ---- */
-
-/* Between two gaps, where that is cheaper than one call more. */
-TEST(test_bridges)
-{
-	reopen("lru:pieces=32:merge=1");
-	put(0, 10, 4, RW);
-	put(1, 20, 5, RW);
-	expect(8, 8, RW, "!8+8");
-	expect(18, 8, RW, "18+2 20+5:1 25+1");
-	expect(10, 6, RW, "10+4:0 14+2"); /* not between */
-	expect(8, 6, RW, "8+2 10+4:0");
-	put(2, 26, 1, RW);
-	put(3, 28, 4, RW);
-	expect(8, 30, RW, "!8+12 20+5:1 25+13");
-	/* Neighbours are not between gaps: neither goes. */
-	put(4, 40, 1, RW);
-	put(5, 41, 1, RW);
-	expect(39, 4, RW, "39+1 40+1:4 41+1:5 42+1");
-	/* Free calls are not saved. */
-	cache.cost.reg = 0;
-	expect(8, 8, RW, "8+2 10+4:0 14+2");
-}
-
-/* At most so many pieces: the policy's, or fewer; the cheapest go. */
-TEST(test_pieces)
-{
-	put(0, 10, 4, RW);
-	put(1, 20, 2, RW);
-	put(2, 30, 1, RW);
-	bytes(8 * PAGE, 30 * PAGE, RW, 32,
-	      "8+2 10+4:0 14+6 20+2:1 22+8 30+1:2 31+7");
-	bytes(8 * PAGE, 30 * PAGE, RW, 7,
-	      "8+2 10+4:0 14+6 20+2:1 22+8 30+1:2 31+7");
-	bytes(8 * PAGE, 30 * PAGE, RW, 6, "!8+2 10+4:0 14+6 20+2:1 22+16");
-	bytes(8 * PAGE, 30 * PAGE, RW, 5, "!8+2 10+4:0 14+6 20+2:1 22+16");
-	bytes(8 * PAGE, 30 * PAGE, RW, 4, "!8+2 10+4:0 14+24");
-	bytes(8 * PAGE, 30 * PAGE, RW, 3, "!8+2 10+4:0 14+24");
-	bytes(8 * PAGE, 30 * PAGE, RW, 2, "!8+30");
-	bytes(8 * PAGE, 30 * PAGE, RW, 1, "!8+30");
-	/* No more than the policy is set to. */
-	reopen("lru:pieces=3");
-	put(0, 10, 4, RW);
-	put(1, 20, 2, RW);
-	bytes(8 * PAGE, 16 * PAGE, RW, 0, "!8+2 10+4:0 14+10");
-	bytes(8 * PAGE, 16 * PAGE, RW, 9, "!8+2 10+4:0 14+10");
-	bytes(8 * PAGE, 16 * PAGE, RW, 2, "!8+16");
-	/* One region is one piece, however few are allowed. */
-	bytes(11 * PAGE, 2 * PAGE, RW, 1, "11+2:0");
-}
-
-/* Regions side by side are merged by what they are, not by what is asked. */
-TEST(test_pieces_whole)
-{
-	put(0, 10, 20, RW);
-	put(1, 30, 4, RW);
-	put(2, 34, 5, RW);
-	bytes(29 * PAGE, 8 * PAGE, RW, 3, "29+1:0 30+4:1 34+3:2");
-	bytes(29 * PAGE, 8 * PAGE, RW, 2, "!29+1:0 30+7");
-	bytes(29 * PAGE, 8 * PAGE, RW, 1, "!29+8");
-}
-
 /* ---- beyond the request ---- */
 
 /* A region that was of use is kept, up to 32 pages: a quarter. */
@@ -324,53 +221,6 @@ TEST(test_reused)
 	/* 40 to 72 are a quarter; one page more is not. */
 	expect(42, 30, RW, "!40+32");
 	expect(42, 31, RW, "!42+31");
-}
-
-/* Not where costs are not asked for. */
-TEST(test_reused_no_merge)
-{
-	reopen("lru");
-	put(0, 10, 4, RW);
-	reuse(0);
-	expect(11, 4, RW, "!11+4");
-	expect(9, 4, RW, "!9+4");
-}
-
-/* A region that both ends lie in covers all: nothing is merged. */
-TEST(test_reused_some)
-{
-	reopen("lru:pieces=2:merge=1");
-	put(0, 10, 4, RW);
-	put(1, 16, 5, RW);
-	reuse(0);
-	reuse(1);
-	/* The cheaper end is merged and kept whole, the other one serves. */
-	expect(11, 7, RW, "!10+6 16+2:1");
-	/* Neither is alone in between. */
-	put(2, 30, 1, RW);
-	reuse(2);
-	expect(14, 18, RW, "!14+18");
-}
-
-/*
- * The quarter is that of the whole merge, whichever neighbours were merged
- * first: a request that fits the cache may not be made one that does not.
- */
-TEST(test_reused_chain)
-{
-	reopen("lru:pieces=1:merge=1");
-	put(0, 5, 20, RW);
-	reuse(0);
-	put(1, 26, 14, RW);
-	/* 5 and 26 are merged first, and would be 5 to 40 in the end. */
-	expect(8, 32, RW, "!8+32");
-	put(2, 26, 8, RW);
-	expect(8, 26, RW, "!5+29");
-	mrrc_cache_invalidate(&cache, 0, SIZE_MAX, &victims);
-	put(0, 0, 80, RW);
-	reuse(0);
-	put(1, 81, 20, RW);
-	expect(11, 128, RW, "!11+128");
 }
 
 /* As at the beginning, so at the end. */
@@ -402,54 +252,6 @@ TEST(test_again)
 	ck_assert_str_eq(plan_text(&plan), "!10+4");
 	put(2, 10, 4, RW);
 	expect(11, 4, RW, "!10+5");
-}
-
-/* Looks up a row of buffers of 4 pages; returns how many pages it registers. */
-static unsigned row_pass(unsigned step, enum mrrc_access access)
-{
-	struct mrrc_plan plan;
-	unsigned pages = 0, i, n;
-
-	for (i = 0; i < 20; i++) {
-		mrrc_cache_lookup(&cache, (10 + i * step) * PAGE, 4 * PAGE,
-				  access, 1, &plan);
-		if (!plan.missing)
-			continue;
-		for (n = 0; region[n].state == MRRC_REGION_INDEXED; n++)
-			;
-		put(n, plan.piece[0].start / PAGE, plan.piece[0].len / PAGE,
-		    access);
-		pages += plan.piece[0].len / PAGE;
-	}
-	return pages;
-}
-
-static const struct {
-	const char *policy;
-	unsigned step;
-	enum mrrc_access access;
-} rows[] = {
-	{ "gdl:pieces=1", 3, RW },  { "gdl:pieces=1", 2, RW },
-	{ "gdsf:pieces=1", 3, RO }, { "gdl", 3, RW | MRRC_REMOTE_READ },
-	{ "gdl:pieces=1", 1, RW },  { "gdsf:pieces=1", 1, RO },
-};
-
-/*
- * Buffers in a row that share pages are registered once. Those that share more
- * than half of their pages are merged in the second pass, and a merge has less
- * than twice their pages.
- */
-LOOP_TEST(test_row, 0, sizeof(rows) / sizeof(rows[0]))
-{
-	unsigned pages;
-
-	reopen(rows[_i].policy);
-	ck_assert_uint_eq(row_pass(rows[_i].step, rows[_i].access), 20 * 4);
-	pages = row_pass(rows[_i].step, rows[_i].access);
-	if (rows[_i].step > 1)
-		ck_assert_uint_eq(pages, 0);
-	ck_assert_uint_lt(pages, 2 * 20 * 4);
-	ck_assert_uint_eq(row_pass(rows[_i].step, rows[_i].access), 0);
 }
 
 /* Of overlapping regions the one that reaches furthest serves. */
@@ -487,43 +289,4 @@ LOOP_TEST(test_too_many, 0, 2)
 	expect(10, 65, RO, "!10+65");
 	expect(11, 64, RW, "!11+64");
 	expect(9, 64, RW, "!9+64");
-}
-
-/* ---- lookups ---- */
-
-/* A plan changes nothing; a lookup counts it and is a use of its regions. */
-TEST(test_lookup)
-{
-	struct mrrc_plan plan;
-
-	put(0, 10, 4, RW);
-	put(1, 14, 2, RW);
-	put(2, 20, 2, RW);
-	expect(8, 20, RW, "8+2 10+4:0 14+2:1 16+4 20+2:2 22+6");
-	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 0);
-	ck_assert(!region[0].reused && !region[2].reused);
-	ck_assert_ptr_eq(cache.policy->ops->victim(cache.policy), &region[0]);
-
-	mrrc_cache_lookup(&cache, 11 * PAGE, 4 * PAGE, RW, 0, &plan);
-	ck_assert_str_eq(plan_text(&plan), "11+3:0 14+1:1");
-	ck_assert(region[0].reused && region[1].reused && !region[2].reused);
-	ck_assert_uint_eq(mrrc_region_held(&region[0]), 0);
-	ck_assert_ptr_eq(cache.policy->ops->victim(cache.policy), &region[2]);
-	ck_assert_uint_eq(stat(MRRC_STAT_HITS), 1);
-	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 1);
-
-	mrrc_cache_lookup(&cache, 8 * PAGE, 4 * PAGE, RW, 0, &plan);
-	ck_assert_str_eq(plan_text(&plan), "8+2 10+2:0");
-	ck_assert_uint_eq(stat(MRRC_STAT_MISSES), 1);
-	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 2);
-	ck_assert_uint_eq(stat(MRRC_STAT_MERGES), 0);
-
-	/* What is registered again is not a use of what was. */
-	mrrc_cache_lookup(&cache, 19 * PAGE, 2 * PAGE, RW, 1, &plan);
-	ck_assert_str_eq(plan_text(&plan), "!19+2");
-	ck_assert(!region[2].reused);
-	ck_assert_uint_eq(stat(MRRC_STAT_MISSES), 2);
-	ck_assert_uint_eq(stat(MRRC_STAT_SPLITS), 2);
-	ck_assert_uint_eq(stat(MRRC_STAT_MERGES), 1);
-	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 3);
 }

@@ -163,24 +163,6 @@ TEST(test_length)
 	}
 }
 
-/* In a new context the gaps of the buffer at that call site count. */
-TEST(test_buffer_in_new_context)
-{
-	struct mrrc_signature signature = use(SITE, ADDR);
-
-	gaps(&signature, MS, 3);
-	gaps(&signature, 3 * MS, 1);
-	use(SITE, ADDR + 4096);
-	signature = use(SITE, ADDR);
-	is(next(&signature), 0, MS - MS / 32 - MS / 8,
-	   3 * MS + 3 * MS / 2 + 3 * MS / 2);
-	/* not at another one, nor another buffer there */
-	signature = use(SITE + 8, ADDR);
-	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
-	signature = use(SITE, ADDR + 8192);
-	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
-}
-
 /* A call site whose buffers are used once: after the fourth, no wait. */
 TEST(test_once)
 {
@@ -507,30 +489,4 @@ LOOP_TEST(test_model, 0, 4)
 		want = model_next(i + 1, k);
 		is(next(&signature[k]), want.period, want.from, want.to);
 	}
-}
-
-TEST(test_sizes)
-{
-	static const size_t signatures[] = { 0, 1, 22, 100, SIZE_MAX };
-	struct mrrc_predict other;
-	size_t i;
-
-	for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
-		ck_assert_int_eq(mrrc_predict_init(&other, signatures[i]), 0);
-		ck_assert_uint_eq(other.sets & (other.sets - 1), 0);
-		ck_assert_uint_le(other.sets, 65536);
-		mrrc_predict_fini(&other);
-	}
-}
-
-TEST(test_init_fails)
-{
-	struct mrrc_predict other;
-	int ret;
-
-	fault_arm(1);
-	ret = mrrc_predict_init(&other, SIGNATURES);
-	ck_assert(fault_disarm());
-	ck_assert_int_eq(ret, -ENOMEM);
-	ck_assert_uint_eq(fault_leaks(), 0);
 }

@@ -12,17 +12,8 @@
 #include "core/policy/ghost.h"
 #include "core/policy/reuse.h"
 
-#define PAGE   4096u
 #define FILL   0x10 /* in each byte of what malloc gives out */
 #define FILLED 0x1010101010101010
-
-static const struct mrrc_cost cost = {
-	.reg_page = 1,
-	.reg = 9,
-	.dereg_page = 1,
-	.dereg = 5,
-	.page = PAGE,
-};
 
 TEST_CASE(reuse, NULL, NULL);
 
@@ -148,64 +139,4 @@ TEST(test_learns)
 		mrrc_reuse_again(&reuse, 3, 100000);
 	}
 	ck_assert_double_lt(mrrc_reuse_rate(&reuse, 3), first);
-}
-
-TEST(test_forgets)
-{
-	struct mrrc_reuse reuse;
-	double first;
-	int i;
-
-	mrrc_reuse_init(&reuse);
-	first = mrrc_reuse_rate(&reuse, 1);
-	for (i = 0; i < 1000; i++)
-		mrrc_reuse_enter(&reuse, 1);
-	for (i = 0; i < 200 * 4000; i++)
-		mrrc_reuse_request(&reuse);
-	ck_assert_double_eq_tol(mrrc_reuse_rate(&reuse, 1), first, 1e-6);
-}
-
-TEST(test_age)
-{
-	struct mrrc_reuse reuse;
-	int i;
-
-	mrrc_reuse_init(&reuse);
-	for (i = 0; i < 5000; i++)
-		mrrc_reuse_leave(&reuse, 77);
-	ck_assert_double_eq_tol(reuse.age, 77, .1);
-	for (i = 0; i < 5000; i++)
-		mrrc_reuse_leave(&reuse, 0);
-	ck_assert_double_ge(reuse.age, 1);
-}
-
-TEST(test_weight)
-{
-	static const size_t pages[] = { 1, 2, 7, 100, 1 << 20 };
-	struct mrrc_cost nothing = { .page = PAGE };
-	double page, last = INFINITY;
-	size_t i;
-
-	for (i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
-		page = 2 + 14.0 / pages[i];
-		ck_assert_double_eq_tol(mrrc_reuse_weight(&cost,
-							  pages[i] * PAGE),
-					pow(page, 1.5), 1e-9);
-		ck_assert_double_lt(mrrc_reuse_weight(&cost, pages[i] * PAGE),
-				    last);
-		last = mrrc_reuse_weight(&cost, pages[i] * PAGE);
-	}
-	ck_assert_double_eq(mrrc_reuse_weight(&nothing, PAGE), 0);
-}
-
-TEST(test_reuse)
-{
-	struct mrrc_reuse reuse;
-
-	mrrc_reuse_init(&reuse);
-	ck_assert_double_eq(mrrc_reuse_value(&reuse, 1, 3, 10),
-			    4 * mrrc_reuse_value(&reuse, 1, 0, 10));
-	/* a use more or less does not matter any more */
-	ck_assert_double_eq(mrrc_reuse_value(&reuse, 1, 16, 10),
-			    mrrc_reuse_value(&reuse, 1, 1000, 10));
 }

@@ -6,7 +6,6 @@
 #include "core/helper/schedule.h"
 
 #define SITE  0x401000u
-#define US    1000u
 #define MS    1000000u
 #define LEN   8192u  /* two pages */
 #define REG   26000u /* 2 * 10000 + 6000 */
@@ -172,33 +171,6 @@ LOOP_TEST(test_deregistration_condition, 0, 2)
 		says(last + 1, MRRC_STEP_NONE, 0, start + until(MS));
 }
 
-TEST(test_short_period)
-{
-	const uint64_t start = learn(0, COST, MS);
-
-	says(start, MRRC_STEP_NONE, 0, start + until(COST));
-	/* a buffer without a use by then is not kept longer */
-	says(start + until(COST), MRRC_STEP_DEREGISTER, 0, 0);
-	says(start + until(COST), MRRC_STEP_NONE, 0, UINT64_MAX);
-	ck_assert_uint_eq(schedule.stats.dropped, 1);
-	ck_assert(!use(0, start + 2 * MS));
-	ck_assert_uint_eq(schedule.stats.late, 1);
-}
-
-/* Buffers of a call site that are used once are deregistered at once. */
-TEST(test_once)
-{
-	unsigned i;
-
-	for (i = 0; i < 4; i++)
-		use(i, MS);
-	for (i = 0; i < 4; i++)
-		says(MS, MRRC_STEP_DEREGISTER, i, 0);
-	says(MS, MRRC_STEP_NONE, 0, UINT64_MAX);
-	ck_assert_uint_eq(schedule.stats.dropped, 4);
-	ck_assert_uint_eq(schedule.stats.planned, 0);
-}
-
 /* While an operation uses the region, there is no step for it. */
 TEST(test_in_use)
 {
@@ -250,23 +222,6 @@ TEST(test_used_while_planned)
 	     start + 5 * MS + 5 * MS - 5 * MS / 32 - 5 * MS / 8002 - COST);
 }
 
-LOOP_TEST(test_forget, 0, 4)
-{
-	const uint64_t start = learn(0, 10 * MS, MS);
-
-	/* _i: USED, PLANNED, COMING, KEPT */
-	if (_i > 0)
-		says(start, MRRC_STEP_DEREGISTER, 0, 0);
-	if (_i > 1)
-		says(start + 10 * MS, MRRC_STEP_REGISTER, 0, 0);
-	if (_i > 2)
-		mrrc_schedule_registered(&schedule, &item[0]);
-	mrrc_schedule_forget(&schedule, &item[0]);
-	mrrc_schedule_registered(&schedule, &item[0]);
-	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_OUT);
-	says(start + 100 * MS, MRRC_STEP_NONE, 0, UINT64_MAX);
-}
-
 /* Registrations for many uses at once begin early enough: no use is late. */
 TEST(test_spaced)
 {
@@ -294,21 +249,6 @@ TEST(test_spaced)
 	ck_assert_uint_eq(schedule.stats.planned, MANY);
 	for (i = 0; i < MANY; i++)
 		ck_assert(use(i, start + from(10 * MS)));
-}
-
-/* A due registration comes before the judging of used regions. */
-TEST(test_turns)
-{
-	const uint64_t start = learn(0, 10 * MS, MS);
-	const uint64_t due = start + from(10 * MS) - COST;
-
-	says(start, MRRC_STEP_DEREGISTER, 0, 0);
-	learn(1, 20 * MS, due - 1);
-	learn(2, 20 * MS, due - 1);
-	says(due - 1, MRRC_STEP_DEREGISTER, 1, 0);
-	says(due, MRRC_STEP_REGISTER, 0, 0);
-	mrrc_schedule_registered(&schedule, &item[0]);
-	says(due, MRRC_STEP_DEREGISTER, 2, 0);
 }
 
 /* With a cost model of zeroes the schedule ends, too. */

@@ -244,18 +244,6 @@ TEST(test_model)
 
 /* ---- cases ---- */
 
-TEST(test_lru)
-{
-	open_with(4, SIZE_MAX);
-	use(10, 2, true);
-	use(20, 2, true);
-	ck_assert(has(10, 1)); /* a part of it */
-	use(30, 1, true);      /* 20 goes */
-	ck_assert(has(10, 2));
-	ck_assert(!has(20, 2));
-	close_it();
-}
-
 TEST(test_few_regions)
 {
 	open_with(1000, 2);
@@ -265,20 +253,6 @@ TEST(test_few_regions)
 	ck_assert_uint_eq(shadow.index.count, 2);
 	ck_assert(has(20, 1));
 	ck_assert(!has(10, 1));
-	close_it();
-}
-
-/* Only what is missing is charged. */
-TEST(test_gap)
-{
-	open_with(16, SIZE_MAX);
-	use(10, 2, true);
-	use(14, 2, true);
-	shadow.spent = shadow.over = 0;
-	use(10, 6, false);
-	ck_assert_double_eq(shadow.spent, .999 * price(2));
-	ck_assert_double_eq(shadow.over, -.999 * price(2));
-	ck_assert_uint_eq(shadow.index.count, 3);
 	close_it();
 }
 
@@ -335,29 +309,6 @@ TEST(test_at_risk)
 	ck_assert_double_eq(shadow.risk, 0);
 	ck_assert_double_eq(shadow.returned, 1);
 	ck_assert_double_eq(shadow.gone, 71);
-	close_it();
-}
-
-/* The policy registers again what LRU has. */
-TEST(test_lost)
-{
-	open_with(16, SIZE_MAX);
-	use(10, 2, true);
-	ck_assert_double_eq(shadow.over, 0);
-	use(10, 2, true);
-	ck_assert_double_eq(shadow.over, price(2));
-	close_it();
-}
-
-/* An overhead is shared by the regions of a batch. */
-TEST(test_batch)
-{
-	struct mrrc_cost batch = cost;
-
-	batch.batch = true;
-	ck_assert_int_eq(mrrc_shadow_init(&shadow, &batch, 4 * PAGE, 9), 0);
-	use(10, 2, false);
-	ck_assert_double_eq_tol(shadow.spent, .999 * (price(2) - 4.5), 1e-9);
 	close_it();
 }
 

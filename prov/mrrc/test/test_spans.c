@@ -26,18 +26,6 @@ static void setup(void)
 
 TEST_CASE(spans, setup, NULL);
 
-TEST(test_edges)
-{
-	add(0, 100, 10);
-	ck_assert_ptr_null(mrrc_spans_first(&spans, 90, 10));
-	ck_assert_ptr_eq(mrrc_spans_first(&spans, 90, 11), &span[0]);
-	ck_assert_ptr_eq(mrrc_spans_first(&spans, 109, 1), &span[0]);
-	ck_assert_ptr_null(mrrc_spans_first(&spans, 110, 1));
-	ck_assert_ptr_eq(mrrc_spans_at(&spans, 100), &span[0]);
-	ck_assert_ptr_null(mrrc_spans_at(&spans, 99));
-	ck_assert_ptr_null(mrrc_spans_at(&spans, 101));
-}
-
 /* One that begins far below, behind others that end before. */
 TEST(test_long_below)
 {
