@@ -42,43 +42,6 @@ TEST(test_just_in_time)
 			  stat_of(MRRC_STAT_PREDICTED_5));
 }
 
-/* What was deregistered, times how long. */
-TEST(test_saved)
-{
-	uint64_t before;
-
-	learn(0, PAGES);
-	pass(PERIOD / 4);
-	ck_assert(!registered(0, PAGES));
-	leave(false, 0);
-	turns();
-	before = stat_of(MRRC_STAT_SAVED);
-	pass(PERIOD);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_SAVED), before);
-	leave(true, 0);
-	learn(0, PAGES);
-	pass(PERIOD / 8);
-	turns();
-	before = stat_of(MRRC_STAT_SAVED);
-	ck_assert(!registered(0, PAGES));
-	pass(PERIOD / 2);
-	turns();
-	/* a fiftieth of a second */
-	ck_assert_uint_le(stat_of(MRRC_STAT_SAVED) - before, PAGES * page / 45);
-	ck_assert_uint_ge(stat_of(MRRC_STAT_SAVED) - before, PAGES * page / 55);
-}
-
-/* Small buffers are not noted, at the paper's threshold. */
-TEST(test_small)
-{
-	mrrc_cache_use(cache, (void *) base, 16384, SITE);
-	turns();
-	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 0);
-	mrrc_cache_use(cache, (void *) base, 16385, SITE);
-	turns();
-	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 1);
-}
-
 /* A wrong range is for the call to refuse. */
 TEST(test_no_range)
 {
@@ -167,29 +130,6 @@ TEST(test_not_worth)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EARLY), 1);
 }
 
-/* Both are due at different times: registered for the first that is. */
-TEST(test_shared_away)
-{
-	unsigned i;
-
-	touch(0, 3 * PAGES);
-	for (i = 0; i < LEARN; i++) {
-		use(0, PAGES);
-		use(2 * PAGES, PAGES);
-		pass(PERIOD);
-		use(0, PAGES);
-		pass(PERIOD);
-	}
-	use(0, PAGES);
-	use(2 * PAGES, PAGES);
-	pass(PERIOD / 4);
-	ck_assert(!registered(0, PAGES));
-	pass(PERIOD - PERIOD / 4);
-	ck_assert(registered(0, 3 * PAGES));
-	use(0, PAGES);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 0);
-}
-
 /* Nothing is evicted for the sake of a prediction. */
 TEST(test_no_room)
 {
@@ -263,22 +203,6 @@ TEST(test_limit)
 	fake.max_live = 0;
 	use(0, PAGES);
 	ck_assert(registered(0, PAGES));
-}
-
-/* The application may protect it meanwhile: an error for nobody. */
-TEST(test_fails)
-{
-	learn(0, PAGES);
-	pass(PERIOD / 4);
-	fake.bad_start = base;
-	fake.bad_end = base + page;
-	pass(PERIOD);
-	fake.bad_end = 0;
-	ck_assert(!registered(0, PAGES));
-	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
-	pass(100 * PERIOD);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
-	ck_assert_uint_eq(fake.live, 0);
 }
 
 /* Peers have the key of such a one. */
@@ -396,19 +320,6 @@ LOOP_TEST(test_unwatchable, 0, 12)
 	ck_assert_uint_eq(fake.regs, regs);
 	ck_assert(registered(20, 1));
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
-}
-
-/* Forgotten for room for other ranges: the watch has ended. */
-TEST(test_watch_ends)
-{
-	size_t regs;
-
-	learn(0, PAGES);
-	pass(PERIOD / 4);
-	regs = fake.regs;
-	mrrc_mon_unwatch_idle(mt_mon);
-	pass(PERIOD - PERIOD / 4);
-	ck_assert_uint_eq(fake.regs, regs);
 }
 
 /* What was unmapped is not counted as saved for long. */

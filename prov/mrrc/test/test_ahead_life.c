@@ -296,29 +296,6 @@ TEST(test_thread_ends)
 
 /* ---- sleep ---- */
 
-TEST(test_sleeps)
-{
-	bool asleep = false;
-	uint64_t wake = 0;
-	unsigned i;
-
-	use(0, PAGES);
-	for (i = 0; i < 100 && !asleep; i++) {
-		wake = mrrc_ahead_turn(cache->ahead, &asleep);
-		if (wake && !asleep)
-			clock_set(wake);
-	}
-	ck_assert(asleep);
-	ck_assert(atomic_load(&cache->asleep));
-	note(0, PAGES);
-	ck_assert(!atomic_load(&cache->asleep));
-	turns();
-	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 2);
-	/* after all is gone, for good */
-	pass(100000 * MS);
-	ck_assert(!registered(0, PAGES) || turns() > now + 1000 * MS);
-}
-
 /* No look just before a step, as that looks, too. */
 TEST(test_few_looks)
 {

@@ -55,15 +55,6 @@ static bool copies(unsigned first, size_t len)
 
 TEST_CASE(cache_cost, setup, teardown);
 
-TEST(test_set_cost)
-{
-	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_REG_PAGE), 1000);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_REG), 8000);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_DEREG_PAGE), 0);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_DEREG), 1000);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_COST_COPY_PAGE), 1000);
-}
-
 TEST(test_hot)
 {
 	int i;

@@ -57,42 +57,6 @@ TEST(test_invalidate_idle)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
-/*
- * Of two regions for peers that share a page one goes, and the page stays
- * watched for the other, until it goes itself.
- */
-TEST(test_shared_page)
-{
-	struct mrrc_region *a = get_as(0, 3, MRRC_REMOTE_READ);
-	struct mrrc_region *b = get_as(2, 3, MRRC_REMOTE_READ);
-
-	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_REMOVE);
-	mrrc_mon_drain(mt_mon);
-	ck_assert_int_eq(a->state, MRRC_REGION_DEAD);
-	ck_assert_int_eq(b->state, MRRC_REGION_INDEXED);
-	ck_assert(fake_mon_none(mt_mon, 0, 2));
-	ck_assert(fake_mon_all(mt_mon, 2, 5));
-	put(a);
-	fake_mon_raise(mt_mon, base + 2 * page, base + 3 * page,
-		       MRRC_MON_REMOVE);
-	mrrc_mon_drain(mt_mon);
-	ck_assert_int_eq(b->state, MRRC_REGION_DEAD);
-	put(b);
-	ck_assert_uint_eq(fake.live, 0);
-}
-
-TEST(test_pending_event)
-{
-	/* The event was not read yet: the lookup reads it. */
-	touch(0, 1);
-	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
-	touch(0, 1);
-	ck_assert_uint_eq(fake.regs, 2);
-	ck_assert_uint_eq(fake.live, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_BUSY), 1);
-}
-
 TEST(test_busy)
 {
 	touch(0, 1);
@@ -144,16 +108,6 @@ static void read_event(void)
 	fake_mon_raise(mt_mon, base + 4 * page, base + 5 * page,
 		       MRRC_MON_REMOVE);
 	fake_mon_read(mt_mon);
-}
-
-TEST(test_read_before_lookup)
-{
-	touch(4, 2);
-	fault_at(FAULT_LOCK, read_event);
-	/* its other page is not in the thread's table */
-	touch(5, 1);
-	ck_assert_uint_eq(fake.regs, 2);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 0);
 }
 
 static void read_before_insertion(struct mrrc_mon *mon)
@@ -309,51 +263,7 @@ TEST(test_pending_stays_watched)
 	put(later);
 }
 
-TEST(test_two_caches)
-{
-	struct mrrc_cache_mt *first = cache;
-	struct mrrc_cache_mt *second;
-
-	ck_assert_int_eq(open_cache(&second), 0);
-	touch(0, 4);
-	cache = second;
-	touch(2, 4);
-	ck_assert_uint_eq(fake.live, 2);
-	/* What one forgets the other still watches. */
-	mrrc_cache_mt_flush(first);
-	ck_assert(fake_mon_none(mt_mon, 0, 2));
-	ck_assert(fake_mon_all(mt_mon, 2, 6));
-	/* An event reaches both, and leaves nothing watched. */
-	cache = first;
-	touch(0, 4);
-	fake_mon_raise(mt_mon, base + 3 * page, base + 4 * page,
-		       MRRC_MON_REMOVE);
-	mrrc_mon_drain(mt_mon);
-	ck_assert(fake_mon_none(mt_mon, 0, 6));
-	ck_assert_int_eq(mrrc_cache_mt_close(second), 0);
-	ck_assert_uint_eq(fake.live, 1);
-}
-
 /* ---- nothing watches ---- */
-
-TEST(test_no_monitor)
-{
-	struct mrrc_cache_mt *outer = cache;
-	struct mrrc_mon *saved = mt_mon;
-
-	ck_assert_int_eq(mrrc_mon_open("none", NULL, &mt_mon), 0);
-	ck_assert_int_eq(open_cache(&cache), 0);
-	touch(0, 1);
-	touch(0, 1);
-	ck_assert_uint_eq(fake.regs, 2);
-	ck_assert_uint_eq(fake.live, 0);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_NO_MONITOR), 2);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), 2);
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	mrrc_mon_close(mt_mon);
-	mt_mon = saved;
-	cache = outer;
-}
 
 static const struct {
 	int watch_rc;

@@ -83,54 +83,6 @@ TEST(test_bytes_of_a_page)
 	put(region);
 }
 
-/* One region is asked for: overlaps are registered again, in one. */
-TEST(test_merge)
-{
-	struct mrrc_region *held = get(0, 4);
-
-	/* Of use a second time, so its other pages are kept as well. */
-	touch(0, 1);
-	touch(1, 4);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_SPLITS), 0);
-	ck_assert_int_eq(held->state, MRRC_REGION_DEAD);
-	ck_assert_uint_eq(fake.live, 2);
-	touch(0, 5);
-	ck_assert_uint_eq(fake.regs, 2);
-	put(held);
-	ck_assert_uint_eq(fake.live, 1);
-	/* Its pages stay watched: the wider region covers them. */
-	ck_assert(fake_mon_all(mt_mon, 0, 5));
-}
-
-TEST(test_merge_once_used)
-{
-	touch(0, 4);
-	touch(1, 4);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_BYTES), 4 * page);
-	ck_assert_uint_eq(fake.live, 1);
-	ck_assert(fake_mon_none(mt_mon, 0, 1));
-	ck_assert(fake_mon_all(mt_mon, 1, 5));
-}
-
-/* Neighbours that share a page both stay, and so does the watch of that page. */
-TEST(test_neighbours)
-{
-	touch(0, 4);
-	touch(3, 4);
-	touch(0, 4);
-	touch(3, 4);
-	ck_assert_uint_eq(fake.regs, 2);
-	ck_assert_uint_eq(fake.live, 2);
-	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_REMOVE);
-	mrrc_mon_drain(mt_mon);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
-	ck_assert(fake_mon_none(mt_mon, 0, 3));
-	ck_assert(fake_mon_all(mt_mon, 3, 7));
-}
-
 TEST(test_merge_fails)
 {
 	touch(0, 4);
@@ -166,36 +118,6 @@ TEST(test_read_only)
 	ck_assert_ptr_null(region);
 }
 
-TEST(test_limit)
-{
-	static const int limits[] = {
-		ENOMEM, EAGAIN, EMFILE, ENFILE, ENOSPC, ENOBUFS, EBUSY,
-	};
-	struct mrrc_region *region = NULL;
-	struct mrrc_region *held[2];
-	unsigned i;
-
-	/* The device takes two: make room by what is idle. */
-	fake.max_live = 2;
-	for (i = 0; i < 10; i++)
-		touch(2 * i, 1);
-	ck_assert_uint_le(fake.live, 2);
-	mrrc_cache_mt_flush(cache);
-	for (i = 0; i < 2; i++)
-		held[i] = get(2 * i, 1);
-	ck_assert_int_eq(try_get(20, 1, MRRC_RW, &region), -ENOMEM);
-	ck_assert_ptr_null(region);
-	for (i = 0; i < 2; i++)
-		put(held[i]);
-	touch(20, 1);
-	fake.max_live = 0;
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		fake.fail_rc = -limits[i];
-		atomic_store(&fake.fail_in, 1);
-		touch(2 * i, 1);
-	}
-}
-
 TEST(test_error)
 {
 	struct mrrc_region *region = NULL;
@@ -213,40 +135,6 @@ TEST(test_error)
 	atomic_store(&fake.fail_in, 1);
 	ck_assert_int_eq(try_get(8, 1, MRRC_RW, &region), -EINVAL);
 	ck_assert_uint_eq(regions_live(), 2);
-}
-
-TEST(test_evict)
-{
-	unsigned i;
-
-	reopen("lru");
-	for (i = 0; i < MT_REGIONS + 4; i++)
-		touch(2 * i, 1);
-	ck_assert_uint_eq(fake.live, MT_REGIONS);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 4);
-	/* What left is not watched any more. */
-	for (i = 0; i < MT_REGIONS + 4; i++)
-		ck_assert(i < 4 ? fake_mon_none(mt_mon, 2 * i, 2 * i + 1) :
-				  fake_mon_all(mt_mon, 2 * i, 2 * i + 1));
-	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), MT_REGIONS);
-	ck_assert_uint_eq(fake.live, 0);
-	ck_assert_uint_lt(fake.batches, 6);
-	ck_assert(fake_mon_none(mt_mon, 0, 64));
-}
-
-/* By default in batches: 1/32 of 64 pages are two more than was needed. */
-TEST(test_evict_batch)
-{
-	unsigned i;
-
-	for (i = 0; i < MT_REGIONS; i++)
-		touch(2 * i, 1);
-	ck_assert_uint_eq(fake.batches, 0);
-	touch(2 * MT_REGIONS, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 3);
-	ck_assert_uint_eq(fake.deregs, 3);
-	ck_assert_uint_eq(fake.batches, 1);
-	ck_assert_uint_eq(fake.live, MT_REGIONS - 2);
 }
 
 TEST(test_full)

@@ -44,76 +44,6 @@ TEST(test_split)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 0);
 }
 
-/* One piece fewer than there are: the last two become one. */
-TEST(test_limit)
-{
-	touch(10, 4);
-	touch(20, 2);
-	get_pieces(8, 20, MRRC_RW, 3);
-	ck_assert_uint_eq(plan.count, 3);
-	piece_is(2, 14, 14, NULL);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1);
-	ck_assert_uint_eq(fake.live_bytes, 20 * page);
-	put_pieces();
-	get_pieces(7, 21, MRRC_RW, 1);
-	ck_assert_uint_eq(plan.count, 1);
-	ck_assert_uint_eq(fake.live, 1);
-	put_pieces();
-}
-
-/* The default policy bridges: ou2009's registration costs nine pages. */
-TEST(test_default)
-{
-	reopen(NULL);
-	touch(10, 9);
-	touch(30, 10);
-	get_pieces(8, 34, MRRC_RW, 4);
-	ck_assert_uint_eq(plan.count, 3);
-	piece_is(0, 8, 22, NULL);
-	piece_is(1, 30, 10, NULL);
-	piece_is(2, 40, 2, NULL);
-	ck_assert_uint_eq(fake.regs, 4);
-	ck_assert_uint_eq(fake.live, 3);
-	put_pieces();
-}
-
-/* A piece that is there may not go to make room for one that is missing. */
-TEST(test_victims)
-{
-	struct mrrc_region *oldest = get(10, 1);
-	struct mrrc_region *held[MT_REGIONS];
-	unsigned i;
-
-	put(oldest);
-	for (i = 1; i < MT_REGIONS; i++)
-		held[i] = get(10 + 4 * i, 1);
-	for (i = 1; i < MT_REGIONS; i++)
-		put(held[i]);
-	get_pieces(9, 3, MRRC_RW, 4);
-	piece_is(1, 10, 1, oldest);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 2);
-	for (i = 0; i < 3; i++)
-		ck_assert_int_eq(plan.piece[i].region->state,
-				 MRRC_REGION_INDEXED);
-	put_pieces();
-	/* All else is in use: what is missing serves this once. */
-	mrrc_cache_mt_flush(cache);
-	for (i = 0; i < MT_REGIONS - 1; i++)
-		held[i] = get(20 + 4 * i, 1);
-	oldest = get(10, 1);
-	put(oldest);
-	get_pieces(9, 3, MRRC_RW, 4);
-	piece_is(1, 10, 1, oldest);
-	ck_assert_int_eq(plan.piece[0].region->state, MRRC_REGION_NEW);
-	ck_assert_int_eq(plan.piece[2].region->state, MRRC_REGION_NEW);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 2);
-	put_pieces();
-	ck_assert_uint_eq(fake.live, MT_REGIONS);
-	for (i = 0; i < MT_REGIONS - 1; i++)
-		put(held[i]);
-}
-
 /* A gap larger than the cache is for once; what is there is used. */
 TEST(test_too_big)
 {
@@ -129,23 +59,6 @@ TEST(test_too_big)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 1);
 	put_pieces();
 	ck_assert_uint_eq(fake.live, 2);
-}
-
-TEST(test_remote)
-{
-	const enum mrrc_access peers = MRRC_RW | MRRC_REMOTE_READ;
-
-	touch(10, 4);
-	get_pieces(10, 4, peers, 4);
-	put_pieces();
-	get_pieces(8, 4, peers, 4);
-	ck_assert_uint_eq(plan.count, 1);
-	piece_is(0, 8, 4, NULL);
-	ck_assert_int_eq(fake_reg_access(plan.piece[0].region), peers);
-	put_pieces();
-	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
-	/* [8, 12) and [10, 14), each half of the other */
-	ck_assert_uint_eq(fake.live, 3);
 }
 
 /* ---- failures ---- */

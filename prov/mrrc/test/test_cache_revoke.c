@@ -104,20 +104,6 @@ TEST(test_open)
 	ck_assert(gone());
 }
 
-/* The time is as long as was said; a later call finds it. */
-TEST(test_kept)
-{
-	struct mrrc_region *was;
-
-	open_for(LONG, true);
-	was = reg(2);
-	closes(was);
-	ck_assert_ptr_eq(reg(2), was);
-	closes(was);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
-	/* closing the cache does not wait for it */
-}
-
 /* Without a helper nothing would end it: it is not to be asked for. */
 TEST(test_no_helper)
 {
@@ -125,19 +111,6 @@ TEST(test_no_helper)
 	ck_assert_uint_eq(cache->revoke.half, 0);
 	closes(reg(2));
 	ck_assert_uint_eq(cache->revoke.due, MRRC_REVOKE_NEVER);
-}
-
-/* Memory that goes ends it at once. */
-TEST(test_unmapped)
-{
-	open_for(LONG, true);
-	closes(reg(2));
-	fake_mon_raise(mt_mon, base + 2 * page, base + 3 * page,
-		       MRRC_MON_REMOVE);
-	mrrc_mon_drain(mt_mon);
-	ck_assert(gone());
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REVOCATIONS), 0);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_INVALIDATIONS), 1);
 }
 
 static void *get_and_close(void *arg)

@@ -183,23 +183,6 @@ TEST(test_kinds)
 	ck_assert_uint_le(fake.live, 2);
 }
 
-/* Evicted ranges give their mappings back: the process keeps its own. */
-TEST(test_mappings)
-{
-	char *ptr = map(2000);
-	size_t before = mrrc_mappings_count();
-
-	need_uffd();
-	touch_apart(ptr, 1000);
-	ck_assert_uint_gt(mrrc_mappings_count(), before + 1000);
-	mrrc_cache_mt_flush(cache);
-	ck_assert_uint_le(mrrc_mappings_count(),
-			  before + 16 + 2 * MRRC_IDLE_MAX);
-	mrrc_mon_unwatch_idle(mon);
-	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
-	munmap(ptr, 2000 * page);
-}
-
 /*
  * Pages that are first written to while they are watched, as by a device. No
  * neighbour was written to with which the kernel could merge them.

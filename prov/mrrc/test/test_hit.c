@@ -59,15 +59,6 @@ TEST(test_access)
 	put(region);
 }
 
-TEST(test_empty)
-{
-	struct mrrc_region *region;
-
-	touch(0, 1);
-	touch(0, 1);
-	ck_assert_int_eq(try_get(0, 0, MRRC_RW, &region), -EINVAL);
-}
-
 /* The memory of an evicted region is reused for another region. */
 TEST(test_reused_memory)
 {
@@ -133,41 +124,6 @@ TEST(test_held)
 	ck_assert_uint_eq(fake.live, 1);
 	put(region);
 	ck_assert_uint_eq(fake.live, 0);
-}
-
-/* More holds than a domain can have operations. */
-TEST(test_held_by_many)
-{
-	const unsigned many = 250000000;
-	struct mrrc_region *region = get(0, 1);
-
-	atomic_fetch_add(&region->held, many);
-	ck_assert_uint_eq(mrrc_region_held(region), 1 + many);
-	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 0);
-	touch(0, 1);
-	ck_assert_uint_eq(fake.regs, 1);
-	atomic_fetch_sub(&region->held, many);
-	put(region);
-}
-
-/* Requests that were served without the lock influence evictions. */
-TEST(test_policy_is_told)
-{
-	struct mrrc_region *region;
-	unsigned i;
-
-	reopen("lru");
-	for (i = 0; i < MT_REGIONS; i++)
-		touch(2 * i, 1);
-	touch(0, 1);
-	ck_assert_uint_gt(quick(), 0);
-	touch(40, 1);
-	/* The second, not the first, has left. */
-	region = get(0, 1);
-	ck_assert_uint_eq(fake.regs, MT_REGIONS + 1);
-	put(region);
-	put(get(2, 1));
-	ck_assert_uint_eq(fake.regs, MT_REGIONS + 2);
 }
 
 /* More buffers than the first table has room for. */

@@ -569,22 +569,6 @@ TEST(kept_for_holds)
 		unlink(name[i]);
 }
 
-TEST(closed_with_leases)
-{
-	struct mrrc_lease *lease;
-	int fd;
-
-	open_set(true, 0);
-	ck_assert_int_eq(get(path, &lease), 0);
-	mrrc_lease_put(lease);
-	mrrc_leases_close(leases);
-	ck_assert_uint_eq(forgotten, 1);
-	fd = open(path, O_WRONLY | O_NONBLOCK);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	open_set(true, 0);
-}
-
 /* Threads that hold, and a writer: what is held is never half of each. */
 static void *reader(void *arg)
 {

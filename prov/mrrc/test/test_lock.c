@@ -95,17 +95,6 @@ TEST(test_wait)
 	ck_assert_int_eq(cancel_state, PTHREAD_CANCEL_ENABLE);
 }
 
-TEST(test_init_fails)
-{
-	struct mrrc_lock lock;
-	int ret;
-
-	fault_arm(1);
-	ret = mrrc_lock_init(&lock, MRRC_RANK_LEAF);
-	ck_assert(fault_disarm());
-	ck_assert_int_lt(ret, 0);
-}
-
 /* Those of the layer above: held while it calls out. */
 TEST(test_mutex)
 {

@@ -107,16 +107,6 @@ TEST(test_seen_by_watching)
 	ck_assert(!sees());
 }
 
-/* Nor if the range was not watched when the pages were looked at. */
-TEST(test_seen_unwatched)
-{
-	watch();
-	handle_event(fake);
-	ck_assert(sees());
-	fake_mon_of(fake)->blind = true;
-	ck_assert(!sees());
-}
-
 /* Nor if they were looked at before the range was watched anew. */
 TEST(test_seen_too_early)
 {
@@ -128,22 +118,6 @@ TEST(test_seen_too_early)
 	ck_assert(mrrc_mon_sees(fake, base, mon_page, early));
 	fake_mon_of(fake)->blind = true;
 	ck_assert(!sees());
-}
-
-/* What was seen and is watched still need not be watched again. */
-TEST(test_watched_before)
-{
-	struct fake_mon *state = fake_mon_of(fake);
-
-	watch();
-	ck_assert(sees());
-	mrrc_mon_unwatch(fake, base, mon_page);
-	watch();
-	ck_assert_uint_eq(state->watches, 1);
-	mrrc_mon_unwatch(fake, base, mon_page);
-	mrrc_mon_unwatch_idle(fake);
-	watch();
-	ck_assert_uint_eq(state->watches, 2);
 }
 
 /* Four pages are remembered as seen; from now on none is seen anew. */

@@ -59,27 +59,6 @@ LOOP_TEST(test_unmap_held, 0, 2)
 	put_pieces();
 }
 
-/* The gap itself: once. One that was filled before: dead, like any other. */
-LOOP_TEST(test_unmap_gap, 0, 4)
-{
-	touch(10, 4);
-	event_page = _i / 2 ? 8 : 14;
-	event_drain = _i % 2;
-	event_skip = 1;
-	fake.hook = hook_event;
-	get_pieces(8, 8, MRRC_RW, 4);
-	ck_assert_uint_eq(plan.count, 3);
-	ck_assert_int_eq(plan.piece[0].region->state,
-			 _i / 2 ? MRRC_REGION_DEAD : MRRC_REGION_INDEXED);
-	ck_assert_int_eq(plan.piece[1].region->state, MRRC_REGION_INDEXED);
-	ck_assert_int_eq(plan.piece[2].region->state,
-			 _i / 2 ? MRRC_REGION_INDEXED : MRRC_REGION_NEW);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), _i / 2 ? 0 : 1);
-	put_pieces();
-	ck_assert_uint_eq(fake.live, 2);
-	touch(event_page, 1);
-}
-
 /* A region of the plan is unmapped, and then a gap fails. */
 static void hook_unmap_fail(void *arg, uintptr_t start, size_t len)
 {
@@ -99,54 +78,6 @@ TEST(test_unmap_and_fail)
 	ck_assert_int_eq(plan.piece[0].region->state, MRRC_REGION_INDEXED);
 	ck_assert_uint_eq(fake.live, 1);
 	put_pieces();
-}
-
-static struct mrrc_region *other;
-
-static void hook_get(void *arg, uintptr_t start, size_t len)
-{
-	fake.hook = NULL;
-	other = get(6, 12);
-}
-
-/* Another thread registers all of it while a gap is being registered. */
-TEST(test_duplicate)
-{
-	struct mrrc_region *middle = get(10, 4);
-
-	put(middle);
-	fake.hook = hook_get;
-	get_pieces(8, 8, MRRC_RW, 4);
-	ck_assert_uint_eq(plan.count, 3);
-	piece_is(0, 8, 2, other);
-	piece_is(1, 10, 4, middle);
-	ck_assert_int_eq(middle->state, MRRC_REGION_DEAD);
-	/* the first gap was registered twice, the other one was seen in time */
-	ck_assert_uint_eq(stat_of(MRRC_STAT_DUPLICATES), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_JOINED), 1);
-	put_pieces();
-	ck_assert_uint_eq(fake.live, 1);
-	ck_assert_uint_eq(regions_live(), 1);
-	put(other);
-}
-
-/* No telling what is there: one registration for this operation. */
-LOOP_TEST(test_unseen, 0, 2)
-{
-	touch(10, 4);
-	if (_i)
-		fake_mon_of(mt_mon)->check_rc = -EPERM;
-	else
-		fake_mon_of(mt_mon)->busy = 1000;
-	get_pieces(8, 8, MRRC_RW, 4);
-	ck_assert_uint_eq(plan.count, 1);
-	piece_is(0, 8, 8, NULL);
-	ck_assert_int_eq(plan.piece[0].region->state, MRRC_REGION_NEW);
-	ck_assert_uint_eq(stat_of(_i ? MRRC_STAT_UNCACHED_NO_MONITOR :
-				       MRRC_STAT_UNCACHED_RACED),
-			  1);
-	put_pieces();
-	fake_mon_of(mt_mon)->busy = 0;
 }
 
 /* ---- threads ---- */

@@ -24,57 +24,6 @@ TEST(test_arguments)
 	ck_assert_ptr_null(pool);
 }
 
-LOOP_TEST(test_capacity, 0, 7)
-{
-	static const size_t sizes[] = { 1, 64, 200, 256, 4096, 5000, 300000 };
-	const size_t size = sizes[_i];
-	struct mrrc_pool *pool;
-	char *object[100];
-	char *again;
-	int i;
-
-	ck_assert_int_eq(mrrc_pool_open(size, 100, &pool), 0);
-	for (i = 0; i < 100; i++) {
-		object[i] = mrrc_pool_alloc(pool);
-		ck_assert_ptr_nonnull(object[i]);
-		ck_assert_uint_eq((uintptr_t) object[i] % 64, 0);
-		ck_assert(mrrc_pool_owns(pool, object[i]));
-		ck_assert(mrrc_pool_owns(pool, object[i] + size - 1));
-		memset(object[i], i, size);
-	}
-	ck_assert_ptr_null(mrrc_pool_alloc(pool));
-	ck_assert_uint_eq(mrrc_pool_live(pool), 100);
-	for (i = 0; i < 100; i++) {
-		ck_assert_int_eq(object[i][0], i);
-		ck_assert_int_eq(object[i][size - 1], i);
-	}
-	mrrc_pool_free(pool, object[40]);
-	mrrc_pool_free(pool, object[7]);
-	again = mrrc_pool_alloc(pool);
-	ck_assert_ptr_eq(again, object[7]);
-	again = mrrc_pool_alloc(pool);
-	ck_assert_ptr_eq(again, object[40]);
-	ck_assert_ptr_null(mrrc_pool_alloc(pool));
-	mrrc_pool_close(pool);
-}
-
-TEST(test_owns)
-{
-	struct mrrc_pool *pool;
-	char *object;
-	int local;
-
-	ck_assert_int_eq(mrrc_pool_open(256, 1 << 20, &pool), 0);
-	object = mrrc_pool_alloc(pool);
-	ck_assert(!mrrc_pool_owns(pool, NULL));
-	ck_assert(!mrrc_pool_owns(pool, &local));
-	ck_assert(!mrrc_pool_owns(pool, object - 1));
-	ck_assert(mrrc_pool_owns(pool, object + pool->backed - 1));
-	ck_assert(!mrrc_pool_owns(pool, object + pool->backed));
-	ck_assert(!mrrc_pool_owns(pool, (void *) UINTPTR_MAX));
-	mrrc_pool_close(pool);
-}
-
 /* ---- addresses ---- */
 
 /* KiB of this process. */
@@ -211,29 +160,6 @@ static void see(void *object, void *arg)
 	seen->count++;
 	if (seen->free)
 		mrrc_pool_free(seen->pool, object);
-}
-
-/* Any pointer may be asked about, also where there is no memory yet. */
-TEST(test_is_live)
-{
-	struct mrrc_pool *pool;
-	char *a, *b;
-
-	ck_assert_int_eq(mrrc_pool_open(200, 100, &pool), 0);
-	ck_assert(!mrrc_pool_is_live(pool, pool->base));
-	ck_assert(!mrrc_pool_is_live(pool, pool->base + 99 * pool->size));
-	a = mrrc_pool_alloc(pool);
-	b = mrrc_pool_alloc(pool);
-	ck_assert(mrrc_pool_is_live(pool, a) && mrrc_pool_is_live(pool, b));
-	ck_assert(!mrrc_pool_is_live(pool, a + 1));
-	ck_assert(!mrrc_pool_is_live(pool, b + pool->size));
-	ck_assert(!mrrc_pool_is_live(pool, pool->base - pool->size));
-	ck_assert(!mrrc_pool_is_live(pool, pool->base + pool->span));
-	ck_assert(!mrrc_pool_is_live(pool, NULL));
-	mrrc_pool_free(pool, a);
-	ck_assert(!mrrc_pool_is_live(pool, a) && mrrc_pool_is_live(pool, b));
-	mrrc_pool_free(pool, b);
-	mrrc_pool_close(pool);
 }
 
 TEST(test_foreach)

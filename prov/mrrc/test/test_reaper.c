@@ -86,26 +86,6 @@ static bool becomes(atomic_uint *what, unsigned value)
 
 TEST_CASE(reaper, setup, mt_teardown);
 
-TEST(test_evicted)
-{
-	fill();
-	touch(20, 1);
-	touch(22, 2);
-	ck_assert(becomes(&by_other, 2));
-	ck_assert_uint_eq(by_me, 0);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_DEREGISTRATIONS), 2);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 2);
-}
-
-TEST(test_invalidated)
-{
-	fill();
-	fake_mon_raise(mt_mon, base, base + 4 * page, MRRC_MON_REMOVE);
-	mrrc_mon_drain(mt_mon);
-	ck_assert(becomes(&by_other, 2));
-	ck_assert_uint_eq(by_me, 0);
-}
-
 /* However long it takes, threads that miss go on, but not without end. */
 TEST(test_slow)
 {
@@ -198,22 +178,6 @@ TEST(test_outside)
 	ck_assert_uint_eq(outside_there, 1);
 	ck_assert(!alone_there);
 	ck_assert(becomes(&mrrc_threads.outside, 0));
-}
-
-/* A limit that what is queued would relieve. */
-TEST(test_limit)
-{
-	struct mrrc_region *region;
-
-	gate = true;
-	fill();
-	fake.max_live = MT_REGIONS + 1;
-	touch(20, 1);
-	gate = false;
-	sem_post(&open_gate);
-	ck_assert_int_eq(try_get(30, 1, MRRC_RW, &region), 0);
-	put(region);
-	fake.max_live = 0;
 }
 
 TEST(test_open_fails)

@@ -66,22 +66,6 @@ static unsigned keep_all(void)
 
 TEST_CASE(region_hints, hints_setup, hints_teardown);
 
-TEST(test_spares)
-{
-	struct mrrc_hints *hints;
-	unsigned i;
-
-	ck_assert_uint_eq(keep_all(), MRRC_HINTS_SPARE);
-	hints = mrrc_hints_recent;
-	/* the last is the next: its lines are warm */
-	for (i = MRRC_HINTS_SPARE; i-- > 0;) {
-		ck_assert(mrrc_hints_has_spare(hints));
-		ck_assert_ptr_eq(mrrc_hints_take_spare(hints),
-				 records->base + i * records->size);
-	}
-	ck_assert(!mrrc_hints_has_spare(hints));
-}
-
 static void *keep_and_end(void *arg)
 {
 	ck_assert_uint_eq(keep_all(), MRRC_HINTS_SPARE);
@@ -191,22 +175,6 @@ LOOP_TEST(test_strides, 0, 13)
 			mrrc_hints_find(hints, first + i * stride, MRRC_RO));
 	}
 	ck_assert_uint_eq(lost, 0);
-}
-
-TEST(test_replaced)
-{
-	const uintptr_t addr = (uintptr_t) 1 << 30;
-	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
-
-	ck_assert_ptr_null(mrrc_hints_find(hints, addr, MRRC_RW));
-	fill(hints, addr, 1, false);
-	fill(hints, addr, 2, false);
-	ck_assert_uint_eq(mrrc_hints_find(hints, addr + 4095, MRRC_RW)->ref, 2);
-	ck_assert_ptr_null(mrrc_hints_find(hints, addr + 4096, MRRC_RW));
-	fill(hints, addr, 3, true);
-	ck_assert_uint_eq(mrrc_hints_find(hints, addr + 4096, MRRC_RW)->ref, 3);
-	/* the smaller unit first */
-	ck_assert_uint_eq(mrrc_hints_find(hints, addr, MRRC_RW)->ref, 2);
 }
 
 /*

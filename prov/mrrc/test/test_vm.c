@@ -188,20 +188,6 @@ EACH_TEST(test_limits, limits)
 	ck_assert_uint_eq(got.max_regions, limits[_i].regions);
 }
 
-TEST(test_machine)
-{
-	struct mrrc_vm_limits got;
-
-	ck_assert_uint_eq(page & (page - 1), 0);
-	ck_assert_uint_gt(mrrc_vm_memory(), page);
-	ck_assert_uint_gt(mrrc_vm_map_max(), 0);
-	ck_assert_uint_eq(mrrc_vm_huge_page() & (mrrc_vm_huge_page() - 1), 0);
-	mrrc_vm_default_limits(&got);
-	ck_assert_uint_gt(got.max_bytes, 0);
-	ck_assert_uint_le(got.max_bytes, mrrc_vm_memory() / 4);
-	ck_assert_uint_ge(got.max_regions, 64);
-}
-
 static int limited_child(void)
 {
 	const struct rlimit limit = { 1 << 20, 1 << 20 };
