@@ -12,33 +12,6 @@ TEST_CASE(heap, heap_setup, heap_teardown);
 
 /* ---- what is given ------------------------------------------------------- */
 
-TEST(every_length)
-{
-	struct mrrc_heap_place place;
-	size_t len, n = 0;
-	char *addr;
-
-	for (len = 1; len < 6 * MIB; len += 1 + len / 5, n++) {
-		addr = heap_get(heap, 1, len, 0);
-		ck_assert_uint_eq((uintptr_t) addr % 16, 0);
-		memset(addr, 0xaa, len);
-		ck_assert_int_eq(mrrc_heap_query(heaps,
-						 (uintptr_t) addr + len - 1,
-						 &place),
-				 0);
-		ck_assert_uint_eq(place.base, (uintptr_t) addr);
-		ck_assert_uint_ge(place.len, len);
-		ck_assert_ptr_eq(place.heap, heap);
-		ck_assert_uint_le(place.block, place.base);
-		ck_assert_uint_ge(place.block_len, MIB);
-		heap_put(addr);
-	}
-	ck_assert(mrrc_heap_valid(heap));
-	ck_assert_uint_eq(heap_stats_of(heap).allocs, n);
-	ck_assert_uint_eq(heap_stats_of(heap).live, 0);
-	ck_assert_uint_eq(heap_stats_of(heap).live_bytes, 0);
-}
-
 TEST(every_alignment)
 {
 	static const size_t lens[] = { 1, 100, 5000, 70000, 3000000 };
@@ -118,27 +91,6 @@ TEST(zeroed)
 			memset(addr, 0xff, lens[i]);
 			heap_put(addr);
 		}
-	}
-}
-
-/* The same thread gets back what it freed last, and nothing is registered. */
-TEST(reuse_registers_nothing)
-{
-	static const size_t lens[] = { 64,	4096,	 65536,
-				       1 << 20, 2000000, 5000000 };
-	unsigned i, k;
-	size_t regs;
-	void *addr;
-
-	for (i = 0; i < 6; i++) {
-		addr = heap_get(heap, 1, lens[i], 0);
-		heap_put(addr);
-		regs = heap_fake.regs;
-		for (k = 0; k < 100; k++) {
-			ck_assert_ptr_eq(heap_get(heap, 1, lens[i], 0), addr);
-			heap_put(addr);
-		}
-		ck_assert_uint_eq(heap_fake.regs, regs);
 	}
 }
 
@@ -231,32 +183,5 @@ TEST(isolated_ones_are_alone)
 	ck_assert_uint_eq(heap_fake.live, 2);
 	heap_put(one);
 	heap_put(two);
-	ck_assert_uint_eq(heap_fake.live, 0);
-}
-
-/* ---- many ---------------------------------------------------------------- */
-
-/* More heaps than have magazines. */
-TEST(many_heaps)
-{
-	struct mrrc_heap *many[300];
-	void *addr[300];
-	unsigned i;
-
-	for (i = 0; i < 300; i++) {
-		many[i] = heap_open(&heap_plain);
-		addr[i] = heap_get(many[i], 1, 1000 + i, 0);
-		memset(addr[i], i, 1000 + i);
-	}
-	for (i = 0; i < 300; i++)
-		ck_assert_uint_eq(*(unsigned char *) addr[i], i & 255);
-	for (i = 0; i < 300; i += 2)
-		heap_put(addr[i]);
-	for (i = 0; i < 300; i++) {
-		heap_put(heap_get(many[i], 1, 10, 0));
-		mrrc_heap_close(many[i]);
-	}
-	ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_LEAKS].count, 1);
-	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LEAKS], 150);
 	ck_assert_uint_eq(heap_fake.live, 0);
 }

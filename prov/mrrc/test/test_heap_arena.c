@@ -124,48 +124,6 @@ TEST(classes_keep_alignment)
 
 /* ---- arenas -------------------------------------------------------------- */
 
-TEST(nothing_without_blocks)
-{
-	uintptr_t object;
-
-	ck_assert_uint_eq(mrrc_arena_take(&arena, 0, 1, &object), 0);
-	ck_assert_uint_eq(mrrc_arena_take(&arena, 100, 1, &object), 0);
-	ck_assert_uint_eq(mrrc_arena_take_aligned(&arena, 100, 65536), 0);
-	ck_assert_ptr_null(mrrc_arena_idle(&arena, UINT64_MAX));
-}
-
-/* Of every class as many as there is room for, and all of it back. */
-TEST(each_class_fills_a_block)
-{
-	static uintptr_t object[65536];
-	struct mrrc_heap_block *block;
-	unsigned class, n, i;
-	size_t size;
-
-	mrrc_arena_add(&arena, block_at(BASE, 4 * MIB));
-	block = TAILQ_FIRST(&arena.blocks);
-	for (class = 0; class < MRRC_CLASSES; class ++) {
-		size = mrrc_class_size(class);
-		for (n = 0; n < 65536; n++) {
-			if (!mrrc_arena_take(&arena, class, 1, &object[n]))
-				break;
-			must(object[n] >= BASE &&
-				     object[n] + size <= BASE + 4 * MIB,
-			     "class %u: %#lx", class, object[n]);
-		}
-		/* a 32nd is lost, and what is at the end */
-		ck_assert_msg(n == 65536 ||
-				      n * size + 4 * size + 4 * MIB / 32 >=
-					      4 * MIB,
-			      "class %u: %u of %zu bytes", class, n, size);
-		ck_assert(mrrc_arena_valid(&arena));
-		for (i = 0; i < n; i++)
-			mrrc_arena_give(&arena, block, object[i], class);
-		ck_assert_uint_eq(block->used, 0);
-		ck_assert(mrrc_arena_valid(&arena));
-	}
-}
-
 TEST(idle_blocks_by_age)
 {
 	struct mrrc_heap_block *block;
@@ -183,27 +141,6 @@ TEST(idle_blocks_by_age)
 	ck_assert_ptr_nonnull(block);
 	block_free(block);
 	ck_assert_uint_eq(mrrc_arena_take(&arena, 5, 1, &object), 0);
-}
-
-TEST(aligned_spans)
-{
-	struct mrrc_heap_block *block;
-	const unsigned class = mrrc_class_of(70000);
-	uintptr_t object[64];
-	size_t align;
-	unsigned n = 0;
-
-	mrrc_arena_add(&arena, block_at(BASE + MIB, 4 * MIB));
-	block = TAILQ_FIRST(&arena.blocks);
-	for (align = 8192; align <= MIB; align *= 2) {
-		object[n] = mrrc_arena_take_aligned(&arena, class, align);
-		ck_assert_uint_ne(object[n], 0);
-		ck_assert_uint_eq(object[n] % align, 0);
-		n++;
-		ck_assert(mrrc_arena_valid(&arena));
-	}
-	while (n)
-		mrrc_arena_give(&arena, block, object[--n], class);
 }
 
 TEST(find_by_any_address)

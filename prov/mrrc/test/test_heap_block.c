@@ -140,41 +140,6 @@ TEST(heap_limit_is_reached)
 	ck_assert_uint_eq(n, 36);
 }
 
-/* At a limit, what is freed is there for other sizes, however little it is. */
-static void freed_makes_room(struct mrrc_heap *full)
-{
-	void *addr[1000], *other, *cookie;
-	unsigned n;
-
-	for (n = 0; n < 1000; n++) {
-		if (mrrc_heap_alloc(full, 1, 32000, 0, &addr[n], &cookie))
-			break;
-	}
-	ck_assert_uint_lt(n, 1000);
-	heap_put(addr[n / 2]);
-	ck_assert_int_eq(mrrc_heap_alloc(full, 1, 20000, 0, &other, &cookie),
-			 0);
-	heap_put(other);
-	addr[n / 2] = heap_get(full, 1, 32000, 0);
-	while (n)
-		heap_put(addr[--n]);
-	ck_assert(mrrc_heap_valid(full));
-}
-
-TEST(freed_makes_room_at_limits)
-{
-	struct mrrc_heap_attr attr = heap_plain;
-
-	attr.max_bytes = MIB;
-	freed_makes_room(heap_open(&attr));
-	/* the core's limit, which is not known before */
-	heap_fake.max_live_bytes = MIB;
-	freed_makes_room(heap);
-	mrrc_heaps_close(heaps);
-	heap_domain(MIB);
-	freed_makes_room(heap);
-}
-
 /* There is room: no block is asked for again, which is refused each time. */
 TEST(refused_once_at_limits)
 {
@@ -256,30 +221,6 @@ TEST(peaks_are_of_what_was)
 	ck_assert_uint_eq(stats.bytes, 0);
 }
 
-/* More pages than a block can count. Address space there is. */
-TEST(longer_than_any_block)
-{
-	static const size_t lens[] = { ((size_t) 1 << 44) + 4096,
-				       MRRC_HEAP_LEN_MAX };
-	struct mrrc_heap_place place;
-	void *addr, *cookie;
-	unsigned i;
-
-	for (i = 0; i < 4; i++) {
-		if (mrrc_heap_alloc(heap, 1, lens[i / 2],
-				    i % 2 ? MRRC_HEAP_ISOLATED : 0, &addr,
-				    &cookie))
-			continue;
-		ck_assert_int_eq(mrrc_heap_query(heaps,
-						 (uintptr_t) addr +
-							 lens[i / 2] / 2,
-						 &place),
-				 0);
-		heap_put(addr);
-	}
-	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
-}
-
 /* Each step of opening and of the first allocations fails once. */
 static void nth_fails(size_t len, unsigned flags)
 {
@@ -328,63 +269,10 @@ TEST(each_step_fails)
 
 /* ---- idle blocks --------------------------------------------------------- */
 
-TEST(trim_gives_all_back)
-{
-	void *addr[3000];
-	unsigned i;
-
-	for (i = 0; i < 3000; i++)
-		addr[i] = heap_get(heap, 1, 1 + i * 37 % 60000, 0);
-	ck_assert_uint_gt(heap_stats_of(heap).blocks, 10);
-	for (i = 0; i < 3000; i++)
-		heap_put(addr[i]);
-	mrrc_heap_trim(heap);
-	ck_assert_uint_eq(heap_stats_of(heap).blocks, 0);
-	ck_assert_uint_eq(heap_stats_of(heap).bytes, 0);
-	ck_assert_uint_eq(heap_stats_of(heap).kept_bytes, 0);
-	ck_assert_uint_eq(heap_fake.live, 0);
-	/* and what is in use stays */
-	addr[0] = heap_get(heap, 1, 100, 0);
-	mrrc_heaps_trim(heaps);
-	ck_assert_uint_eq(heap_fake.live, 1);
-	memset(addr[0], 1, 100);
-	heap_put(addr[0]);
-}
-
 /* Sets the clock, from when the domain was opened. */
 static void after(uint64_t ms)
 {
 	fault_clock((HEAP_MS + ms) * 1000000);
-}
-
-TEST(idle_blocks_go_by_themselves)
-{
-	struct mrrc_heap_attr attr = heap_plain;
-	struct mrrc_heap *brief;
-	void *addr[40];
-	unsigned i;
-
-	attr.idle_ms = 40;
-	brief = heap_open(&attr);
-	for (i = 0; i < 40; i++)
-		addr[i] = heap_get(brief, 1, 300000, 0);
-	heap_put(heap_get(brief, 1, 5 * MIB, 0));
-	for (i = 0; i < 40; i++)
-		heap_put(addr[i]);
-	ck_assert_uint_gt(heap_stats_of(brief).blocks, 5);
-	/* calls that only use the magazines do not look: these do */
-	for (i = 1; i <= 40; i++) {
-		after(10 * i);
-		heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
-	}
-	ck_assert_uint_le(heap_stats_of(brief).blocks, 1);
-
-	attr.idle_ms = MRRC_HEAP_IDLE_KEEP;
-	brief = heap_open(&attr);
-	heap_put(heap_get(brief, 1, 5 * MIB, 0));
-	after(1000000);
-	heap_put(heap_get(brief, 1, 100, MRRC_HEAP_ISOLATED));
-	ck_assert_uint_eq(heap_stats_of(brief).blocks, 1);
 }
 
 /* For other processes: not what is in use, or free for a moment. */

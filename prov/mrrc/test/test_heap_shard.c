@@ -11,7 +11,6 @@
 #define OBJECTS 500
 #define SIZE	512 /* of the objects' class */
 #define LEN	(SIZE - MRRC_HEAP_CANARY)
-#define LARGE	(64 << 10)
 #define HEAPS	200 /* with shards: more than slots */
 
 static const struct mrrc_heap_attr halves = { .node = -1,
@@ -82,37 +81,7 @@ static void put_all(void)
 		heap_put(object[i]);
 }
 
-static void *large;
-
-static void get_large(void)
-{
-	large = heap_get(sharded, 1, LARGE, 0);
-}
-
 TEST_CASE(heap_shard, setup, heap_teardown);
-
-/* Small objects lie apart, large ones do not. */
-TEST(threads_lie_apart)
-{
-	void *mine, *mine_large;
-
-	NEED_SHARDS();
-	mine = heap_get(sharded, 1, LEN, 0);
-	mine_large = heap_get(sharded, 1, LARGE, 0);
-	by_other(get_all);
-	by_other(get_large);
-	ck_assert_uint_ne(block_of(mine), block_of(object[0]));
-	ck_assert_uint_eq(block_of(mine_large), block_of(large));
-	ck_assert_uint_eq(heap_stats_of(sharded).live, OBJECTS + 3);
-	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
-	put_all();
-	heap_put(large);
-	heap_put(mine);
-	heap_put(mine_large);
-	ck_assert_uint_eq(heap_stats_of(sharded).live, 0);
-	mrrc_heap_trim(sharded);
-	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 0);
-}
 
 static void count_block(void)
 {
@@ -180,26 +149,6 @@ TEST(no_memory_while_a_shard_has_some)
 	/* once, at the end: nothing is trimmed, or said, for each before */
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
-}
-
-/* What the application chose for a heap is for one, and so are small limits. */
-TEST(one_shard_where_more_would_waste)
-{
-	struct mrrc_heap_attr attr = halves;
-
-	NEED_SHARDS();
-	ck_assert_uint_eq(heap_open(&attr)->shards, 2);
-	attr.block_size = 2 * MIB;
-	ck_assert_uint_eq(heap_open(&attr)->shards, 1);
-	attr.block_size = 0;
-	attr.isolated = true;
-	ck_assert_uint_eq(heap_open(&attr)->shards, 1);
-	attr.isolated = false;
-	attr.prefault = true;
-	ck_assert_uint_eq(heap_open(&attr)->shards, 1);
-	heap_teardown();
-	heap_domain(64 * MIB);
-	ck_assert_uint_eq(heap->shards, 1);
 }
 
 static void *allocate(void *arg)
