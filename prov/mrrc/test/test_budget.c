@@ -23,41 +23,6 @@ void __wrap_mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units)
 
 TEST_CASE(budget, budget_setup, budget_teardown);
 
-TEST(test_grains)
-{
-	ck_assert(mrrc_budget_take(a, 4 * KIB));
-	ck_assert_uint_eq(reserved(a), GRAIN);
-	ck_assert(mrrc_budget_take(a, 60 * KIB));
-	ck_assert_uint_eq(reserved(a), GRAIN);
-	/* parts of a unit count as one */
-	ck_assert(mrrc_budget_take(a, 1));
-	ck_assert_uint_eq(reserved(a), 2 * GRAIN);
-	ck_assert(mrrc_budget_take(a, 3 * GRAIN));
-	ck_assert_uint_eq(reserved(a), GRAIN + 4 * GRAIN);
-	mrrc_budget_put(a, 3 * GRAIN);
-	/* what is more than two grains goes back, but for one */
-	ck_assert_uint_eq(reserved(a), GRAIN + 68 * KIB);
-	mrrc_budget_put(a, 64 * KIB);
-	mrrc_budget_put(a, 4 * KIB);
-	ck_assert_uint_le(reserved(a), 2 * GRAIN);
-}
-
-TEST(test_limit)
-{
-	ck_assert(mrrc_budget_take(a, ALL - GRAIN));
-	ck_assert(mrrc_budget_take(b, GRAIN - 4 * KIB));
-	ck_assert(!mrrc_budget_take(b, 8 * KIB));
-	ck_assert(mrrc_budget_take(b, 4 * KIB));
-	ck_assert(!mrrc_budget_take(b, 4 * KIB));
-	ck_assert(!mrrc_budget_take(a, 4 * KIB));
-	ck_assert_uint_eq(node(), ALL);
-	mrrc_budget_put(a, ALL - GRAIN);
-	ck_assert(mrrc_budget_take(b, 8 * GRAIN));
-	ck_assert(!mrrc_budget_take(b, 8 * GRAIN));
-	ck_assert_uint_le(node(), ALL);
-	mrrc_budget_put(b, 9 * GRAIN);
-}
-
 static bool took_most;
 
 static void *take_most(void *arg)

@@ -58,31 +58,6 @@ static struct keeper keeper_of(struct mrrc_budget *budget, size_t bytes)
 
 TEST_CASE(budget_give, budget_setup, budget_teardown);
 
-/* A process that uses nothing gives what another one lacks. */
-TEST(test_given)
-{
-	struct mrrc_budget_stats stats;
-
-	ck_assert(mrrc_budget_take(a, ALL));
-	has.bytes = ALL;
-	mrrc_budget_add(a, &has.member);
-	ck_assert_uint_eq(has.stats.value[MRRC_STAT_NODE_BUDGET], ALL);
-	ck_assert(!mrrc_budget_take(b, GRAIN));
-	ck_assert(take_soon(b, GRAIN));
-	ck_assert_uint_lt(reserved(a), ALL);
-	ck_assert_uint_gt(reserved(a), ALL / 4);
-	/* all of it, as soon as it is seen to be idle */
-	ck_assert(take_soon(b, ALL - 4 * GRAIN));
-	ck_assert_uint_le(node(), ALL);
-	mrrc_budget_stats(a, &stats);
-	ck_assert_uint_eq(stats.budget, ALL);
-	ck_assert_uint_ge(stats.given, ALL - 4 * GRAIN);
-	ck_assert_uint_ge(stats.taken, ALL);
-	ck_assert_uint_ge(has.stats.value[MRRC_STAT_NODE_GIVEN],
-			  ALL - 4 * GRAIN);
-	mrrc_budget_remove(a, &has.member);
-}
-
 /*
  * A millisecond of a process that uses half of the budget and takes what it
  * lacks again, which it returns.
@@ -213,23 +188,6 @@ TEST(test_later)
 	ck_assert_uint_le(reserved(a), has.bytes);
 	ck_assert(take_soon(b, GRAIN));
 	mrrc_budget_remove(a, &has.member);
-}
-
-TEST(test_others)
-{
-	struct member second = has;
-
-	mrrc_budget_add(a, &has.member);
-	mrrc_budget_add(a, &second.member);
-	has.bytes = second.bytes = GRAIN;
-	has.later = second.later = true;
-	ck_assert_uint_eq(mrrc_budget_evict_others(a, &has.member, 4 * KIB),
-			  4 * KIB);
-	ck_assert_uint_eq(has.bytes, GRAIN);
-	ck_assert_uint_eq(mrrc_budget_evict_others(a, NULL, ALL),
-			  2 * GRAIN - 4 * KIB);
-	mrrc_budget_remove(a, &has.member);
-	mrrc_budget_remove(a, &second.member);
 }
 
 /* Memory of an allocator comes before what caches of its process keep. */

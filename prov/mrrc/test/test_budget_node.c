@@ -144,24 +144,6 @@ TEST(test_killed)
 	ck_assert_uint_eq(node(), ALL);
 }
 
-/* It has its memory registered, and is not waited for. */
-TEST(test_stopped)
-{
-	pid_t pid;
-
-	if (!CHILD_MAY_THREAD)
-		skip("the child has a thread\n");
-	pid = start(12 * GRAIN);
-	kill(pid, SIGSTOP);
-	ck_assert(mrrc_budget_take(a, 4 * GRAIN));
-	ck_assert(!mrrc_budget_take_wait(b, NULL, GRAIN, 50));
-	ck_assert_uint_eq(node(), ALL);
-	mrrc_budget_put(a, 4 * GRAIN);
-	ck_assert(mrrc_budget_take(b, 3 * GRAIN));
-	kill(pid, SIGKILL);
-	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-}
-
 /* The one of a process is one, and a child's is another. */
 TEST(test_join)
 {

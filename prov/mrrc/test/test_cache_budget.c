@@ -73,20 +73,6 @@ TEST(test_used)
 	ck_assert_uint_eq(used(), page);
 }
 
-/* At the budget a miss evicts, before the cache is full. */
-TEST(test_evicts)
-{
-	unsigned i;
-
-	for (i = 0; i < 30; i++) {
-		touch(2 * i, 2);
-		ck_assert_uint_le(used(), BUDGET_PAGES * page);
-	}
-	ck_assert_uint_eq(used(), BUDGET_PAGES * page);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 14);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 0);
-}
-
 /* What operations hold is beyond the budget, and not kept. */
 TEST(test_held)
 {
@@ -99,35 +85,6 @@ TEST(test_held)
 	put(all);
 	touch(40, 8);
 	ck_assert_uint_eq(used(), 8 * page);
-}
-
-/* Without a helper the next call deregisters; with one nothing is needed. */
-LOOP_TEST(test_gives, 0, 2)
-{
-	const bool helper = _i;
-	unsigned i;
-
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(open_with(helper, &cache), 0);
-	for (i = 0; i < BUDGET_PAGES; i++)
-		touch(i, 1);
-	ck_assert(!mrrc_budget_take(b, 8 * page));
-	step(1);
-	if (helper) {
-		while (stat_of(MRRC_STAT_DEREGISTRATIONS) < 8)
-			usleep(1000);
-	} else {
-		ck_assert(mrrc_cache_mt_has_victims(cache));
-		ck_assert(!mrrc_budget_take(b, 8 * page));
-		ck_assert_uint_eq(used(), BUDGET_PAGES * page);
-		/* what was used last is there yet */
-		put(get(BUDGET_PAGES - 1, 1));
-		ck_assert_uint_eq(stat_of(MRRC_STAT_REGISTRATIONS),
-				  BUDGET_PAGES);
-	}
-	ck_assert(take_soon(b, 8 * page));
-	mrrc_budget_put(b, 8 * page);
-	ck_assert_uint_le(fake.live_bytes, (BUDGET_PAGES - 8) * page);
 }
 
 /* Another cache of the process has the bytes. */

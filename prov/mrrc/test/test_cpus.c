@@ -111,31 +111,6 @@ TEST(test_idle)
 	ck_assert_uint_eq(mrrc_cpus_idle(path, &set), 0);
 }
 
-TEST(test_look)
-{
-	struct mrrc_cpus cpus = { 0 };
-	cpu_set_t set, all;
-	unsigned first;
-
-	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
-	for (first = 0; !CPU_ISSET(first, &all); first++)
-		;
-	CPU_ZERO(&set);
-	CPU_SET(first, &set);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
-	fault_clock(SECOND);
-	mrrc_cpus_look(&cpus, true);
-	ck_assert_uint_eq(cpus.mask, UINT64_C(1) << first % 64);
-	ck_assert_uint_le(cpus.allowed, 1);
-	ck_assert_double_lt(cpus.idle, 0);
-	ck_assert_uint_gt(cpus.slice, 0);
-	fault_clock(3 * SECOND);
-	mrrc_cpus_look(&cpus, true);
-	ck_assert_double_ge(cpus.idle, 0);
-	ck_assert_double_le(cpus.idle, 1);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
-}
-
 /* Files are read no more often than need be. */
 TEST(test_look_less)
 {

@@ -46,37 +46,6 @@ static uint64_t give(size_t self)
 
 TEST_CASE(node_core, setup, NULL);
 
-TEST(test_alone)
-{
-	add(100, 0, true);
-	ck_assert_uint_eq(mrrc_node_level(&view), 1000);
-	ck_assert_uint_eq(take(0, 10), 10);
-	ck_assert_uint_eq(take(0, 2000), 900);
-	share[0].reserved = 1000;
-	ck_assert_uint_eq(take(0, 10), 0);
-	share[0].reserved = 2000;
-	ck_assert_uint_eq(take(0, 10), 0);
-	ck_assert_uint_eq(give(0), 0);
-}
-
-/* What an idle process has goes to the one that lacks, as much as it lacks. */
-TEST(test_idle)
-{
-	add(900, 0, false);
-	add(100, 50, true);
-	ck_assert_uint_eq(mrrc_node_level(&view), 1000);
-	ck_assert_uint_eq(give(0), 50);
-	ck_assert_uint_eq(give(1), 0);
-	/* what is free comes first */
-	share[0].reserved = 870;
-	ck_assert_uint_eq(give(0), 20);
-	share[0].reserved = 850;
-	ck_assert_uint_eq(give(0), 0);
-	share[1].want = 0;
-	share[0].reserved = 900;
-	ck_assert_uint_eq(give(0), 0);
-}
-
 /* An active process gives what it has beyond an equal share, and no more. */
 TEST(test_active)
 {
@@ -106,15 +75,6 @@ TEST(test_hungry)
 	share[0].reserved = 570;
 	share[1].reserved = 430;
 	ck_assert_uint_eq(give(0), 8);
-}
-
-TEST(test_proportion)
-{
-	add(400, 0, false);
-	add(200, 0, false);
-	add(400, 60, true);
-	ck_assert_uint_eq(give(0), 40);
-	ck_assert_uint_eq(give(1), 20);
 }
 
 /* A stopped process keeps what it has, and what it lacks is kept for nobody. */
@@ -305,23 +265,6 @@ TEST(test_auto)
 	ck_assert(!may(0, MRRC_NODE_AUTO, 2, -1));
 	ck_assert(may(0, MRRC_NODE_AUTO, 3, -1));
 	ck_assert_uint_eq(moved_by, 0);
-}
-
-TEST(test_aggressive)
-{
-	const uint64_t slice = 1000000 + MRRC_NODE_SWITCH;
-
-	add(10, 0, true);
-	add(20, 0, true);
-	add(30, 0, true);
-	ck_assert(may(0, MRRC_NODE_AGGRESSIVE, 6, 0));
-	ck_assert_uint_eq(moved_by, 0);
-	ck_assert(may(0, MRRC_NODE_AGGRESSIVE, 5, 0));
-	ck_assert_uint_eq(moved_by, 2 * slice);
-	ck_assert(may(0, MRRC_NODE_AGGRESSIVE, 1, 0));
-	ck_assert_uint_eq(moved_by, 3 * slice);
-	share[0].helper = false;
-	ck_assert(!may(0, MRRC_NODE_AGGRESSIVE, 6, 0));
 }
 
 /* Never more helpers than idle cores, and each with more than those without. */

@@ -370,25 +370,6 @@ TEST(test_open_fails)
 	mrrc_node_shm_close(shm);
 }
 
-TEST(test_full)
-{
-	struct flock all = {
-		.l_type = F_WRLCK,
-		.l_len = MRRC_NODE_SLOTS - 1,
-	};
-	struct mrrc_node_shm *shm;
-	int fd;
-
-	make(0600, 0);
-	fd = open(path, O_RDWR);
-	ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &all), 0);
-	shm = shm_open_here();
-	ck_assert_uint_eq(count(shm), 1);
-	refused(-EUSERS);
-	mrrc_node_shm_close(shm);
-	close(fd);
-}
-
 /* ---- processes ---- */
 
 static int told[2];
@@ -547,29 +528,5 @@ TEST(test_closed)
 	mrrc_node_shm_close(shm);
 	shm = shm_open_here();
 	ck_assert_uint_eq(count(shm), 1);
-	mrrc_node_shm_close(shm);
-}
-
-TEST(test_bell)
-{
-	struct mrrc_node_shm *shm = shm_open_here();
-	uint32_t bell = mrrc_node_shm_bell(shm);
-	pid_t pid;
-
-	/* a time, and a bell that rang before */
-	mrrc_node_shm_wait(shm, bell, 1000);
-	mrrc_node_shm_wait(shm, bell - 1, 0);
-	pid = fork();
-	if (!pid) {
-		struct mrrc_node_shm *own;
-
-		usleep(20000);
-		mrrc_node_shm_open(dir, &own);
-		mrrc_node_shm_ring(own);
-		_exit(0);
-	}
-	while (mrrc_node_shm_bell(shm) == bell)
-		mrrc_node_shm_wait(shm, bell, 0);
-	child_exits(pid);
 	mrrc_node_shm_close(shm);
 }
