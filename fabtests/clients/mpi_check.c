@@ -18,8 +18,8 @@
 static bool mc_broken; /* -b: tests have to fail */
 
 static const struct mc_test *const groups[] = {
-	mc_pt2pt_tests, mc_match_tests, mc_mem_tests,	 mc_coll_tests,
-	mc_type_tests,	mc_rma_tests,	mc_thread_tests,
+	mc_pt2pt_tests, mc_match_tests,	 mc_mem_tests,
+	mc_rma_tests,	mc_thread_tests,
 };
 
 static bool parallel; /* -p: tests with threads */

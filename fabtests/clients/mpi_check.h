@@ -52,8 +52,7 @@ size_t mc_size(size_t i);
 /* A seed for one message: its sender and its number. */
 uint64_t mc_seed(int rank, uint64_t number);
 
-/* The i-th number of a seed, for no buffer; and a random number below n. */
-uint64_t mc_word(uint64_t seed, size_t i);
+/* A random number below n. */
 size_t mc_random(uint64_t *state, size_t n);
 
 /*
@@ -91,8 +90,6 @@ void mc_ring(const void *out, size_t out_len, uint64_t out_seed, void *in,
 extern const struct mc_test mc_pt2pt_tests[];
 extern const struct mc_test mc_match_tests[];
 extern const struct mc_test mc_mem_tests[];
-extern const struct mc_test mc_coll_tests[];
-extern const struct mc_test mc_type_tests[];
 extern const struct mc_test mc_rma_tests[];
 extern const struct mc_test mc_thread_tests[];
 

@@ -87,7 +87,7 @@ void mc_fail(const char *format, ...)
 	fprintf(stderr, "rank %d: %s: %s\n", mc.rank, mc.test, text);
 }
 
-uint64_t mc_word(uint64_t seed, size_t i)
+static uint64_t mc_word(uint64_t seed, size_t i)
 {
 	uint64_t x = seed + (i + 1) * 0x9e3779b97f4a7c15ULL;
 
