@@ -92,58 +92,6 @@ START_TEST(test_hash)
 }
 END_TEST
 
-START_TEST(test_table)
-{
-	size_t i;
-
-	for (i = 0; sim_gen_at(i); i++) {
-		ck_assert_ptr_eq(sim_gen_find(sim_gen_at(i)->name),
-				 sim_gen_at(i));
-		ck_assert_ptr_nonnull(sim_gen_at(i)->help);
-	}
-	ck_assert_uint_eq(i, 4);
-	ck_assert_ptr_null(sim_gen_find("CELLO"));
-	ck_assert_ptr_null(sim_gen_find(""));
-}
-END_TEST
-
-/* The authors' first outputs for the state 1, 2, 3, 4; then Zipf's shares. */
-START_TEST(test_rng)
-{
-	static const uint64_t first[] = {
-		UINT64_C(11520),
-		UINT64_C(0),
-		UINT64_C(1509978240),
-		UINT64_C(1215971899390074240),
-	};
-	struct sim_rng rng = { { 1, 2, 3, 4 } };
-	unsigned int hit[2] = { 0 };
-	struct sim_zipf zipf;
-	size_t i, rank, beyond = 0;
-
-	for (i = 0; i < 4; i++)
-		ck_assert_uint_eq(sim_rng_next(&rng), first[i]);
-	ck_assert_int_eq(sim_zipf_init(&zipf, 100000), 0);
-	/* 16^-0.75 is 1/8, 65536^-0.75 is 1/4096 */
-	ck_assert_uint_eq(zipf.sum[0], UINT64_C(1) << 32);
-	ck_assert_uint_eq(zipf.sum[15] - zipf.sum[14], UINT64_C(1) << 29);
-	ck_assert_uint_eq(zipf.sum[65535] - zipf.sum[65534], UINT64_C(1) << 20);
-	for (i = 0; i < 200000; i++) {
-		rank = sim_zipf_next(&zipf, &rng);
-		beyond += rank >= 100000;
-		hit[0] += rank == 0;
-		hit[1] += rank == 15;
-	}
-	ck_assert_uint_eq(beyond, 0);
-	/* 200000 / (4 * 100000^(1/4) - 3.4) is 2987 */
-	ck_assert_uint_ge(hit[0], 2780);
-	ck_assert_uint_le(hit[0], 3200);
-	ck_assert_uint_ge(hit[1], 280);
-	ck_assert_uint_le(hit[1], 470);
-	sim_zipf_fini(&zipf);
-}
-END_TEST
-
 /* ---- as described -------------------------------------------------------- */
 
 START_TEST(test_cello)
@@ -285,34 +233,6 @@ START_TEST(test_nas)
 }
 END_TEST
 
-START_TEST(test_kv)
-{
-	size_t i, single = 0, distinct, once, far = 0, wrong = 0;
-	const struct sim_req *req;
-
-	make("kv", _i, 0);
-	for (req = trace.req; req < trace.req + trace.count; req++) {
-		wrong += req->len > 4 << 20 || req->len % (64 << 10) ||
-			 req->access != SIM_RO;
-		single += req->len == 64 << 10;
-	}
-	ck_assert_uint_eq(wrong, 0);
-	/* fragmented, yet neighbours go together */
-	ck_assert_uint_gt(single, 0);
-	ck_assert_uint_le(single * 2, trace.count);
-	count_ranges(&distinct, &once);
-	/* prefixes are shared: most ranges were there before */
-	ck_assert_uint_le(distinct * 2, trace.count);
-	/* and blocks get other neighbours when they are used again */
-	for (i = 1; i < trace.count; i++)
-		far += !same_range(&trace.req[i - 1], &trace.req[i]) &&
-		       trace.req[i].addr <
-			       trace.req[i - 1].addr + trace.req[i - 1].len;
-	ck_assert_uint_ge(far * 10, trace.count);
-	sim_trace_fini(&trace);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("gen");
@@ -322,13 +242,10 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, test_hash, 0,
 			    sizeof(hashes) / sizeof(hashes[0]));
-	tcase_add_test(tcase, test_table);
-	tcase_add_test(tcase, test_rng);
 	/* for seeds 1 and 2 */
 	tcase_add_loop_test(tcase, test_cello, 1, 3);
 	tcase_add_loop_test(tcase, test_httpd, 1, 3);
 	tcase_add_loop_test(tcase, test_nas, 1, 3);
-	tcase_add_loop_test(tcase, test_kv, 1, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, CK_FORK_GETENV);
 }

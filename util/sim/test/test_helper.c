@@ -104,73 +104,6 @@ static void counts(uint64_t first, uint64_t late, uint64_t registrations)
 	ck_assert_uint_eq(result.registrations, registrations);
 }
 
-/* Two pages repeatedly, and one page of another process once. */
-static void add_some(void)
-{
-	add(1000, 0, 0, 2, 0);
-	add(2000, 1, 0, 1, 0);
-	add(11000, 0, 0, 2, 0);
-	add(101000, 0, 0, 2, 0);
-	ready();
-}
-
-START_TEST(test_leave)
-{
-	add_some();
-	run(SIM_HELPER_LEAVE, 0);
-	bytes(2 * 100000 + 99000, 3);
-	counts(2, 0, 2);
-	/* every 500 us */
-	ck_assert_uint_eq(result.bytes[0], 2 * PAGE);
-	ck_assert_uint_eq(result.bytes[1], 2 * PAGE);
-	ck_assert_uint_eq(result.bytes[2], 3 * PAGE);
-	ck_assert_uint_eq(result.bytes[199], 3 * PAGE);
-}
-END_TEST
-
-/* Deregistering takes 6 us and 5. */
-START_TEST(test_timeout)
-{
-	add_some();
-	run(SIM_HELPER_TIMEOUT, 20000);
-	bytes(2 * (10000 + 20006) + 20005, 3);
-	counts(2, 1, 3);
-	run(SIM_HELPER_TIMEOUT, 5000);
-	bytes(2 * (5006 + 5006) + 5005, 3);
-	counts(2, 2, 4);
-	/* the moment at which it goes is too late for it */
-	run(SIM_HELPER_TIMEOUT, 9994);
-	counts(2, 2, 4);
-	run(SIM_HELPER_TIMEOUT, 9995);
-	counts(2, 1, 3);
-	run(SIM_HELPER_TIMEOUT, 100000);
-	counts(2, 0, 2);
-}
-END_TEST
-
-/* Registering takes 40 us, or 30. */
-START_TEST(test_offline)
-{
-	add_some();
-	run(SIM_HELPER_OFFLINE, 0);
-	bytes(2 * (6 + 40 + 6 + 40) + 5 + 30, 2);
-	counts(2, 0, 4);
-}
-END_TEST
-
-/* Without time for both the buffer stays registered. */
-START_TEST(test_offline_short)
-{
-	add(0, 0, 0, 2, 0);
-	add(45, 0, 0, 2, 0);
-	add(91, 0, 0, 2, 0);
-	ready();
-	run(SIM_HELPER_OFFLINE, 0);
-	bytes(2 * (45 + 6 + 40), 2);
-	counts(1, 0, 2);
-}
-END_TEST
-
 /*
  * A buffer in use stays registered with any helper, and at the end of the
  * trace.
@@ -188,23 +121,6 @@ START_TEST(test_held)
 	counts(4, 0, 4);
 	run(SIM_HELPER_OFFLINE, 0);
 	bytes(5005 + 9000 + 30 + 2500 + 5 + 30 + 30, 3);
-}
-END_TEST
-
-/*
- * Bytes of two buffers count once, and stay registered while one of them does.
- */
-START_TEST(test_overlap)
-{
-	add(0, 0, 0, 4, 0);
-	add(500, 0, 2, 4, 0);
-	add(800, 0, 3, 1, 0);
-	add(10000, 0, 3, 1, 0);
-	ready();
-	run(SIM_HELPER_TIMEOUT, 1000);
-	/* 0 to 3 go at 1008, 2 to 5 at 1508, 3 at 1805 */
-	bytes(4 * 500 + 6 * 508 + 4 * 500 + 297, 6);
-	counts(2, 1, 3);
 }
 END_TEST
 
@@ -245,42 +161,6 @@ START_TEST(test_predict)
 	ck_assert_double_gt(result.mean_bytes, 64 * PAGE * .05);
 	/* 2.5 ms after a use */
 	ck_assert_uint_eq(result.bytes[150], 0);
-}
-END_TEST
-
-/*
- * Many buffers at once take a helper 37 ms, so it has to begin early enough. At
- * first they seem to be used only once.
- */
-START_TEST(test_predict_busy)
-{
-	unsigned i, k;
-
-	for (i = 0; i < 100; i++) {
-		for (k = 0; k < 50; k++)
-			add(i * 200000 + k, 0, 100 * k, 64, 0);
-	}
-	ready();
-	run(SIM_HELPER_PREDICT, 0);
-	ck_assert_uint_eq(result.first, 50);
-	ck_assert_uint_eq(result.late, 50);
-	ck_assert_uint_gt(result.registrations, 4000);
-	ck_assert_double_lt(result.mean_bytes, 50 * 64 * PAGE * .4);
-}
-END_TEST
-
-/* A use that comes early is late, in each state of the helper. */
-START_TEST(test_predict_early)
-{
-	unsigned i;
-
-	for (i = 0; i < 400; i++)
-		add(i * 10000, 0, 0, 64, 0);
-	/* _i: long before, while it is being registered */
-	add(399 * 10000 + (_i ? 9000 : 5000), 0, 0, 64, 0);
-	ready();
-	run(SIM_HELPER_PREDICT, 0);
-	ck_assert_uint_eq(result.late, 1);
 }
 END_TEST
 
@@ -391,15 +271,6 @@ START_TEST(test_parse)
 }
 END_TEST
 
-START_TEST(test_too_long)
-{
-	add(0, 0, 0, 1, 0);
-	add(UINT64_C(1) << 60, 0, 0, 1, 0);
-	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
-	ck_assert_int_eq(sim_timeline_make(&future, &timeline), -E2BIG);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("helper");
@@ -407,21 +278,13 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_leave);
-	tcase_add_test(tcase, test_timeout);
-	tcase_add_test(tcase, test_offline);
-	tcase_add_test(tcase, test_offline_short);
 	tcase_add_test(tcase, test_held);
-	tcase_add_test(tcase, test_overlap);
 	tcase_add_test(tcase, test_grows);
 	tcase_add_test(tcase, test_predict);
-	tcase_add_test(tcase, test_predict_busy);
-	tcase_add_loop_test(tcase, test_predict_early, 0, 2);
 	tcase_add_test(tcase, test_predict_apart);
 	tcase_add_test(tcase, test_equal);
 	tcase_add_loop_test(tcase, test_bounds, 0, 4);
 	tcase_add_test(tcase, test_parse);
-	tcase_add_test(tcase, test_too_long);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -41,19 +41,6 @@ static bool hits(uint64_t addr, uint64_t len)
 	return hit;
 }
 
-/* To the byte: pages do not matter. */
-TEST(test_contains)
-{
-	begin(9, SIZE_MAX);
-	ck_assert(!hits(100, 50));
-	ck_assert(hits(100, 50));
-	ck_assert(hits(110, 40));
-	ck_assert(!hits(99, 51));
-	ck_assert_uint_eq(lf.count, 1); /* in place of the first */
-	ck_assert(hits(100, 50));
-	sim_lf_fini(&lf);
-}
-
 /* Regions that overlap in part both stay. */
 TEST(test_overlap)
 {
@@ -95,21 +82,6 @@ TEST(test_full)
 	ck_assert_uint_eq(lf.evictions, 1);
 	ck_assert(hits(100, 10));
 	ck_assert_uint_eq(lf.count, 1);
-	sim_lf_fini(&lf);
-}
-
-/* The last one goes beyond the limit, and all that is needed goes after it. */
-TEST(test_bytes)
-{
-	begin(9, 100);
-	hits(100, 60);
-	hits(200, 60);
-	hits(300, 200);
-	ck_assert_uint_eq(lf.bytes, 260);
-	ck_assert_uint_eq(gone, 1);
-	hits(900, 1);
-	ck_assert_uint_eq(gone, 3);
-	ck_assert_uint_eq(lf.bytes, 1);
 	sim_lf_fini(&lf);
 }
 

@@ -93,103 +93,6 @@ START_TEST(test_by_hand)
 }
 END_TEST
 
-START_TEST(test_batch)
-{
-	struct sim_result result;
-	unsigned i;
-
-	for (i = 0; i < 5; i++)
-		add(0, 2 * i, 1);
-	run("fmrd:batch=2", 64, 4, &batched, &result);
-	ck_assert_uint_eq(result.deregistrations, 2);
-	ck_assert_uint_eq(result.batches, 1);
-	ck_assert_double_eq(result.dereg_ns, 52);
-	ck_assert(!result.dereg_on_path);
-	ck_assert_double_eq(sim_on_path(&result), 550);
-	ck_assert_double_eq(sim_total(&result), 602);
-	/* no such call: twice the overhead */
-	run("fmrd:batch=2", 64, 4, &cost, &result);
-	ck_assert_double_eq(result.dereg_ns, 102);
-}
-END_TEST
-
-START_TEST(test_none)
-{
-	struct sim_result result;
-
-	add(0, 0, 2);
-	add(0, 0, 2);
-	run(NULL, 64, 9, &cost, &result);
-	ck_assert_uint_eq(result.hits, 0);
-	ck_assert_double_eq(sim_on_path(&result), 2 * (120 + 52));
-	ck_assert_uint_eq(result.pinned_peak, 2 * PAGE);
-	ck_assert_double_eq(result.pinned_mean, 0);
-}
-END_TEST
-
-START_TEST(test_too_big)
-{
-	struct sim_result result;
-
-	add(0, 0, 9);
-	add(0, 0, 9);
-	run("gdsf", 8, 9, &cost, &result);
-	ck_assert_uint_eq(result.registrations, 2);
-	ck_assert_uint_eq(result.deregistrations, 2);
-	ck_assert_uint_eq(result.stats.value[MRRC_STAT_UNCACHED_TOO_BIG], 2);
-	ck_assert_uint_eq(result.pinned_peak, 9 * PAGE);
-}
-END_TEST
-
-/* The same addresses of another process are other memory. */
-START_TEST(test_processes)
-{
-	struct sim_result result;
-
-	add(0, 0, 2);
-	add(1, 0, 2);
-	add(0, 0, 2);
-	add(1, 0, 2);
-	run("lru", 2, 9, &cost, &result);
-	ck_assert_uint_eq(result.hits, 2);
-	ck_assert_uint_eq(result.registrations, 2);
-	ck_assert_uint_eq(result.pinned_peak, 4 * PAGE);
-}
-END_TEST
-
-/* Of processes that ask for nothing there is no cache. */
-START_TEST(test_processes_far)
-{
-	struct sim_future future;
-	struct sim_result result;
-	struct sim_cell cell = {
-		.trace = &trace,
-		.kind = SIM_OFFLINE,
-		.future = &future,
-		.max_bytes = 2 * PAGE,
-		.max_regions = 9,
-		.page = PAGE,
-		.cost = &cost,
-	};
-	struct rusage before, after;
-
-	add(1500, 0, 1);
-	add(7, 0, 1);
-	add(1500, 0, 1);
-	getrusage(RUSAGE_SELF, &before);
-	run("gdl", 2, 9, &cost, &result);
-	ck_assert_uint_eq(result.hits, 1);
-	ck_assert_uint_eq(result.registrations, 2);
-	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
-	ck_assert_int_eq(sim_run(&cell, &result), 0);
-	ck_assert_uint_eq(result.hits, 1);
-	sim_future_free(&future);
-	getrusage(RUSAGE_SELF, &after);
-	/* KiB; each would take some 600 */
-	ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 100 * 1024);
-}
-END_TEST
-
 START_TEST(test_errors)
 {
 	struct sim_result result;
@@ -279,34 +182,6 @@ START_TEST(test_future_nested)
 	getrusage(RUSAGE_SELF, &after);
 	/* KiB; a word for each part of each would take 1.6 GB */
 	ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 100 * 1024);
-}
-END_TEST
-
-/* Pages 0, 1, 2 in turn and room for two: Belady keeps one of them. */
-START_TEST(test_offline)
-{
-	struct sim_future future;
-	struct sim_result lru, offline;
-	struct sim_cell cell = {
-		.trace = &trace,
-		.kind = SIM_OFFLINE,
-		.future = &future,
-		.max_bytes = 2 * PAGE,
-		.max_regions = 9,
-		.page = PAGE,
-		.cost = &cost,
-	};
-	unsigned i;
-
-	for (i = 0; i < 30; i++)
-		add(0, 2 * (i % 3), 1);
-	run("lru", 2, 9, &cost, &lru);
-	ck_assert_uint_eq(lru.hits, 0);
-	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
-	ck_assert_int_eq(sim_run(&cell, &offline), 0);
-	/* every other request after the first three, about */
-	ck_assert_uint_ge(offline.hits, 12);
-	sim_future_free(&future);
 }
 END_TEST
 
@@ -427,15 +302,9 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, test_by_hand);
-	tcase_add_test(tcase, test_batch);
-	tcase_add_test(tcase, test_none);
-	tcase_add_test(tcase, test_too_big);
-	tcase_add_test(tcase, test_processes);
-	tcase_add_test(tcase, test_processes_far);
 	tcase_add_test(tcase, test_errors);
 	tcase_add_test(tcase, test_future);
 	tcase_add_test(tcase, test_future_nested);
-	tcase_add_test(tcase, test_offline);
 	tcase_add_test(tcase, test_bound);
 	tcase_add_test(tcase, test_grid_deterministic);
 	suite_add_tcase(suite, tcase);

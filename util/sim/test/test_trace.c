@@ -136,41 +136,6 @@ START_TEST(test_good)
 }
 END_TEST
 
-/* More than any buffer, and across streams. */
-START_TEST(test_long)
-{
-	struct sim_trace trace;
-	size_t i, len, xz_len;
-	uint8_t *xz, *both;
-	char *text;
-	FILE *file = open_memstream(&text, &len);
-
-	for (i = 0; i < 50000; i++)
-		fprintf(file, "%zu,%zu,%zu\n", i, i * 4096, i + 1);
-	fclose(file);
-	xz = compress(text, len, &xz_len);
-	ck_assert_int_eq(read_mem(text, len, &trace), 0);
-	ck_assert_uint_eq(trace.count, 50000);
-	sim_trace_fini(&trace);
-
-	ck_assert_int_eq(read_mem(xz, xz_len, &trace), 0);
-	ck_assert_uint_eq(trace.count, 50000);
-	ck_assert_uint_eq(trace.req[49999].addr, 49999 * 4096);
-	sim_trace_fini(&trace);
-
-	/* the second begins again, in line 50001 */
-	both = malloc(2 * xz_len);
-	memcpy(both, xz, xz_len);
-	memcpy(both + xz_len, xz, xz_len);
-	ck_assert_int_eq(read_mem(both, 2 * xz_len, &trace), -EINVAL);
-	ck_assert_str_eq(err, "dir/t.csv.xz:50001: time runs backwards: "
-			      "0 after 49999");
-	free(both);
-	free(xz);
-	free(text);
-}
-END_TEST
-
 /* ---- what is refused ----------------------------------------------------- */
 
 static const struct {
@@ -348,25 +313,6 @@ START_TEST(test_round_trip)
 }
 END_TEST
 
-START_TEST(test_write_text)
-{
-	static const char text[] =
-		"time_us,addr,len,proc,access\n1,2,3,0,w\n4,5,6,1,r\n";
-	struct sim_trace trace;
-	size_t len;
-	char *out;
-	FILE *file = open_memstream(&out, &len);
-
-	ck_assert_int_eq(read_mem(text, sizeof(text) - 1, &trace), 0);
-	ck_assert_int_eq(sim_trace_write_file(&trace, "why", file), 0);
-	fclose(file);
-	ck_assert_int_eq(strncmp(out, "# why\n", 6), 0);
-	ck_assert_str_eq(out + 6, text);
-	free(out);
-	sim_trace_fini(&trace);
-}
-END_TEST
-
 START_TEST(test_write_fails)
 {
 	struct sim_trace trace;
@@ -425,7 +371,6 @@ int main(void)
 	tcase_set_timeout(reads, 60);
 	tcase_set_timeout(writes, 60);
 	tcase_add_loop_test(reads, test_good, 0, CNT(good));
-	tcase_add_test(reads, test_long);
 	tcase_add_loop_test(reads, test_bad, 0, CNT(bad));
 	tcase_add_test(reads, test_long_line);
 	tcase_add_test(reads, test_zero_byte);
@@ -434,7 +379,6 @@ int main(void)
 	suite_add_tcase(suite, reads);
 	tcase_add_checked_fixture(writes, setup_dir, teardown_dir);
 	tcase_add_loop_test(writes, test_round_trip, 0, CNT(good));
-	tcase_add_test(writes, test_write_text);
 	tcase_add_test(writes, test_write_fails);
 	tcase_add_test(writes, test_write_link);
 	suite_add_tcase(suite, writes);
