@@ -73,21 +73,6 @@ TEST(shares)
 	ck_assert_int_eq(admit(&server, &peer), SERVE_OK);
 }
 
-/* A server with few places has one for each of two hosts. */
-TEST(small_shares)
-{
-	enum serve_status status;
-
-	begin_places();
-	server.options.max_clients = 1;
-	ck_assert_uint_eq(take(host("::ffff:10.0.0.1"), &status), 1);
-	begin_places();
-	server.options.max_clients = 2;
-	ck_assert_uint_eq(take(host("::ffff:10.0.0.1"), &status), 1);
-	ck_assert_uint_eq(take(host("::ffff:10.0.0.2"), &status), 1);
-	ck_assert_int_eq(status, SERVE_FULL);
-}
-
 /* ---- who is served ------------------------------------------------------- */
 
 static const struct {

@@ -198,24 +198,6 @@ static enum serve_status read_status(struct source_file *file, uint64_t off,
 	return source_read(file, off, max, &block, len, &hash);
 }
 
-TEST(ranges)
-{
-	struct source_file *file = opened("file");
-	uint32_t len;
-
-	ck_assert_int_eq(read_status(file, 0, 4, &len), SERVE_OK);
-	ck_assert_uint_eq(len, 4);
-	ck_assert_int_eq(read_status(file, 8, 4, &len), SERVE_OK);
-	ck_assert_uint_eq(len, 2);
-	ck_assert_int_eq(read_status(file, 10, 4, &len), SERVE_OK);
-	ck_assert_uint_eq(len, 0);
-	ck_assert_int_eq(read_status(file, INT64_MAX - 5, 4, &len), SERVE_OK);
-	ck_assert_uint_eq(len, 0);
-	ck_assert_int_eq(read_status(file, 0, 4097, &len), SERVE_OK);
-	ck_assert_uint_eq(len, 10);
-	source_put(file);
-}
-
 /* Each kind of change is seen, also within a tick of the clock. */
 LOOP_TEST(changes, 0, 5)
 {
@@ -531,25 +513,6 @@ TEST(fresh)
 				 now.tv_sec * SECOND + now.tv_nsec);
 		source_put(file);
 	}
-}
-
-/* A file that is replaced by a rename: the opened one is served to its end. */
-TEST(replaced)
-{
-	struct source_file *file = opened("file");
-	uint32_t len;
-
-	write_file(top, "new", "another");
-	ck_assert_int_eq(linkat(top, "file", top, "kept", 0), 0);
-	source_put(file);
-	file = opened("file");
-	ck_assert_int_eq(renameat(top, "new", top, "file"), 0);
-	/* its count of links has changed, which may be a change: not silently */
-	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_CHANGED);
-	source_put(file);
-	file = opened("kept");
-	ck_assert_int_eq(read_status(file, 0, 10, &len), SERVE_OK);
-	source_put(file);
 }
 
 /* All entries, each once, over many pages. */

@@ -112,18 +112,6 @@ LOOP_TEST(partial_file_lost, 0, 2)
 	local_close(&local);
 }
 
-TEST(partial_file_removed)
-{
-	struct local local;
-
-	find(&local, "new");
-	ck_assert_int_eq(local_begin(&local), 0);
-	local_close(&local);
-	find(&local, "new");
-	ck_assert_int_ne(faccessat(out, local.part, F_OK, 0), 0);
-	local_close(&local);
-}
-
 /* Nothing is written through what another user, or a server, has put there. */
 LOOP_TEST(partial_file_planted, 0, 3)
 {
@@ -144,22 +132,6 @@ LOOP_TEST(partial_file_planted, 0, 3)
 	ck_assert_int_eq(local_begin(&local), -EPERM);
 	local_close(&local);
 	check_text("secret", "secret");
-}
-
-/* A link in the place of the file is replaced, not followed. */
-TEST(link_is_replaced)
-{
-	struct serve_ident ident = { .size = 3 };
-	struct local local;
-
-	ck_assert_int_eq(symlinkat("secret", out, "new"), 0);
-	find(&local, "new");
-	ck_assert_int_eq(local_begin(&local), 0);
-	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
-	ck_assert_int_eq(local_finish(&local, &ident, 027, false), 0);
-	local_close(&local);
-	check_text("secret", "secret");
-	check_text("new", "abc");
 }
 
 TEST(links_on_the_way)

@@ -153,19 +153,6 @@ static struct req *begin(struct source_file **file)
 
 TEST_CASE(requests, make_files, remove_files);
 
-TEST(pages_are_sent)
-{
-	struct source_file *file;
-	struct req *req = begin(&file);
-
-	ck_assert_int_eq(req_post(req), 0);
-	ck_assert_uint_eq(fake.own, 1);
-	ck_assert_uint_eq(fake.blocks, 0);
-	ck_assert_uint_eq(fake.sends, 1);
-	ck_assert_uint_eq(conn.own, 10);
-	ck_assert_int_eq(req->answer.status, SERVE_OK);
-}
-
 static const struct {
 	int ret;
 	enum serve_status status;

@@ -130,20 +130,6 @@ TEST(secrets_differ)
 
 /* ---- proofs -------------------------------------------------------------- */
 
-TEST(proven)
-{
-	uint8_t expect[SERVE_PROOF], proof[SERVE_PROOF];
-
-	begin();
-	ck_assert(accepted());
-	secret_prove(&secret, &about, SECRET_CLIENT, expect);
-	/* what is in WELCOME as the server's proof is no part of it */
-	server_proof[0]++;
-	secret_prove(&secret, &about, SECRET_CLIENT, proof);
-	ck_assert(secret_same(proof, expect));
-	ck_assert(!accepted());
-}
-
 /* Any bit that both sides see differently is noticed. */
 TEST(about_all)
 {

@@ -292,41 +292,6 @@ TEST(moved_names)
 	ck_assert_uint_eq(in6.sin6_scope_id, 9);
 }
 
-TEST(sessions)
-{
-	uint8_t buf[SERVE_MSG_MAX];
-	uint64_t session = 1;
-	size_t len = 3;
-
-	ck_assert_uint_eq(serve_seal(buf, len, 0x8000000000000001), 11);
-	len = 11;
-	ck_assert_int_eq(serve_unseal(buf, &len, &session), 0);
-	ck_assert_uint_eq(session, 0x8000000000000001);
-	ck_assert_uint_eq(len, 3);
-	len = 7;
-	ck_assert_int_eq(serve_unseal(buf, &len, &session), -EPROTO);
-}
-
-TEST(other_versions)
-{
-	uint8_t buf[SERVE_MSG_MAX];
-	struct serve_msg back;
-	size_t len = serve_encode(&sound[1], buf);
-
-	buf[2] = SERVE_VERSION + 1;
-	ck_assert_int_eq(serve_decode(buf, len, &back), -EPROTONOSUPPORT);
-	ck_assert_uint_eq(back.id, SERVE_ID_MAX);
-}
-
-TEST(statuses_have_texts)
-{
-	unsigned i;
-
-	for (i = 0; i < SERVE_STATUSES; i++)
-		ck_assert_ptr_nonnull(serve_status_text(i));
-	ck_assert_str_eq(serve_status_text(SERVE_STATUSES), "unknown");
-}
-
 /* The most bytes fit, with a session behind them; no one more is taken. */
 TEST(full_data)
 {
