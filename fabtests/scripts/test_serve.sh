@@ -15,7 +15,7 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
 ALL="sizes names named tree many links unreadable private user log list
-	again changed changed_small truncated checked pages writers huge
+	again truncated checked pages writers huge
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
