@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_av: address vectors, maps and tables, filled at once or with
- * events; what is looked up, printed and removed; and the sources of messages:
- * FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV).
+ * fi_mrrc_av: address vectors that are filled with events, and the sources of
+ * messages: FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV). The other
+ * calls on address vectors are those of fi_mrrc_sequences.
  */
 #include "ft_mrrc.h"
 
@@ -23,21 +23,6 @@ static void names(struct ft_ep *ep, char *name, size_t *len)
 	FT_CALL(fi_getname(&ep->ep->fid, name, len));
 }
 
-static void straddr(struct fid_av *av, const char *name)
-{
-	char text[256] = "", small[4] = "";
-	size_t len = sizeof(text), full;
-
-	FT_CHECK(fi_av_straddr(av, name, text, &len) == text, "fi_av_straddr");
-	full = strlen(text);
-	FT_CHECK(strstr(text, ft_opts.addr), "an address as %s", text);
-	ft_log("%s", text);
-	len = sizeof(small);
-	fi_av_straddr(av, name, small, &len);
-	FT_CHECK(len > full && !memchr(text, '\0', sizeof(small)),
-		 "needs %zu bytes of %zu", len, full);
-}
-
 static void lookup(struct fid_av *av, fi_addr_t addr, const char *name,
 		   size_t len)
 {
@@ -47,65 +32,6 @@ static void lookup(struct fid_av *av, fi_addr_t addr, const char *name,
 	FT_CALL(fi_av_lookup(av, addr, got, &size));
 	FT_CHECK(size == len && !memcmp(got, name, len),
 		 "an address of %zu bytes where %zu were inserted", size, len);
-}
-
-static void one_av(enum fi_av_type type)
-{
-	struct fi_av_attr attr = { .type = type, .count = PEERS };
-	char name[PEERS][256], all[PEERS * 256];
-	struct fid_av *av;
-	fi_addr_t addr[PEERS];
-	size_t len = 0;
-	int ret, i;
-
-	ft_stage("address vector of type %d", type);
-	FT_CALL(fi_av_open(pair.dom[0].domain, &attr, &av, &pair));
-	/* libfabric's own keep no context */
-	if (!ft_opts.raw)
-		FT_CHECK(av->fid.context == &pair &&
-				 av->fid.fclass == FI_CLASS_AV,
-			 "context or class");
-	FT_CHECK(attr.type == type, "type %d", attr.type);
-	for (i = 0; i < PEERS; i++) {
-		names(&peers[i], name[i], &len);
-		memcpy(all + (size_t) i * len, name[i], len);
-	}
-	ret = fi_av_insert(av, all, PEERS, addr, 0, NULL);
-	FT_CHECK(ret == PEERS, "fi_av_insert: %d of %d", ret, PEERS);
-	for (i = 0; i < PEERS; i++) {
-		if (type == FI_AV_TABLE)
-			FT_CHECK(addr[i] == (fi_addr_t) i, "index %" PRIu64,
-				 addr[i]);
-		lookup(av, addr[i], name[i], len);
-		straddr(av, name[i]);
-	}
-	FT_CALL(fi_av_remove(av, &addr[1], 2, 0));
-	lookup(av, addr[0], name[0], len);
-	lookup(av, addr[3], name[3], len);
-	ret = fi_av_insert(av, name[1], 1, &addr[1], 0, NULL);
-	FT_CHECK(ret == 1, "fi_av_insert: %d", ret);
-	lookup(av, addr[1], name[1], len);
-	FT_CALL(fi_close(&av->fid));
-}
-
-static void by_service(void)
-{
-	struct fi_av_attr attr = { .type = FI_AV_TABLE };
-	fi_addr_t addr[4] = { 0 };
-	struct fid_av *av;
-	char got[256];
-	size_t len = sizeof(got);
-	int ret;
-
-	ft_stage("names and services");
-	FT_CALL(fi_av_open(pair.dom[0].domain, &attr, &av, NULL));
-	ret = fi_av_insertsvc(av, ft_opts.addr, "4711", &addr[0], 0, NULL);
-	FT_CHECK(ret == 1, "fi_av_insertsvc: %d", ret);
-	FT_CALL(fi_av_lookup(av, addr[0], got, &len));
-	ret = fi_av_insertsym(av, ft_opts.addr, 1, "4712", 2, &addr[1], 0,
-			      NULL);
-	FT_CHECK(ret == 2, "fi_av_insertsym: %d", ret);
-	FT_CALL(fi_close(&av->fid));
 }
 
 /* The event names our address vector. */
@@ -329,12 +255,8 @@ static void talk(enum fi_av_type type, bool tagged)
 	}
 	ft_check_idle(&pair.dom[0], "talked");
 	ft_check_idle(&pair.dom[1], "talked");
-	if (!tagged) {
-		one_av(FI_AV_MAP);
-		one_av(FI_AV_TABLE);
-		by_service();
+	if (!tagged)
 		with_events();
-	}
 	close_peers();
 }
 

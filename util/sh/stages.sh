@@ -9,7 +9,7 @@ readonly RUNFABTESTS=$SCRIPTS/runfabtests.sh
 readonly CLIENTS=$SCRIPTS/clients.sh
 readonly RECORD=$SCRIPTS/record.sh
 # of the functional tests: what moves data, without long loops
-readonly MEMCHECKED=info,msg,rma,atomic,selective,cntr,srx,mr,cancel,close,alloc
+readonly MEMCHECKED=info,msg,rma,atomic,selective,srx,mr,cancel,close,alloc
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
 readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,mappings
@@ -22,7 +22,7 @@ readonly KERNEL_MORE=hooks,hooks_call,hooks_event,hooks_rely,hooks_late,hooks_si
 # has freed: rxm_close_conn()
 readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
-readonly HOOKED=msg,rma,mr,readonly,unmap,limits,close,threads,alloc
+readonly HOOKED=msg,rma,mr,readonly,unmap,close,threads,alloc
 # parts of files: over verbs without a copy from Linux 6.2 on
 readonly FILES=files,files_ahead,files_direct,files_change,files_stopped
 # of the rounds of functional tests, under tools that slow them down
