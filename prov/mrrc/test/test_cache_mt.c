@@ -41,31 +41,6 @@ TEST(test_arguments)
 	ck_assert_uint_eq(fake.regs, 0);
 }
 
-TEST(test_hit)
-{
-	struct mrrc_region *a, *b, *c;
-
-	a = get(10, 2);
-	b = get(11, 1);
-	ck_assert_ptr_eq(a, b);
-	/* Registered both ways, so reading hits as well. */
-	c = get_as(10, 1, MRRC_RO);
-	ck_assert_ptr_eq(a, c);
-	ck_assert_uint_eq(mrrc_region_held(a), 3);
-	put(a);
-	put(b);
-	put(c);
-	touch(10, 2);
-	ck_assert_uint_eq(fake.live, 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 4);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 3);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_MISSES), 1);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_REGISTRATIONS), 1);
-	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_PINNED), 2 * page);
-	ck_assert(fake_mon_all(mt_mon, 10, 12));
-}
-
 TEST(test_bytes_of_a_page)
 {
 	struct mrrc_region *region;

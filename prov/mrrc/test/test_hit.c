@@ -15,29 +15,6 @@ TEST_CASE(hit, mt_setup, mt_teardown);
 
 /* ---- hints ---- */
 
-TEST(test_second_is_quick)
-{
-	struct mrrc_region *a = get(0, 2);
-	struct mrrc_region *b;
-	uint64_t before = quick();
-
-	b = get(0, 1);
-	ck_assert_ptr_eq(a, b);
-	ck_assert_uint_eq(quick(), before + 1);
-	/* another page of the region, then the same again */
-	put(get(1, 1));
-	ck_assert_uint_eq(quick(), before + 1);
-	put(get(1, 1));
-	ck_assert_uint_eq(quick(), before + 2);
-	/* a range beyond the region is no hit */
-	put(get(0, 4));
-	ck_assert_uint_eq(quick(), before + 2);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 5);
-	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 3);
-	put(a);
-	put(b);
-}
-
 TEST(test_access)
 {
 	struct mrrc_region *region;

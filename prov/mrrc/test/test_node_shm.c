@@ -85,35 +85,6 @@ static struct mrrc_node_head *map(void)
 
 TEST_CASE(node_shm, setup, teardown);
 
-/* ---- the file ---- */
-
-TEST(test_two)
-{
-	struct mrrc_node_shm *a = shm_open_here(), *b = shm_open_here();
-	struct stat stat_of;
-
-	ck_assert_int_eq(stat(path, &stat_of), 0);
-	ck_assert_uint_eq(stat_of.st_mode, S_IFREG | 0600);
-	ck_assert_int_eq(stat_of.st_size, SIZE);
-	mrrc_node_shm_reserve(a, 7);
-	atomic_store(&mrrc_node_shm_mine(a)->want, 3);
-	ck_assert_uint_eq(count(b), 2);
-	ck_assert_uint_eq(self, 1);
-	ck_assert_uint_eq(share[0].reserved, 7);
-	ck_assert_uint_eq(share[0].want, 3);
-	ck_assert(share[0].active && !share[0].deaf && !share[0].helper);
-	ck_assert_uint_eq(share[1].reserved, 0);
-	mrrc_node_shm_close(a);
-	ck_assert_uint_eq(mrrc_node_shm_read(b, false, 1, share, &self), 1);
-	ck_assert_uint_eq(self, 0);
-	a = shm_open_here();
-	ck_assert_uint_eq(count(b), 2);
-	ck_assert_uint_eq(share[0].reserved, 0);
-	ck_assert_uint_eq(share[0].want, 0);
-	mrrc_node_shm_close(a);
-	mrrc_node_shm_close(b);
-}
-
 /* ---- its directory ---- */
 
 static struct mrrc_node_dirs dirs;

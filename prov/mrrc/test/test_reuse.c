@@ -109,34 +109,3 @@ TEST(test_ghosts_model)
 	}
 	mrrc_ghosts_fini(&ghosts);
 }
-
-/* ---- reuse estimate ---- */
-
-TEST(test_learns)
-{
-	struct mrrc_reuse reuse;
-	double first, often;
-	int i;
-
-	mrrc_reuse_init(&reuse);
-	first = mrrc_reuse_rate(&reuse, 1);
-	often = mrrc_reuse_rate(&reuse, 9);
-	ck_assert_double_gt(often, first);
-	/* first uses that come to nothing */
-	for (i = 0; i < 1000; i++)
-		mrrc_reuse_enter(&reuse, 1);
-	ck_assert_double_lt(mrrc_reuse_rate(&reuse, 1), first / 5);
-	ck_assert_double_eq(mrrc_reuse_rate(&reuse, 9), often);
-	/* those of two uses come again, at once */
-	for (i = 0; i < 1000; i++) {
-		mrrc_reuse_enter(&reuse, 2);
-		mrrc_reuse_again(&reuse, 2, 0);
-	}
-	ck_assert_double_gt(mrrc_reuse_rate(&reuse, 2), 10);
-	/* too late is as good as never */
-	for (i = 0; i < 1000; i++) {
-		mrrc_reuse_enter(&reuse, 3);
-		mrrc_reuse_again(&reuse, 3, 100000);
-	}
-	ck_assert_double_lt(mrrc_reuse_rate(&reuse, 3), first);
-}

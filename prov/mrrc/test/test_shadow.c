@@ -256,22 +256,6 @@ TEST(test_few_regions)
 	close_it();
 }
 
-TEST(test_affords)
-{
-	open_with(16, SIZE_MAX);
-	/* nothing spent: nothing to lose */
-	ck_assert(!mrrc_shadow_affords(&shadow, PAGE));
-	shadow.spent = price(1) / .03 + .001;
-	ck_assert(mrrc_shadow_affords(&shadow, PAGE));
-	ck_assert(!mrrc_shadow_affords(&shadow, 2 * PAGE));
-	/* what was lost counts, and what was saved */
-	shadow.over = 1;
-	ck_assert(!mrrc_shadow_affords(&shadow, PAGE));
-	shadow.over = -3;
-	ck_assert(mrrc_shadow_affords(&shadow, 2 * PAGE));
-	close_it();
-}
-
 /* What the policy evicted and LRU has may return, as what was so before did. */
 TEST(test_at_risk)
 {

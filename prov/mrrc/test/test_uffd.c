@@ -119,23 +119,6 @@ TEST(test_remap_shrink)
 	munmap(ptr, mon_page);
 }
 
-TEST(test_unwatched)
-{
-	char *ptr = mon_map(4);
-
-	need_uffd();
-	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	mon_probe.keep = (struct mrrc_range){ (uintptr_t) ptr + mon_page,
-					      (uintptr_t) ptr + 2 * mon_page };
-	mrrc_mon_unwatch(mon, (uintptr_t) ptr, 4 * mon_page);
-	mrrc_mon_unwatch_idle(mon);
-	munmap(ptr + 2 * mon_page, 2 * mon_page);
-	munmap(ptr, mon_page);
-	expect(0, NULL, 0);
-	munmap(ptr + mon_page, mon_page);
-	expect(1, ptr + mon_page, 1);
-}
-
 /* Watched for a while longer, and its changes are reported. */
 TEST(test_idle)
 {
@@ -190,21 +173,6 @@ TEST(test_idle)
 	munmap(many + 5 * mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), known + 1);
 	munmap(many, MRRC_IDLE_MAX * mon_page);
-}
-
-TEST(test_quiet_changes)
-{
-	char *ptr = mon_map(4);
-
-	need_uffd();
-	/* Nothing of this moves a page. */
-	ck_assert_int_eq(mon_watch(ptr, 4), 0);
-	mprotect(ptr, mon_page, PROT_READ);
-	madvise(ptr, 4 * mon_page, MADV_WILLNEED);
-	memset(ptr + mon_page, 3, mon_page);
-	mprotect(ptr, mon_page, PROT_READ | PROT_WRITE);
-	expect(0, NULL, 0);
-	munmap(ptr, 4 * mon_page);
 }
 
 /* ---- what must not be cached ---- */
@@ -321,24 +289,6 @@ TEST(test_anonymous)
 	expect_file(fd, MON_MEMORY_FILE_PRIVATE);
 	close(fd);
 	munmap(ptr, 3 * mon_page);
-}
-
-TEST(test_huge)
-{
-	const size_t huge = mrrc_vm_huge_page();
-	char *ptr;
-
-	need_uffd();
-	if (!huge)
-		skip("no huge pages");
-	ptr = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	if (ptr == MAP_FAILED)
-		skip("no huge page free");
-	/* A few small pages of a huge one: watched whole. */
-	ck_assert_int_eq(mon_watch(ptr + 3 * mon_page, 2), 0);
-	munmap(ptr, 2 * huge);
-	expect(1, ptr, 2 * huge / mon_page);
 }
 
 /* ---- the probe ---- */
