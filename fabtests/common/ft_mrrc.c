@@ -171,6 +171,15 @@ bool ft_rxm(void)
 	return strstr(ft_opts.prov, "ofi_rxm") != NULL;
 }
 
+size_t ft_rxm_copies_little(void)
+{
+	if (!ft_rxm() || !ft_core("verbs"))
+		return 0;
+	setenv("FI_OFI_RXM_BUFFER_SIZE", "1024", 1);
+	setenv("FI_OFI_RXM_SAR_LIMIT", "0", 1);
+	return 1024;
+}
+
 enum fi_ep_type ft_ep_type(void)
 {
 	if (ft_opts.type)

@@ -109,6 +109,12 @@ struct ft_core_ops {
 void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Over ofi_rxm? */
 bool ft_rxm(void);
+/*
+ * For tests that count what is looked up: ofi_rxm over verbs copies messages up
+ * to 1 KiB, instead of 128 KiB. Returns how many bytes the core copies unasked.
+ * Call it before anything is opened.
+ */
+size_t ft_rxm_copies_little(void);
 /* FI_EP_RDM where the provider is one of those, else FI_EP_MSG. */
 enum fi_ep_type ft_ep_type(void);
 bool ft_rdm(void);

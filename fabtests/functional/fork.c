@@ -11,7 +11,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#define LEN (40 * FT_PAGE)
+#define LEN (40 * FT_PAGE) /* more than ofi_rxm copies over verbs */
 
 enum ending {
 	END_EXIT,

@@ -514,6 +514,7 @@ int main(int argc, char **argv)
 	const struct test_case *c;
 
 	ft_init(argc, argv);
+	ft_rxm_copies_little();
 	if (ft_opts.raw)
 		ft_skip("nothing to ask of a raw core");
 	unsetenv("FI_PROVIDER");

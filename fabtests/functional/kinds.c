@@ -363,6 +363,7 @@ int main(int argc, char **argv)
 	char *other;
 
 	ft_init(argc, argv);
+	ft_rxm_copies_little();
 	rounds = ft_iters(ft_core("verbs") ? 3 : 20);
 	ft_pair_open(&pair, &attr);
 	other = ft_map(NULL, 3 * HUGE);

@@ -111,6 +111,7 @@ int main(int argc, char **argv)
 
 	setenv("FI_OFI_MRRC_MONITOR", "manual", 1);
 	ft_init(argc, argv);
+	ft_rxm_copies_little();
 	rounds = ft_iters(ft_core("verbs") ? 5 : 50);
 	ft_pair_open(&pair, &attr);
 	if (ft_stats(&pair.dom[0], &st)) {

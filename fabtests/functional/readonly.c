@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_readonly: memory that may only be read is sent and written from;
  * receiving into it, and using memory that is not mapped, is an error, from the
- * call or as a completion, and affects nothing that follows.
+ * call or as a completion, and affects nothing that follows. What the core
+ * copies in the call is no part of this: there it takes SIGSEGV, as memcpy does.
  */
 #include "ft_mrrc.h"
 
@@ -317,6 +318,7 @@ int main(int argc, char **argv)
 	struct ft_attr attr = FT_ATTR;
 
 	ft_init(argc, argv);
+	ft_rxm_copies_little();
 	ft_pair_open(&pair, &attr);
 	in = ft_map(NULL, 4 * LEN);
 	mr = ft_reg(&pair.dom[0], in, 4 * LEN, FI_REMOTE_WRITE);

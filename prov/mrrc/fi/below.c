@@ -3,11 +3,14 @@
 #include "config.h"
 #include "fi/below.h"
 
-#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 #define ALONE ""
+
+#define RXM_BUFFER 16384u /* ofi_rxm's buffers, unless set */
+#define RXM_LEAST  64u	  /* it does not accept less than about that */
 
 /* A core provider, the utility providers over it, and their properties. */
 static const struct below_row {
@@ -43,6 +46,19 @@ unsigned mrrc_below(const char *name)
 			has |= row->has;
 	}
 	return has;
+}
+
+/* rxm_ep_init_proto(), 1.17 to 2.7 */
+size_t mrrc_below_copied(size_t buffer, size_t segmented)
+{
+	if (buffer == SIZE_MAX)
+		buffer = RXM_BUFFER;
+	if (buffer < RXM_LEAST || buffer > INT32_MAX)
+		return 0;
+	/* a segment is shorter than 64 KiB */
+	if (buffer > UINT16_MAX || segmented < buffer)
+		return buffer;
+	return segmented == SIZE_MAX ? 8 * buffer : segmented;
 }
 
 char *mrrc_below_connected(const char *name)

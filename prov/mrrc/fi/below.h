@@ -8,6 +8,8 @@
 #ifndef MRRC_BELOW_H
 #define MRRC_BELOW_H
 
+#include <stddef.h>
+
 enum mrrc_below {
 	/* a receive has a completion, whatever FI_SELECTIVE_COMPLETION asks */
 	MRRC_BELOW_RX_ALWAYS = 1 << 0,
@@ -38,6 +40,13 @@ enum mrrc_below {
 
 /* Properties of the provider with this name, as "verbs" or "tcp;ofi_rxm". */
 unsigned mrrc_below(const char *name);
+
+/*
+ * The longest message that ofi_rxm copies when it is sent, over a core that
+ * requires FI_MR_LOCAL, by its buffer_size and sar_limit; SIZE_MAX: not set.
+ * 0: not known.
+ */
+size_t mrrc_below_copied(size_t buffer, size_t segmented);
 
 /*
  * The provider of connected endpoints on the same devices, to be freed. NULL:

@@ -314,9 +314,12 @@ struct mrrc_ep {
 	bool plain;	   /* messages are data and nothing else */
 	bool desc_always;  /* the core uses descriptors of empty buffers */
 	size_t inject_size;
-	size_t buffered_max;	/* bytes of one of the core's buffers */
-	size_t known_min;	/* least length for mrrc_resolve_known() */
-	size_t quick_min;	/* the same without function calls */
+	size_t buffered_max; /* bytes of one of the core's buffers */
+	size_t copied;	     /* longest message that the core copies; 0: none */
+	struct mrrc_least {
+		size_t known; /* least length for mrrc_resolve_known() */
+		size_t quick; /* the same without function calls */
+	} least_msg, least_rma;
 	struct mrrc_cq *own_cq; /* bound by us where only a counter was */
 	struct mrrc_ep *base;	/* itself, or what it is an alias of */
 	uint64_t trace_ep;	/* record.c: its number; 0: by address */

@@ -47,6 +47,24 @@ LOOP_TEST(test_connected, 0, COUNT)
 	free(name);
 }
 
+static const struct {
+	size_t buffer, segmented, copied;
+} copies[] = {
+	{ SIZE_MAX, SIZE_MAX, 131072 }, { SIZE_MAX, 40000, 40000 },
+	{ SIZE_MAX, 1 << 20, 1 << 20 }, { SIZE_MAX, 100, 16384 },
+	{ 4096, SIZE_MAX, 32768 },	{ 4096, 0, 4096 },
+	{ 65535, SIZE_MAX, 524280 },	{ 65536, SIZE_MAX, 65536 },
+	{ 70000, 150000, 70000 },	{ 10, SIZE_MAX, 0 },
+	{ (size_t) 1 << 31, 5, 0 },
+};
+
+LOOP_TEST(test_copied, 0, (int) (sizeof(copies) / sizeof(copies[0])))
+{
+	ck_assert_uint_eq(mrrc_below_copied(copies[_i].buffer,
+					    copies[_i].segmented),
+			  copies[_i].copied);
+}
+
 int main(void)
 {
 	return run_cases(CK_FORK_GETENV);

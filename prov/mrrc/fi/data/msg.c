@@ -7,7 +7,8 @@
 #include "config.h"
 #include "fi/data/post.h"
 
-MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO)
+MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO,
+	     ep->copied)
 
 /*
  * Receives at NULL go to the core, which accepts or refuses them: programs post
@@ -174,9 +175,9 @@ static ssize_t mrrc_recvmsg(struct fid_ep *ep_fid, const struct fi_msg *msg,
 	return mrrc_post_recv(ep, msg, flags);
 }
 
-MRRC_ONE_BUFFER(send, fi_send, const void *, MRRC_RO, (fi_addr_t dest_addr),
-		(dest_addr), mrrc_post_send, fi_msg, ep->tx.op_flags,
-		.addr = dest_addr)
+MRRC_ONE_BUFFER(send, fi_send, const void *, MRRC_RO, &ep->least_msg,
+		(fi_addr_t dest_addr), (dest_addr), mrrc_post_send, fi_msg,
+		ep->tx.op_flags, .addr = dest_addr)
 
 static ssize_t mrrc_sendv(struct fid_ep *ep_fid, const struct iovec *iov,
 			  void **desc, size_t count, fi_addr_t dest_addr,

@@ -62,9 +62,10 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 /*
  * ssize_t name(ep, msg, flags): a transmission by @call, the core's form for
- * struct @type. What the core copies in the call needs no record.
+ * struct @type. What the core copies in the call needs no record; it does so
+ * unasked up to @copies bytes.
  */
-#define MRRC_POST_TX(name, type, call, split, access)                          \
+#define MRRC_POST_TX(name, type, call, split, access, copies)                  \
 	static ssize_t __attribute__((noinline))                               \
 	name(struct mrrc_ep *ep, const struct type *msg, uint64_t flags)       \
 	{                                                                      \
@@ -77,11 +78,11 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 		if (!mrrc_post_fits(&ep->tx, msg->iov_count))                  \
 			return -FI_EINVAL;                                     \
 		if ((access) == MRRC_RO &&                                     \
-		    mrrc_injectable(ep, msg->msg_iov, msg->desc,               \
-				    msg->iov_count, msg->context, flags)) {    \
+		    mrrc_copied(ep, msg->msg_iov, msg->desc, msg->iov_count,   \
+				msg->context, copies, &flags)) {               \
 			if (!ep->domain->reg.hmem)                             \
 				core_msg.desc = NULL;                          \
-			return call(ep->core, &core_msg, flags | FI_INJECT);   \
+			return call(ep->core, &core_msg, flags);               \
 		}                                                              \
 		ret = mrrc_post_begin(ep, &ep->tx, flags, msg->context,        \
 				      msg->msg_iov, msg->desc, msg->iov_count, \
@@ -104,8 +105,8 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
  * used before; the same where that takes calls, or memory of fi_mr_alloc(3);
  * @post, with a struct @type of what follows.
  */
-#define MRRC_ONE_BUFFER(name, call, pointer, access, params, args, post, type, \
-			flags, ...)                                            \
+#define MRRC_ONE_BUFFER(name, call, pointer, access, least, params, args,      \
+			post, type, flags, ...)                                \
 	static ssize_t MRRC_UNGUARDED __attribute__((noinline))                \
 	mrrc_##name##_ask(struct mrrc_ep *ep, pointer buf, size_t len,         \
 			  void *desc, MRRC_IN params, void *context)           \
@@ -115,8 +116,8 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 		if (mrrc_resolve_born(ep, &ep->tx, buf, len, context, &desc))  \
 			return call(ep->core, buf, len, desc, MRRC_IN args,    \
 				    context);                                  \
-		op = mrrc_resolve_known(ep, buf, len, access, context, &desc,  \
-					true);                                 \
+		op = mrrc_resolve_known(ep, least, buf, len, access, context,  \
+					&desc, true);                          \
 		if (op)                                                        \
 			return MRRC_OP_POST(op, call(ep->core, buf, len, desc, \
 						     MRRC_IN args, op));       \
@@ -137,8 +138,8 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 	{                                                                      \
 		struct mrrc_op *op;                                            \
                                                                                \
-		op = mrrc_resolve_known(ep, buf, len, access, context, &desc,  \
-					false);                                \
+		op = mrrc_resolve_known(ep, least, buf, len, access, context,  \
+					&desc, false);                         \
 		if (op)                                                        \
 			return mrrc_op_posted(op,                              \
 					      call(ep->core, buf, len, desc,   \

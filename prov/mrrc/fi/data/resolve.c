@@ -307,28 +307,40 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 	return 0;
 }
 
-bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
-		     void *const *desc, size_t count, const void *context,
-		     uint64_t flags)
+bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
+		 void *const *desc, size_t count, const void *context,
+		 size_t most, uint64_t *flags)
 {
+	const struct mrrc_ep_dir *dir = &ep->tx;
+	const bool seen = dir->cq && !dir->cq->internal &&
+			  (!dir->selective || *flags & FI_COMPLETION);
+	const bool injects =
+		!(*flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE |
+			    FI_MATCH_COMPLETE));
 	size_t len = 0, i;
 
-	if ((uintptr_t) context - ep->tx.ops_base < ep->tx.ops_len)
+	if ((uintptr_t) context - dir->ops_base < dir->ops_len)
 		return false;
-	if (flags & FI_INJECT)
+	if (*flags & FI_INJECT)
 		return true;
+	/* for others the provider reads the queue, as they need progress */
+	if (!seen)
+		most = 0;
 	/* forced registration is for tests, which must see it */
-	if (!ep->domain->core_local ||
-	    (flags & (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE |
-		      FI_MATCH_COMPLETE | FI_TRIGGER)))
+	if (!ep->domain->core_local || (!injects && !most) ||
+	    *flags & FI_TRIGGER)
 		return false;
+	if (injects && most < ep->inject_size)
+		most = ep->inject_size;
 	for (i = 0; i < count; i++) {
-		if (iov[i].iov_len > ep->inject_size - len)
+		if (iov[i].iov_len > most - len)
 			return false;
 		len += iov[i].iov_len;
 		/* it may be device memory */
 		if (mrrc_unlikely(ep->domain->reg.hmem) && desc && desc[i])
 			return false;
 	}
+	if (injects && len <= ep->inject_size)
+		*flags |= FI_INJECT;
 	return true;
 }

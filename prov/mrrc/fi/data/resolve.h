@@ -54,9 +54,9 @@ struct mrrc_bufs {
  * record fetched.
  */
 static inline __attribute__((always_inline)) struct mrrc_op *
-mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
-		   enum mrrc_access access, void *context, void **core_desc,
-		   bool calls)
+mrrc_resolve_known(struct mrrc_ep *ep, const struct mrrc_least *least,
+		   const void *buf, size_t len, enum mrrc_access access,
+		   void *context, void **core_desc, bool calls)
 {
 	struct mrrc_domain *domain = ep->domain;
 	struct mrrc_cache_mt *cache = domain->reg.cache;
@@ -64,7 +64,7 @@ mrrc_resolve_known(struct mrrc_ep *ep, const void *buf, size_t len,
 	struct mrrc_region *region;
 	struct mrrc_op *op;
 
-	if (len < (calls ? ep->known_min : ep->quick_min) ||
+	if (len < (calls ? least->known : least->quick) ||
 	    mrrc_unlikely(!hints) ||
 	    (!calls && mrrc_unlikely(!mrrc_hints_has_spare(hints))))
 		return NULL;
@@ -142,10 +142,11 @@ size_t mrrc_datatype_size(enum fi_datatype datatype);
 
 /*
  * Small enough that the core copies it in the call, so that nothing needs a
- * descriptor: post it with FI_INJECT and the application's own context.
+ * descriptor: post it without one, with *flags and the application's own
+ * context. @most: the longest that it copies without being asked to.
  */
-bool mrrc_injectable(const struct mrrc_ep *ep, const struct iovec *iov,
-		     void *const *desc, size_t count, const void *context,
-		     uint64_t flags);
+bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
+		 void *const *desc, size_t count, const void *context,
+		 size_t most, uint64_t *flags);
 
 #endif /* MRRC_RESOLVE_H */

@@ -7,12 +7,12 @@
 #include "fi/data/post.h"
 
 MRRC_POST_TX(mrrc_post_write, fi_msg_rma, fi_writemsg, ep->write_split_limit,
-	     MRRC_RO)
+	     MRRC_RO, 0)
 
 MRRC_POST_TX(mrrc_post_read, fi_msg_rma, fi_readmsg, ep->read_split_limit,
-	     MRRC_RW)
+	     MRRC_RW, 0)
 
-MRRC_ONE_BUFFER(read, fi_read, void *, MRRC_RW,
+MRRC_ONE_BUFFER(read, fi_read, void *, MRRC_RW, &ep->least_rma,
 		(fi_addr_t src_addr, uint64_t addr, uint64_t key),
 		(src_addr, addr, key), mrrc_post_read, fi_msg_rma,
 		ep->tx.op_flags & ~FI_INJECT, .addr = src_addr,
@@ -56,7 +56,7 @@ static ssize_t mrrc_readmsg(struct fid_ep *ep_fid, const struct fi_msg_rma *msg,
 	return mrrc_post_read(ep, msg, flags);
 }
 
-MRRC_ONE_BUFFER(write, fi_write, const void *, MRRC_RO,
+MRRC_ONE_BUFFER(write, fi_write, const void *, MRRC_RO, &ep->least_rma,
 		(fi_addr_t dest_addr, uint64_t addr, uint64_t key),
 		(dest_addr, addr, key), mrrc_post_write, fi_msg_rma,
 		ep->tx.op_flags, .addr = dest_addr,

@@ -6,7 +6,7 @@
 #include "fi/data/post.h"
 
 MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg, ep->tx.split_limit,
-	     MRRC_RO)
+	     MRRC_RO, ep->copied)
 
 /* Post with this record, for msg's buffers. */
 static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
@@ -188,7 +188,7 @@ static ssize_t mrrc_trecvmsg(struct fid_ep *ep_fid,
 	return mrrc_post_trecv(ep, msg, flags);
 }
 
-MRRC_ONE_BUFFER(tsend, fi_tsend, const void *, MRRC_RO,
+MRRC_ONE_BUFFER(tsend, fi_tsend, const void *, MRRC_RO, &ep->least_msg,
 		(fi_addr_t dest_addr, uint64_t tag), (dest_addr, tag),
 		mrrc_post_tsend, fi_msg_tagged, ep->tx.op_flags,
 		.addr = dest_addr, .tag = tag)

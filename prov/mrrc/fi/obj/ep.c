@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "fi/info.h"
+#include "fi/rxm.h"
 #include "fi/data/op.h"
 #include "fi/record/record.h"
 #include "fi/data/flush.h"
@@ -221,6 +222,18 @@ static void ep_allow_copies(struct mrrc_ep *ep)
 				  sizeof(struct fi_cq_msg_entry);
 }
 
+/* @copied: bytes that the core copies unasked. */
+static void ep_set_least(const struct mrrc_ep *ep, struct mrrc_least *least,
+			 size_t copied)
+{
+	const size_t most = copied > ep->inject_size ? copied : ep->inject_size;
+
+	least->known = ep->domain->core_local ? most + 1 : 1;
+	/* with recording a call is needed */
+	if (!ep->domain->reg.traced)
+		least->quick = least->known;
+}
+
 /*
  * Which transmissions without flags can go out with nothing but a descriptor
  * added: those that complete by default, on a CQ that the application reads,
@@ -230,15 +243,14 @@ static void ep_set_known(struct mrrc_ep *ep)
 {
 	const uint64_t flags = ep->tx.op_flags;
 
-	ep->known_min = ep->quick_min = SIZE_MAX;
+	ep->least_msg = ep->least_rma =
+		(struct mrrc_least){ SIZE_MAX, SIZE_MAX };
 	if (!ep->tx.cq || ep->tx.cq->internal ||
 	    (ep->tx.selective && !(flags & FI_COMPLETION)) ||
 	    flags & (FI_INJECT | FI_TRIGGER | FI_CLAIM | FI_MULTI_RECV))
 		return;
-	ep->known_min = ep->domain->core_local ? ep->inject_size + 1 : 1;
-	/* with recording a call is needed */
-	if (!ep->domain->reg.traced)
-		ep->quick_min = ep->known_min;
+	ep_set_least(ep, &ep->least_rma, 0);
+	ep_set_least(ep, &ep->least_msg, ep->copied);
 }
 
 /*
@@ -490,6 +502,9 @@ static void ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 		ep->tx.op_flags = info->tx_attr->op_flags;
 		ep->tx.iov_limit = mrrc_iov_limit(info->tx_attr->iov_limit);
 		ep->inject_size = info->tx_attr->inject_size;
+		if (ep->domain->reg.below & MRRC_BELOW_PEERS_READ &&
+		    ep->domain->core_local && !ep->domain->reg.hmem)
+			ep->copied = mrrc_rxm_copied();
 		if (splits && info->tx_attr->iov_limit)
 			ep->write_split_limit = ep->tx.iov_limit;
 		if (splits_reads && info->tx_attr->iov_limit)
