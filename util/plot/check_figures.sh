@@ -261,6 +261,7 @@ quick()
 		fail "no result of hit: $(cat "$dir/out")"
 	# the simulator is the same everywhere: the page in the tree is true
 	same policies.md mpi
+	same policies.md long
 	same policies.md worst
 	same figures.md predict
 	same frrwp.md steps
