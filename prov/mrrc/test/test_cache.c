@@ -107,7 +107,7 @@ static int count_victims(void)
 
 TEST_CASE(cache, setup, teardown);
 
-/* Regions that peers may reach serve only requests for remote access. */
+/* Only regions that peers may reach serve requests for that, and no others. */
 TEST(test_remote)
 {
 	const unsigned all = MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE;
@@ -122,6 +122,9 @@ TEST(test_remote)
 							 NULL);
 		ck_assert_int_eq(mrrc_access_remote(i), i > MRRC_RW);
 	}
+	ck_assert_int_eq(put(2, 20, 2, MRRC_RW), 0);
+	ck_assert_ptr_null(mrrc_cache_find(&cache, 20 * PAGE, 5, all));
+	mrrc_cache_invalidate(&cache, 20 * PAGE, 1, &victims);
 	mrrc_cache_invalidate(&cache, 10 * PAGE, 1, &victims);
 	ck_assert_ptr_null(mrrc_cache_find(&cache, 10 * PAGE, 5, all));
 	ck_assert_uint_eq(cache.stats->value[MRRC_STAT_REGIONS], 0);
