@@ -180,12 +180,47 @@ static void again(struct get *get, struct fetch *fetch, const char *why)
 	go_to(get, fetch, FETCH_BEGIN, 0, 0);
 }
 
-static int finish(struct get *get, struct fetch *fetch)
+int fetch_sync(struct get *get)
 {
 	int ret;
 
-	ret = local_finish(&fetch->local, &fetch->ident, get->mask,
-			   !get->options->no_sync);
+	if (get->renamed < 0)
+		return 0;
+	ret = fsync(get->renamed) ? -errno : 0;
+	close(get->renamed);
+	get->renamed = -1;
+	return ret;
+}
+
+static bool is_same_dir(int a, int b)
+{
+	struct stat st, other;
+
+	return !fstat(a, &st) && !fstat(b, &other) &&
+	       st.st_dev == other.st_dev && st.st_ino == other.st_ino;
+}
+
+/* Files mostly end in the order of directories: each is synced once. */
+static int renamed(struct get *get, struct local *local)
+{
+	int ret;
+
+	if (get->renamed >= 0 && is_same_dir(get->renamed, local->dir))
+		return 0;
+	ret = fetch_sync(get);
+	get->renamed = local->dir;
+	local->dir = -1;
+	return ret;
+}
+
+static int finish(struct get *get, struct fetch *fetch)
+{
+	const bool sync = !get->options->no_sync;
+	int ret;
+
+	ret = local_finish(&fetch->local, &fetch->ident, get->mask, sync);
+	if (!ret && sync)
+		ret = renamed(get, &fetch->local);
 	if (ret)
 		return local_failed(get, fetch, ret);
 	get->progress.files++;

@@ -160,10 +160,16 @@ static void complain(void *get, const char *path, const char *why)
 static void end_all(struct get *get, int ret)
 {
 	unsigned i;
+	int synced;
 
 	for (i = 0; i < SERVE_SLOTS; i++) {
 		if (get->fetch[i].state != FETCH_NONE)
 			fetch_end(&get->fetch[i]);
+	}
+	synced = fetch_sync(get);
+	if (synced) {
+		get->failed++;
+		get_complain(get, get->options->dir, strerror(-synced));
 	}
 	get->failed += get->tree.failed;
 	tree_close(&get->tree);
@@ -220,7 +226,7 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 		.timeout = options->timeout,
 		.stop = stop,
 	};
-	struct get get = { .options = options };
+	struct get get = { .options = options, .renamed = -1 };
 	int ret;
 
 	/* while there is one thread */

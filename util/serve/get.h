@@ -45,6 +45,7 @@ struct asked {
 struct get {
 	const struct get_options *options;
 	mode_t mask; /* umask(2) */
+	int renamed; /* directory that is not synced since a rename in it, or -1 */
 	struct session session;
 	struct tree tree;
 	struct progress progress;
@@ -83,5 +84,7 @@ int fetch_post(struct get *get, struct fetch *fetch);
 /* The oldest answer. Errors end the session. */
 int fetch_handle(struct get *get, const struct asked *asked);
 void fetch_end(struct fetch *fetch);
+/* Writes the directory of the last files to the disk. 0, or a negative errno. */
+int fetch_sync(struct get *get);
 
 #endif /* SERVE_GET_H */

@@ -191,8 +191,7 @@ int local_finish(struct local *local, const struct serve_ident *ident,
 	ret = write_out(local, sync);
 	if (ret)
 		return ret;
-	if (renameat(local->dir, local->part, local->dir, local->name) ||
-	    (sync && fsync(local->dir)))
+	if (renameat(local->dir, local->part, local->dir, local->name))
 		return -errno;
 	close(local->fd);
 	local->fd = -1;

@@ -54,7 +54,8 @@ int local_append(struct local *local, const void *buf, size_t len);
 /*
  * All is there: sets the time, and the name, and permissions: those of the file
  * that is replaced, else ident's less umask. Where it cannot be written to the
- * disk, the partial file is cut to nothing.
+ * disk, the partial file is cut to nothing. With @sync the bytes are on the disk;
+ * the name is when the caller has synced the directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 mode_t mask, bool sync);

@@ -13,18 +13,24 @@
 static const struct get_options options = { .quiet = true, .no_sync = true };
 static struct get get;
 
-/* A file that was asked for, as "new" here. */
-static struct fetch *begin(void)
+/* A file that was asked for, with this name here. */
+static struct fetch *begin_as(const char *name)
 {
 	struct fetch *fetch = &get.fetch[0];
 
+	fetch_begin(&get, fetch, strdup("file"), strdup(name));
+	ck_assert_int_eq(local_find(out, name, &fetch->local), 0);
+	fetch->state = FETCH_OPEN;
+	return fetch;
+}
+
+static struct fetch *begin(void)
+{
 	memset(&get, 0, sizeof(get));
 	get.options = &options;
 	get.tree.dir = out;
-	fetch_begin(&get, fetch, strdup("file"), strdup("new"));
-	ck_assert_int_eq(local_find(out, "new", &fetch->local), 0);
-	fetch->state = FETCH_OPEN;
-	return fetch;
+	get.renamed = -1;
+	return begin_as("new");
 }
 
 /* The answer to a request for len bytes at off. */
@@ -62,6 +68,30 @@ TEST(empty_in_place)
 	ck_assert_uint_eq(get.progress.files, 1);
 	ck_assert_int_eq(fstatat(out, "new", &st, 0), 0);
 	ck_assert_int_eq(st.st_size, 0);
+}
+
+/* Files of a directory: it is written to the disk once. */
+TEST(directory_once)
+{
+	static const struct get_options synced = { .quiet = true };
+	const struct serve_msg msg = { .len = 0 };
+	struct asked asked;
+	unsigned i;
+
+	begin();
+	get.options = &synced;
+	fsyncs = 0;
+	for (i = 0; i < 3; i++) {
+		if (i)
+			begin_as(i == 1 ? "b" : "c");
+		asked = answered(&msg, 0, 0);
+		ck_assert_int_eq(fetch_handle(&get, &asked), 0);
+		ck_assert_uint_eq(fsyncs, i + 1);
+	}
+	ck_assert_int_eq(fetch_sync(&get), 0);
+	ck_assert_uint_eq(fsyncs, 4);
+	ck_assert_int_eq(fetch_sync(&get), 0);
+	ck_assert_uint_eq(fsyncs, 4);
 }
 
 /* The file has ended with the first error; the answers that follow are dropped. */

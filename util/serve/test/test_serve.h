@@ -7,6 +7,7 @@
 
 /* A directory with files, and one beside the served files; a fixture. */
 extern int top, out;
+extern unsigned fsyncs; /* calls of fsync(2) */
 void make_files(void);
 void remove_files(void);
 
