@@ -454,6 +454,8 @@ test_list()
 		fail "the entries are not there"
 		return 1
 	fi
+	awk '{ print substr($0, 18) }' "$DIR/out" | sort -c ||
+		{ fail "it is not sorted"; return 1; }
 	"${GET[@]}" -p "$PORT" --list "$ADDRESS:seven" >"$DIR/out" &&
 		grep -qx ' *7 seven' "$DIR/out" || return 1
 	refused 1 'no such file' "${GET[@]}" -p "$PORT" --list \

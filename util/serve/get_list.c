@@ -5,12 +5,21 @@
 #include "config.h"
 #include "serve/get.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "serve/path.h"
+
+/* Entries that are sorted: a server may list any number of them. */
+#define LIST_SORTED 100000
+
+struct list {
+	struct serve_entry *entry; /* names are copies */
+	size_t count, room;
+};
 
 static void print(enum serve_kind kind, uint64_t size, const char *name,
 		  size_t len)
@@ -49,9 +58,53 @@ static int list_file(struct get *get, const char *path,
 	return 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct serve_entry *one = a, *other = b;
+
+	return strcmp(one->name, other->name);
+}
+
+static void list_print(struct list *list)
+{
+	size_t i;
+
+	if (list->count)
+		qsort(list->entry, list->count, sizeof(*list->entry), by_name);
+	for (i = 0; i < list->count; i++) {
+		print(list->entry[i].kind, list->entry[i].size,
+		      list->entry[i].name, list->entry[i].name_len);
+		free((char *) list->entry[i].name);
+	}
+	list->count = 0;
+}
+
+static int list_add(struct list *list, const struct serve_entry *entry)
+{
+	struct serve_entry *more;
+	const char *name;
+
+	if (list->count == LIST_SORTED)
+		list_print(list);
+	if (list->count == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		more = reallocarray(list->entry, list->room, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		list->entry = more;
+	}
+	name = strndup(entry->name, entry->name_len);
+	if (!name)
+		return -ENOMEM;
+	list->entry[list->count] = *entry;
+	list->entry[list->count++].name = name;
+	return 0;
+}
+
 static int list_dir(struct get *get, const char *path,
 		    enum serve_status *status)
 {
+	struct list list = { 0 };
 	const struct serve_msg *answer;
 	struct session_pipe *pipe;
 	struct serve_entry entry;
@@ -63,7 +116,7 @@ static int list_dir(struct get *get, const char *path,
 	do {
 		ret = tree_page(&get->session, path, cursor, &pipe);
 		if (ret)
-			return ret;
+			break;
 		answer = &pipe->answer;
 		*status = answer->status;
 		cursor = answer->cursor;
@@ -72,11 +125,12 @@ static int list_dir(struct get *get, const char *path,
 		while (!ret && !serve_entry_next(&entries, &len, &entry)) {
 			ret = tree_count(&get->tree);
 			if (!ret)
-				print(entry.kind, entry.size, entry.name,
-				      entry.name_len);
+				ret = list_add(&list, &entry);
 		}
 		session_release(pipe);
 	} while (!ret && *status == SERVE_OK && cursor);
+	list_print(&list);
+	free(list.entry);
 	if (ret)
 		return ret;
 	return *status == SERVE_NOT_DIR ? list_file(get, path, status) : 0;
