@@ -15,7 +15,7 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
 ALL="sizes names named tree many links unreadable private user log list
-	again truncated checked pages writers huge
+	exclude again truncated checked pages writers huge
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
@@ -461,6 +461,29 @@ test_list()
 	refused 1 'no such file' "${GET[@]}" -p "$PORT" --list \
 		"$ADDRESS:none" || return 1
 	[ -z "$(ls -A "$DIR/dst")" ] || fail "something was written"
+}
+
+# What is asked for, and the same with nothing written
+test_exclude()
+{
+	local without=(--exclude='*.tmp' --exclude=all/two/b)
+
+	mkdir -p "$DIR/src/all"/{one,two,x.tmp}
+	touch "$DIR/src/all"/{one,two,x.tmp}/{a,b,c.tmp}
+	serve || return 1
+	get -n "${without[@]}" "$ADDRESS:all" || return 1
+	printf '%s\n' all/one/a all/one/b all/two/a >"$DIR/want"
+	grep -v ' files would be fetched, 0 bytes$' "$DIR/get.out" | sort |
+		diff "$DIR/want" - || { fail "not these"; return 1; }
+	[ -z "$(ls -A "$DIR/dst")" ] || { fail "it wrote"; return 1; }
+	get "${without[@]}" "$ADDRESS:all" || return 1
+	(cd "$DIR/dst" && find . -type f -printf '%P\n') | sort |
+		diff "$DIR/want" - || { fail "not these are there"; return 1; }
+	# all is there now
+	get -n "${without[@]}" "$ADDRESS:all" || return 1
+	grep -q '^0 files would be fetched, 0 bytes; 3 files were there$' \
+		"$DIR/get.out" || { cat "$DIR/get.out"; return 1; }
+	refused 2 'no pattern' "${GET[@]}" --exclude= "$ADDRESS:all"
 }
 
 # Files that are there are not fetched again, but for those that differ.

@@ -108,7 +108,10 @@ static int look(struct get *get, struct fetch *fetch)
 	if (local->dir >= 0 || !*fetch->local_path)
 		return 0;
 	ret = local_find(get->tree.dir, fetch->local_path, local);
-	if (ret)
+	fetch->skips = get->options->dry_run;
+	if (fetch->skips && ret == -ENOENT)
+		return 0;
+	if (ret || fetch->skips)
 		return ret;
 	fetch->skips = local->size || !fstatat(local->dir, local->name, &st,
 					       AT_SYMLINK_NOFOLLOW);
@@ -290,6 +293,14 @@ static int opened(struct get *get, struct fetch *fetch,
 	fetch->ident = pipe->answer.ident;
 	if (local_is_same(&fetch->local, &fetch->ident)) {
 		get->progress.same++;
+		fetch_end(fetch);
+		return 0;
+	}
+	if (get->options->dry_run) {
+		get->progress.files++;
+		get->progress.bytes += fetch->ident.size;
+		if (!get->options->quiet)
+			get_print(fetch->remote);
 		fetch_end(fetch);
 		return 0;
 	}

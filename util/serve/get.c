@@ -201,13 +201,17 @@ static int fetch_sources(struct get *get)
 		return EXIT_FAILURE;
 	}
 	get->tree.sync = !options->no_sync;
+	get->tree.dry_run = options->dry_run;
+	get->tree.exclude = options->exclude;
+	get->tree.excludes = options->excludes;
 	get->tree.complain = complain;
 	get->tree.context = get;
 	progress_open(&get->progress, options->quiet);
 	ret = fetch_all(get);
 	end_all(get, ret);
 	if (!options->quiet)
-		progress_print(&get->progress, get->tree.left_out, get->failed);
+		progress_print(&get->progress, options->dry_run,
+			       get->tree.left_out, get->failed);
 	close(get->tree.dir);
 	return get->failed	  ? EXIT_FAILURE :
 	       get->tree.left_out ? GET_LEFT_OUT :

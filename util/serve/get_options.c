@@ -20,6 +20,7 @@ enum {
 	KEY_MAX_ENTRIES,
 	KEY_NO_SYNC,
 	KEY_SECRET,
+	KEY_EXCLUDE,
 };
 
 static const char doc[] =
@@ -36,6 +37,13 @@ static const char doc[] =
 static const struct argp_option option_table[] = {
 	{ "directory", 'C', "DIR", 0, "Write beneath DIR (default '.')", 0 },
 	{ "list", 'l', NULL, 0, "List the directories, and fetch nothing", 0 },
+	{ "dry-run", 'n', NULL, 0,
+	  "Print what would be fetched, and write nothing", 0 },
+	{ "exclude", KEY_EXCLUDE, "PATTERN", 0,
+	  "Leave out entries of directories with such a name, or, if PATTERN "
+	  "has "
+	  "a slash, such a path (more than once: any of them)",
+	  0 },
 	{ "port", 'p', "PORT", 0, "Of the server (default " NET_PORT ")", 0 },
 	{ "endpoint", 'e', "TYPE", 0,
 	  "msg or rdm, of server and client both (default msg)", 0 },
@@ -118,6 +126,18 @@ static void add_source(struct argp_state *state, struct get_options *options,
 	options->path[options->paths++] = path;
 }
 
+static void add_exclude(struct argp_state *state, struct get_options *options,
+			char *pattern)
+{
+	if (!*pattern)
+		argp_error(state, "exclude: no pattern");
+	options->exclude = reallocarray(options->exclude, options->excludes + 1,
+					sizeof(*options->exclude));
+	if (!options->exclude)
+		argp_failure(state, 1, ENOMEM, "options");
+	options->exclude[options->excludes++] = pattern;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct get_options *options = state->input;
@@ -165,6 +185,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SECRET:
 		arg_secret(state, arg, &options->secret);
 		break;
+	case 'n':
+		options->dry_run = true;
+		break;
+	case KEY_EXCLUDE:
+		add_exclude(state, options, arg);
+		break;
 	case KEY_NO_SYNC:
 		options->no_sync = true;
 		break;
@@ -209,5 +235,6 @@ void get_options_free(struct get_options *options)
 	for (i = 0; i < options->paths; i++)
 		free(options->path[i]);
 	free(options->path);
+	free(options->exclude);
 	free(options->host);
 }

@@ -17,13 +17,15 @@ struct get_options {
 	char *host; /* of all sources */
 	char **path;
 	size_t paths;
+	char **exclude; /* patterns of entries that are not fetched */
+	size_t excludes;
 	const char *dir; /* where files are written to */
 	const char *port;
 	struct net_kind kind;
 	struct secret secret; /* that the server has to prove */
 	uint32_t part, pipes;
 	unsigned timeout, max_entries;
-	bool list, quiet, verbose, no_sync;
+	bool list, quiet, verbose, no_sync, dry_run;
 };
 
 void get_options_parse(int argc, char **argv, struct get_options *options);

@@ -71,12 +71,14 @@ void progress_clear(const struct progress *progress)
 		fputs("\r\033[K", stderr);
 }
 
-void progress_print(const struct progress *progress, uint64_t left_out,
-		    uint64_t failed)
+void progress_print(const struct progress *progress, bool would,
+		    uint64_t left_out, uint64_t failed)
 {
 	progress_clear(progress);
-	printf("%" PRIu64 " files fetched, %" PRIu64 " bytes, %.1f MiB/s",
-	       progress->files, progress->bytes, rate(progress, now_ms()));
+	printf("%" PRIu64 " files %s, %" PRIu64 " bytes", progress->files,
+	       would ? "would be fetched" : "fetched", progress->bytes);
+	if (!would)
+		printf(", %.1f MiB/s", rate(progress, now_ms()));
 	if (progress->resumed)
 		printf("; %" PRIu64 " bytes were there", progress->resumed);
 	if (progress->same)

@@ -6,6 +6,7 @@
 #include "serve/tree.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,9 @@ int tree_enter(struct tree *tree, const char *remote, const char *local,
 		leave(tree);
 		return -ENOMEM;
 	}
-	ret = *local ? path_mkdir(tree->dir, local, mode, tree->sync) : 0;
+	ret = *local && !tree->dry_run ?
+		      path_mkdir(tree->dir, local, mode, tree->sync) :
+		      0;
 	if (ret) {
 		complain(tree, local,
 			 ret == -ELOOP ? "a symbolic link is in the way" :
@@ -139,6 +142,22 @@ static void leave_out(struct tree *tree, const char *path, const char *why)
 	tree->complain(tree->context, path, why);
 }
 
+/* @local: where it would be written to */
+static bool excluded(const struct tree *tree, const char *local)
+{
+	const char *slash = strrchr(local, '/');
+	const char *name = slash ? slash + 1 : local;
+	size_t i;
+
+	for (i = 0; i < tree->excludes; i++) {
+		if (!fnmatch(tree->exclude[i],
+			     strchr(tree->exclude[i], '/') ? local : name,
+			     FNM_PATHNAME))
+			return true;
+	}
+	return false;
+}
+
 /* 1: a file; 0: go on; or an error that ends the session. */
 static int handle(struct tree *tree, struct tree_level *level,
 		  const struct serve_entry *entry, char **remote, char **local)
@@ -152,6 +171,8 @@ static int handle(struct tree *tree, struct tree_level *level,
 	if (!*remote || !*local)
 		complain(tree, level->remote,
 			 "an entry's path is too long, or no memory");
+	else if (excluded(tree, *local))
+		; /* as asked for */
 	else if (entry->kind == SERVE_OTHER)
 		leave_out(tree, *remote,
 			  "left out: neither a regular file nor a directory");

@@ -15,8 +15,11 @@ struct tree_level;
 
 struct tree {
 	struct session *session;
-	int dir;		     /* all is made beneath it */
-	bool sync;		     /* and on the disk at once */
+	int dir;	      /* all is made beneath it */
+	bool sync;	      /* and on the disk at once */
+	bool dry_run;	      /* nothing is made */
+	char *const *exclude; /* patterns of names, or of paths */
+	size_t excludes;
 	struct tree_level *last;     /* NULL: nothing to walk */
 	uint64_t failed;	     /* entries that were reported as errors */
 	uint64_t left_out;	     /* entries that cannot be fetched */
