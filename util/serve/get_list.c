@@ -153,6 +153,6 @@ int get_list(struct get *get)
 	}
 	if (ret)
 		fprintf(stderr, "fi_mrrc_get: %s: %s\n", options->host,
-			get->session.err);
+			*get->session.err ? get->session.err : strerror(-ret));
 	return ret ? EXIT_FAILURE : result;
 }
