@@ -179,8 +179,8 @@ get_says()
 		{ cat "$DIR/get.err"; fail "the client does not say '$1'"; }
 }
 
-# server_says TEXT: waits until the server's log has TEXT, as the log is written
-# by a thread of its own, perhaps after the client has its answer.
+# server_says TEXT: waits until the server's log has TEXT: another thread writes
+# the log, perhaps after the client has its answer.
 server_says()
 {
 	until_so grep -qF -- "$1" "$DIR/serve.out" "$DIR/serve.err" || {
@@ -463,7 +463,7 @@ test_list()
 	[ -z "$(ls -A "$DIR/dst")" ] || fail "something was written"
 }
 
-# What is asked for, and the same with nothing written
+# --exclude leaves entries out, and --dry-run lists the same files and writes none.
 test_exclude()
 {
 	local without=(--exclude='*.tmp' --exclude=all/two/b)

@@ -114,7 +114,7 @@ test_signals()
 			see:fi_mrrc_li press:q end:0
 }
 
-# It ends with the last process, and after so many samples.
+# fi_mrrc_stat ends when the last process does, and after -n samples.
 test_end()
 {
 	TOP='-n 2' top 1 see:fi_mrrc_li end:0 &&

@@ -113,7 +113,8 @@ mean 6 "Figure 6: acquiring memory, and an RDMA put" put fi_mr_alloc \
 		'' u 2:6 w lp pt 5 lc rgb orange t 'host space, registered', \
 		'' u 2:8 w lp pt 9 lc rgb green t 'serialised'"
 
-# result NAME FILE: docs/results/NAME.txt, a table as the benchmark prints it
+# result NAME FILE: writes docs/results/NAME.txt, the table that the benchmark
+# printed to FILE
 result()
 {
 	local file=$DOCS/results/$1.txt

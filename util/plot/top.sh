@@ -21,7 +21,8 @@ usage()
 	EOT
 }
 
-# An all-to-all of blocks of 1 to 64 KiB, for ever; every tenth in a new buffer.
+# program: MPI_Alltoall of blocks of 1 to 64 KiB until it is killed; each tenth
+# call has a new buffer.
 program()
 {
 	cat <<-'EOT'

@@ -70,9 +70,9 @@ void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*
- * A lower bound: no caches of @max_bytes, one for each process, spend less
- * on registering and deregistering, in nanoseconds; with @bounce, also counting
- * copies where these are cheaper. -ENOMEM.
+ * A lower bound of costs: no policy, with a cache of @max_bytes for each
+ * process, spends less on registering and deregistering, in nanoseconds; with
+ * @bounce, also counting copies where these are cheaper. -ENOMEM.
  */
 int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 	      size_t max_bytes, bool bounce, double *ns);

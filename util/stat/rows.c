@@ -149,7 +149,10 @@ static void print_field(enum stat_column which, const char *text, FILE *out)
 		which == STAT_COMMAND ? -width : 32, text);
 }
 
-/* Why buffers of @rows rows were not kept; false, and nothing: all were. */
+/*
+ * Prints the reasons for which buffers of @rows domains were not kept registered.
+ * false: all were kept, and nothing is printed.
+ */
 static bool print_causes(const struct stat_row *row, size_t rows,
 			 const char *prefix, FILE *out)
 {

@@ -26,7 +26,10 @@ struct stat_top {
 /* Standard output is a terminal that knows escape sequences. */
 bool stat_is_terminal(void);
 
-/* Both samples have to stay until the next call. 0, -ENOMEM or -EIO. */
+/*
+ * Draws @sample; @before is the sample before it, for rates. The caller keeps both
+ * until the next call. 0, -ENOMEM, or -EIO: the terminal is gone.
+ */
 int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 		  const struct stat_sample *before);
 

@@ -52,8 +52,8 @@ START_TEST(test_cut_off)
 END_TEST
 
 /*
- * Far behind the function's begin, and the bytes before are instructions in two
- * ways: the pair is one of its own, or within enter.
+ * A pair far behind the function's begin, after bytes that decode in two ways: in
+ * one the pair is an instruction, in the other a part of enter.
  */
 START_TEST(test_two_ways)
 {

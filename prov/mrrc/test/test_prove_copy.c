@@ -92,7 +92,10 @@ START_TEST(test_changed)
 }
 END_TEST
 
-/* Another file has the path that the kernel tells for the one that is gone. */
+/*
+ * A mapped library was removed, and a file with another content has its path:
+ * the code in memory counts.
+ */
 START_TEST(test_replaced)
 {
 	copy_lib(lib, other, true);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Phases of a link's connection, as a table: in each phase, what each event
- * leads to, and what has to be done then. A link is what one endpoint has with
- * one peer; its own connection is beside the application's. Who does it, and
- * under which lock, is the caller's matter.
+ * leads to, and what has to be done then. A link is the state of conditional
+ * writes between one endpoint and one peer; it has a connection besides the
+ * application's. The caller locks, and does what the table says.
  */
 #ifndef MRRC_CW_PHASE_H
 #define MRRC_CW_PHASE_H
@@ -29,7 +29,7 @@
 	X(REQUEST) /* a peer of reliable datagrams wants to connect */ \
 	X(POST)	   /* the application posts an operation */            \
 	X(CLOSE)   /* the control endpoint is closed */                \
-	X(RESET)   /* it may connect anew */
+	X(RESET)   /* it may connect again */
 
 /* What has to be done */
 #define MRRC_CW_ACTS(X)                                             \

@@ -3,9 +3,8 @@
  * The connection of a link, from its first phase to its end: one side listens,
  * the other connects, and either gives up after CW_MEET_MS. See cw/cw.h.
  *
- * A group listens at a port of its own (cw/listen.c), for all connections to
- * its members and, on reliable datagrams, to endpoints that have their home
- * there.
+ * One port of a group (cw/listen.c) serves the connections to all its endpoints,
+ * and to reliable datagram endpoints whose home is the group.
  */
 #include "config.h"
 

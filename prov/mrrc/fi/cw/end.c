@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How conditional operations end: see cw/cw.h. Those that have ended are
- * finished, and their buffers given up, when the group's lock is released.
+ * Ends conditional operations (cw/cw.h): their completions are written, and the
+ * registrations of their buffers released, when the group's lock is released.
  */
 #include "config.h"
 #include "fi/cw/group.h"

@@ -218,7 +218,7 @@ void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
 /* A lost connection: end_all, unless another connection will come. */
 void mrrc_cw_lost(struct mrrc_cw_ep *cw);
-/* Lets it connect anew after CW_LOST. */
+/* Resets a link in CW_LOST, so that it can connect again. */
 void mrrc_cw_renew(struct mrrc_cw_ep *cw);
 /*
  * The peer asks for a connection: it is awaited then. false: ours goes first.

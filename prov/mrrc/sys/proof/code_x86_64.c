@@ -271,7 +271,7 @@ static int x86_in_gap(struct x86_look *look,
 
 /*
  * The slot of a linker's table of other libraries' functions that has the byte
- * @at: a function of its own, whether or not unwinding tables have it.
+ * @at: begin of a function, with or without an entry in unwinding tables.
  *
  *	jmp *x(%rip); push n; jmp ...
  */
