@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from wire_stream import DOWN, QUIET, UP, Editor, Proxy, Record, parse, \
+from wire_stream import DOWN, QUIET, STORM, UP, Editor, Proxy, Record, parse, \
     random_edit
 
 RSS = 1 << 20  # KiB that no process needs
@@ -114,6 +114,8 @@ class Victim:
             kib = re.search(r"VmRSS:\s*(\d+)", f.read())
         if kib and int(kib[1]) > RSS:
             return "memory: more than %d MiB" % (RSS >> 10)
+        if self.run.proxy.marks > STORM // 2:
+            return "storm: %d control connections" % self.run.proxy.marks
         return "hang: no answer" if self.stuck else None
 
 

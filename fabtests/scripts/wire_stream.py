@@ -11,6 +11,8 @@ import time
 QUIET = 0.1  # seconds without a byte: nothing more comes of a trial
 LOST = 5     # the same, as long as nothing was changed
 HANG = 120   # a process that has not ended or answered by then hangs
+STORM = 64   # connections of a session that dials for ever: an honest one has 6
+MARK = b"MCRM"  # in a request for a control connection of ours
 UP, DOWN = "up", "down"  # to the side that listens, and from it
 
 
@@ -150,6 +152,7 @@ class Link:
             data = b""
         if data and self.proxy.record:
             self.proxy.record.events.append((self.index, way, data))
+        self.proxy.marks += way == UP and MARK in data
         self.pass_on(way, data, not data)
         if not data or self.edit[way].ended:
             self.close()
@@ -184,6 +187,7 @@ class Proxy:
         """conn: which connection of the session is changed"""
         self.links, self.conn, self.way, self.edits = [], conn, way, edits
         self.record, self.changed, self.shut = record, False, shut
+        self.marks = 0  # requests for control connections
 
     def accept(self, _):
         sock, _ = self.sock.accept()
@@ -215,10 +219,11 @@ class Proxy:
         return bool(events)
 
     def relay(self, fd, end=lambda: None):
-        """Until fd can be read; calls end() if nothing more comes."""
+        """Until fd can be read; calls end() if nothing more comes, or
+        connections without end (docs/upstream/net-simultaneous.md)."""
         over, quiet = [], time.monotonic()
         self.sel.register(fd, selectors.EVENT_READ, (over.append, True))
-        while not over:
+        while not over and len(self.links) <= STORM:
             limit = HANG if self.conn is None else \
                 QUIET if self.changed else LOST
             if self.step(QUIET):
