@@ -46,7 +46,7 @@ fields()
 {
 	sed -n '/^struct fi_mrrc_stats {/,/^};/p' "$header" |
 		sed 's,/\*.*,,' |
-		sed -nE 's/^\t[a-z].*[ *]([a-z_]+)(\[[0-9]+\])?;.*/\1/p' |
+		sed -nE 's/^\t[a-z].*[ *]([a-z_0-9]+)(\[[0-9]+\])?;.*/\1/p' |
 		grep -v '^size$'
 }
 
@@ -70,7 +70,8 @@ done < <(comm -13 <(defined) <(documented))
 while read -r name; do
 	fail "counter $name is not in the manual page"
 done < <(comm -23 <(fields | sort) \
-	<(grep -oE '^\*[a-z_]+\*' "$counters" | tr -d '*' | sort -u))
+	<(grep -E '^\*[a-z_0-9]+\*(, \*[a-z_0-9]+\*)*$' "$counters" |
+		grep -oE '[a-z_0-9]+' | sort -u))
 while read -r name; do
 	sed -n '/\.name = "policy"/,/\.otherwise/p' "$source" |
 		grep -qwF -- "$name" ||
