@@ -117,14 +117,10 @@ mean 6 "Figure 6: acquiring memory, and an RDMA put" put fi_mr_alloc \
 # printed to FILE
 result()
 {
-	local file=$DOCS/results/$1.txt
-
 	awk -v small_to=2048 -f "$TOP/util/plot/alloc.awk" "$2" |
-		grep -v '^RESULT' | sed '/./,$!d' >"$file.new"
-	mv "$file.new" "$file"
+		grep -v '^RESULT' | sed '/./,$!d' >"$RESULTS/$1.txt"
 }
 
-close_page
-mkdir -p "$DOCS/results"
 result levy "$BENCH/levy/out"
 [ ! -s "$BENCH/kokkos/out" ] || result kokkos "$BENCH/kokkos/out"
+close_page

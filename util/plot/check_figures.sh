@@ -127,20 +127,10 @@ state()
 	(cd "$dir/docs" && find . -type f -exec cksum {} + | sort -k3)
 }
 
-# The steps of a transaction, from the page, as the benchmark prints them.
+# The steps of a transaction, as the benchmark prints them.
 steps()
 {
-	awk -F' [|] ' -v core="$1" '
-		/^\*\*/ { inside = index($0, "**" core ", 4096 bytes, cold") == 1 }
-		!inside || !/^\| [a-z]/ { next }
-		{
-			gsub(/^\| | \|$/, "")
-			printf "%s", $1 ($1 == "op" ? " mem bytes" : " cold 4096")
-			for (i = 2; i <= NF; i++)
-				printf " %s", $i
-			print ""
-		}' <(sed -n '/^<!-- begin steps/,/^<!-- end steps/p' \
-			"$top/docs/frrwp.md")
+	sed -n "/^steps over $1\$/,/^\$/{/^  /p}" "$top/docs/results/frrwp.txt"
 }
 
 # Invented measurements, for which the figures are known.
@@ -242,11 +232,11 @@ quick()
 		>"$dir/out" 2>&1 ||
 		fail "figures.sh: $(tail -n 5 "$dir/out")"
 	# of the data above
-	grep -qF '| 2 | 10000 | 9 | 8 | 1.1 | - | 50 | 8.0 |' \
-		"$dir/docs/figures.md" || fail "hits are not as measured"
-	grep -qF '| 4 | 2.40 | 4.00 | 0.60 |' "$dir/docs/figures.md" ||
+	grep -qE '^  2 +10000 +9 +8 +1.1 +- +50 +8.0$' \
+		"$dir/docs/results/hit.txt" || fail "hits are not as measured"
+	grep -qE '^  4 +2.40 +4.00 +0.60$' "$dir/docs/results/registration.txt" ||
 		fail "figure 1 of ou2009 is not as measured"
-	grep -qF '| 8 | 2.20 | 1.00 | 0.45 |' "$dir/docs/figures.md" ||
+	grep -qE '^  8 +2.20 +1.00 +0.45$' "$dir/docs/results/registration.txt" ||
 		fail "figure 2 of ou2009 is not as measured"
 	for file in "$dir"/docs/figures/{hit,li2011-8,li2011-9,li2011-11-verbs,frrwp-7-8,levy2020-4,ou2009-1}.svg \
 		"$dir/docs/figures/mietke2006-2.svg"; do
@@ -259,15 +249,15 @@ quick()
 		-b "$OFI_MRRC_BUILD/bench" >"$dir/out" 2>&1
 	grep -q '^| hit | 9 ns | <= 10 ns | 20' "$dir/docs/figures.md" ||
 		fail "no result of hit: $(cat "$dir/out")"
-	# the simulator is the same everywhere: the page in the tree is true
-	same policies.md mpi
-	same policies.md long
-	same policies.md worst
-	same figures.md predict
-	same frrwp.md steps
+	# the simulator is the same everywhere: the results in the tree are true
+	same mpi_policies
+	same predict
+	[ "$(sed -n '/^steps/,$p' "$dir/docs/results/frrwp.txt")" = \
+		"$(sed -n '/^steps/,$p' "$top/docs/results/frrwp.txt")" ] ||
+		fail "the steps of frrwp are not as measured"
 	# of the data above, too
-	grep -qF '| 2 MiB | 1000 | - | 700 | 30 % | 1.8 | 1.5 | 17 % |' \
-		"$dir/docs/profile.md" || fail "table 3 is not as measured"
+	grep -qE '^  2 MiB +1000 +- +700 +30 % +1.8 +1.5 +17 %$' \
+		"$dir/docs/results/profile.txt" || fail "table 3 is not as measured"
 	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
 		"$dir/docs/results/levy.txt" ||
 		fail "new memory is not as measured"
@@ -279,14 +269,11 @@ quick()
 		fail "results have more than the tables"
 }
 
-# same PAGE NAME: what is between the markers of both
+# same NAME: the results made here, and those in the tree
 same()
 {
-	local place="/^<!-- begin $2 -->/,/^<!-- end $2 -->/p"
-
-	[ "$(sed -n "$place" "$dir/docs/$1")" = \
-		"$(sed -n "$place" "$top/docs/$1")" ] ||
-		fail "docs/$1: run ./figures.sh, $2 has changed"
+	cmp -s "$dir/docs/results/$1.txt" "$top/docs/results/$1.txt" ||
+		fail "docs/results/$1.txt: run ./figures.sh, $1 has changed"
 }
 
 links

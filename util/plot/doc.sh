@@ -23,16 +23,17 @@ bench_option()
 	done
 }
 
-# open_page NAME: PAGE and FIGURES, in DIR, stand in for docs/NAME and
-# docs/figures until close_page: a failure before that leaves both as they were.
+# open_page NAME: PAGE, FIGURES and RESULTS, in DIR, stand in for docs/NAME,
+# docs/figures and docs/results until close_page: a failure before that leaves
+# all as they were.
 open_page()
 {
 	DIR=$(mktemp -d "${TMPDIR:-/tmp}/ofi_mrrc-plot.XXXXXX")
 	trap 'rm -rf "$DIR"' EXIT
-	PAGE=$DIR/$1 FIGURES=$DIR/figures
+	PAGE=$DIR/$1 FIGURES=$DIR/figures RESULTS=$DIR/results
 	cp "$DOCS/$1" "$PAGE"
 	chmod u+w "$PAGE"
-	mkdir "$FIGURES"
+	mkdir "$FIGURES" "$RESULTS"
 }
 
 # As much as possible is done before the first file is replaced.
@@ -40,7 +41,7 @@ close_page()
 {
 	local file name
 
-	mkdir -p "$DOCS/figures"
+	mkdir -p "$DOCS/figures" "$DOCS/results"
 	entitle
 	for file in "$FIGURES"/*.svg; do
 		[ -e "$file" ] || continue
@@ -50,11 +51,20 @@ close_page()
 		}
 		cp "$file" "$DOCS/figures/.${file##*/}.new"
 	done
+	for file in "$RESULTS"/*.txt; do
+		[ ! -e "$file" ] ||
+			cp "$file" "$DOCS/results/.${file##*/}.new"
+	done
 	cp "$PAGE" "$DOCS/.${PAGE##*/}.new"
 	for file in "$FIGURES"/*.svg; do
 		name=${file##*/}
 		[ ! -e "$file" ] ||
 			mv "$DOCS/figures/.$name.new" "$DOCS/figures/$name"
+	done
+	for file in "$RESULTS"/*.txt; do
+		name=${file##*/}
+		[ ! -e "$file" ] ||
+			mv "$DOCS/results/.$name.new" "$DOCS/results/$name"
 	done
 	mv "$DOCS/.${PAGE##*/}.new" "$DOCS/${PAGE##*/}"
 	echo "${0##*/}: $DOCS/${PAGE##*/} and its figures are new"
@@ -123,6 +133,47 @@ replace()
 		$0 == "<!-- end " name " -->" { print ""; skip = 0 }
 		!skip' "$PAGE" >"$DIR/page"
 	mv "$DIR/page" "$PAGE"
+}
+
+# aligned: Markdown tables of the standard input as columns; other lines stay.
+aligned()
+{
+	awk -F'|' '
+		function print_rows(   row, i, text)
+		{
+			for (row = 1; row <= rows; row++) {
+				text = " "
+				for (i = 1; i <= columns; i++)
+					text = text sprintf(i == 1 ? " %-*s" : \
+						"  %*s", width[i], cell[row, i])
+				sub(/ +$/, "", text)
+				print text
+				for (i = 1; i <= columns; i++)
+					cell[row, i] = ""
+			}
+			for (i = 1; i <= columns; i++)
+				width[i] = 0
+			rows = columns = 0
+		}
+		/^\|[-| ]*$/ { next }
+		/^\|/ {
+			rows++
+			for (i = 2; i < NF; i++) {
+				gsub(/^ +| +$/, "", $i)
+				cell[rows, i - 1] = $i
+				if (length($i) > width[i - 1])
+					width[i - 1] = length($i)
+				if (i - 1 > columns)
+					columns = i - 1
+			}
+			next
+		}
+		{
+			print_rows()
+			gsub(/\*\*/, "")
+			print
+		}
+		END { print_rows() }'
 }
 
 # need TOOL...: or say which is missing, and end

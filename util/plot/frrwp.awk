@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# frrwp.awk: what frrwp_bench says of one core, as bench.sh and docs/frrwp.md
-# show it: format=text or format=md.
+# frrwp.awk: what frrwp_bench says of one core, as bench.sh and
+# docs/results/frrwp.txt show it.
 #
 # A transaction cannot do without one message and the writer's registration;
 # "needed" is what those take, in the same process. "over" is what there is
@@ -51,19 +51,8 @@ BEGIN {
 		"| %8s %8s %8s | %5s\n"
 	form = head
 	gsub(/%8s/, "%8.0f", form)
-	if (format == "md") {
-		form = "| %s, %s | %d " \
-			"| %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f " \
-			"| %.0f | %.0f | %s |\n"
-		print "| | bytes | needed | posted: typical | fast | crw " \
-			"| free: typical | crw | told: typical | fast " \
-			"| crw | cut, % |"
-		print "|---|---|---|---|---|---|---|---|---|---|---|---|"
-	} else {
-		printf head, "", "", "bytes", "needed", "typical", "fast",
-			"crw", "typical", "crw", "typical", "fast", "crw",
-			"cut %"
-	}
+	printf head, "", "", "bytes", "needed", "typical", "fast", "crw",
+		"typical", "crw", "typical", "fast", "crw", "cut %"
 }
 
 $1 == "op" {
@@ -83,7 +72,7 @@ $4 ~ /^(typical|fast|crw)$/ {
 }
 
 END {
-	if (cuts && format != "md")
+	if (cuts)
 		printf "RESULT %.0f\n", (sorted[int((cuts + 1) / 2)] + \
 			sorted[int(cuts / 2) + 1]) / 2
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# frrwp.sh: makes the tables and figures of docs/frrwp.md anew: figures 5 to 8
-# of ou2009, with the times of ./bench.sh frrwp.
+# frrwp.sh: makes the figures of docs/frrwp.md and their tables anew: figures 5
+# to 8 of ou2009, with the times of ./bench.sh frrwp.
 
 set -eu
 ME=${0##*/}
@@ -18,8 +18,7 @@ usage()
 	cat <<-EOT
 	Usage: $ME DIR
 
-	Writes docs/figures/frrwp-*.svg and the tables of docs/frrwp.md, with
-	gnuplot, from DIR/tcp and DIR/verbs: what ./bench.sh frrwp leaves in
+	Writes docs/figures/frrwp-*.svg and docs/results/frrwp.txt, with gnuplot, from DIR/tcp and DIR/verbs: what ./bench.sh frrwp leaves in
 	build/bench/frrwp.
 	EOT
 }
@@ -198,9 +197,8 @@ tables()
 
 	for core in $CORES; do
 		echo
-		echo "**$core**"
-		echo
-		awk -v format=md -f "$TOP/util/plot/frrwp.awk" "$FROM/$core"
+		echo "$core"
+		awk -f "$TOP/util/plot/frrwp.awk" "$FROM/$core" | grep -v '^RESULT'
 	done
 }
 
@@ -211,22 +209,15 @@ steps()
 
 	for core in $CORES; do
 		echo
-		echo "**$core, $BYTES bytes, $MEM**"
-		echo
+		echo "steps over $core"
 		awk -v mem=$MEM -v bytes=$BYTES '
-		function line(   i, text) {
-			text = "|"
+		$1 == "op" || ($2 == mem && $3 == bytes) {
+			printf " "
 			for (i = 1; i <= NF; i++)
-				if (i < 2 || i > 3)
-					text = text " " $i " |"
-			return text
-		}
-		$1 == "op" {
-			print line()
-			gsub(/[a-z]+/, "---")
-			print line()
-		}
-		$2 == mem && $3 == bytes { print line() }' "$FROM/$core"
+				printf i < 4 ? " %-5s" : i == 4 ? " %-7s" : \
+					" %7s", $i
+			print ""
+		}' "$FROM/$core"
 	done
 }
 
@@ -234,8 +225,11 @@ for core in $CORES; do
 	figures_5_6 "$core"
 done
 figure_7_8
-tables >"$DIR/tables"
-replace tables "$DIR/tables"
-steps >"$DIR/steps"
-replace steps "$DIR/steps"
+{
+	echo "Microseconds from the start of a transaction, the fastest of each kind;"
+	echo "docs/frrwp.md explains the columns. First until the write is posted, then"
+	echo "until the posting call has returned (free), then until the target knows."
+	tables
+	steps
+} >"$RESULTS/frrwp.txt"
 close_page

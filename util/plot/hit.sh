@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# hit.sh: the curve of hits against threads and regions, and its table in
-# docs/figures.md, from what ./bench.sh hit has measured.
+# hit.sh: the curve of hits against threads and regions in docs/figures.md, and
+# its table, from what ./bench.sh hit has measured.
 
 set -eu
 ME=${0##*/}
@@ -15,8 +15,7 @@ usage()
 	cat <<-EOT
 	Usage: $ME [-b FOLDER]
 
-	Writes docs/figures/hit.svg and its table in docs/figures.md, with
-	gnuplot, from FOLDER/hit (default: \${OFI_MRRC_BUILD:-build}/bench),
+	Writes docs/figures/hit.svg and docs/results/hit.txt, with gnuplot, from FOLDER/hit (default: \${OFI_MRRC_BUILD:-build}/bench),
 	which bench.sh leaves there.
 	EOT
 }
@@ -100,8 +99,12 @@ gnuplot <<-EOT
 	EOT
 
 {
+	echo "A hit and its release, and the same with a mutex around a tree: ns,"
+	echo "host. a load: of a cache line for each region, one after the other."
+	echo "asking: of the kernel, whether memory is quiet. alone: a process"
+	echo "with one thread, which never asks."
 	echo
-	echo "| threads | regions | tree, ns | ours, ns | tree / ours | a load, ns | ours, asking the kernel, ns | tree / it |"
+	echo "| threads | regions | tree | ours | tree/ours | a load | asking | tree/asking |"
 	echo "|---|---|---|---|---|---|---|---|"
 	awk '
 		function times(ns, tree)
@@ -117,6 +120,5 @@ gnuplot <<-EOT
 				$1 ? $1 : "1, alone", $2, tree, \
 				times($3, tree), load, times($5, $6)
 		}' "$DIR/all"
-} >"$DIR/table"
-replace hit "$DIR/table"
+} | aligned >"$RESULTS/hit.txt"
 close_page

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# ou2009.sh: figures 1 and 2 of ou2009, and their tables in docs/figures.md,
+# ou2009.sh: figures 1 and 2 of ou2009 in docs/figures.md, and their tables,
 # from what ./bench.sh levy and profile have measured.
 
 set -eu
@@ -18,7 +18,7 @@ usage()
 	cat <<-EOT
 	Usage: $ME [-b FOLDER]
 
-	Writes docs/figures/ou2009-{1,2}.svg and tables in docs/figures.md, with
+	Writes docs/figures/ou2009-{1,2}.svg and docs/results/registration.txt, with
 	gnuplot, from FOLDER/levy/out and FOLDER/profile/out (default:
 	\${OFI_MRRC_BUILD:-build}/bench), which bench.sh leaves there.
 	EOT
@@ -87,20 +87,23 @@ plot 2 "Figure 2: registering, and what the device takes of it" \
 			title 'registration from user space', \
 	     '' using (1024*\$1):3 with linespoints title 'telling the device'"
 
-# table NAME HEAD LAST: of the plotted numbers, and their quotient
+# table NAME TITLE HEAD LAST: of the plotted numbers, and their quotient
 table()
 {
+	echo "$2"
 	echo
-	echo "| KiB | $2 |"
-	echo "|---|---|---|---|"
-	awk -v inverse="$3" '{
+	echo "| KiB | $3 |"
+	awk -v inverse="$4" '{
 		printf "| %d | %.2f | %.2f | %.2f |\n", $1, $2, $3,
 			inverse ? $3 / $2 : $2 / $3
 	}' "$DIR/$1"
 }
 
-table 1 "registration | write | registration / write" 0 >"$DIR/table"
-replace ou2009-1 "$DIR/table"
-table 2 "user space | device | device / user space" 1 >"$DIR/table"
-replace ou2009-2 "$DIR/table"
+{
+	table 1 "Figure 1: medians, in times of a write of 1 KiB; $PLACE." \
+		"registration | write | registration / write" 0
+	echo
+	table 2 "Figure 2: in times of the device's part of 4 KiB; $PLACE." \
+		"user space | device | device / user space" 1
+} | aligned >"$RESULTS/registration.txt"
 close_page

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# policies.sh: makes the tables and figures of docs/policies.md anew: figures
-# 9 to 12 of ou2009, and the comparison of policies.
+# policies.sh: makes the figures of docs/policies.md and their tables anew:
+# figures 9 to 12 of ou2009, and the comparison of policies.
 
 set -eu
 ME=${0##*/}
@@ -21,8 +21,8 @@ usage()
 	cat <<-EOT
 	Usage: $ME [-b BINDIR] [-m | -t TRACES]
 
-	Writes docs/figures/ou2009-*.svg, policies.svg and the tables of
-	docs/policies.md, with fi_mrrc_sim from BINDIR (default: PATH), gnuplot,
+	Writes docs/figures/ou2009-*.svg, policies.svg, and of docs/results
+	ou2009.txt, policies.txt and mpi_policies.txt, with fi_mrrc_sim from BINDIR (default: PATH), gnuplot,
 	and the traces of MPI programs in fabtests/traces. TRACES: the folder of
 	the other recorded traces; without it their tables stay as they are. -m:
 	only the tables of MPI programs.
@@ -156,7 +156,7 @@ figures_10_to_12()
 	     '' using (1048576*\$1):(100*(1-\$8/\$6)) with linespoints title 'gdl'"
 }
 
-# Markdown of those figures' numbers.
+# Those figures' numbers.
 table_10()
 {
 	local trace
@@ -327,11 +327,12 @@ figure_policies()
 # whatever is sent often enough, a bound has registered for nothing
 compare mpi ou2009,ucx $POLICIES "$MPI_TRACES"/*.csv.xz
 {
+	echo "Simulated: 14 MPI programs, each with limits of 5, 10 and 20 % of its"
+	echo "footprint; geometric means of the total cost, all messages."
 	table_means mpi
 	table_traces mpi ou2009
 	table_traces mpi ucx
 } >"$DIR/mpi"
-replace mpi "$DIR/mpi"
 
 # what ofi_rxm copies over verbs is never registered
 long=()
@@ -340,10 +341,16 @@ for trace in "$MPI_TRACES"/*.csv.xz; do
 		long+=("$trace")
 done
 compare long ou2009,ucx $POLICIES --min-len=$LONG "${long[@]}"
-table_means long >"$DIR/long"
-replace long "$DIR/long"
-table_worst mpi >"$DIR/worst"
-replace worst "$DIR/worst"
+{
+	cat "$DIR/mpi"
+	echo
+	echo "The messages above 128 KiB alone, which ofi_rxm does not copy:"
+	table_means long
+	echo
+	echo "Cells of all messages in which gdl costs over 2 % more than split LRU"
+	echo "with batches:"
+	table_worst mpi
+} | aligned >"$RESULTS/mpi_policies.txt"
 if [ $MPI_ONLY = yes ]; then
 	close_page
 	exit
@@ -351,18 +358,20 @@ fi
 
 figure_9
 figures_10_to_12
-table_10 >"$DIR/table_10"
-replace figures "$DIR/table_10"
+{
+	echo "Figures 10 to 12: simulated, synthetic traces, the costs of ou2009."
+	table_10
+} | aligned >"$RESULTS/ou2009.txt"
 if [ -n "$TRACES" ]; then
 	compare policies $MODELS $POLICIES,bound "$TRACES"/*.csv* gen:cello \
 		gen:httpd gen:nas gen:kv
-	table_means policies >"$DIR/means"
-	replace means "$DIR/means"
 	{
+		echo "Simulated: 8 traces, each with limits of 5, 10 and 20 % of its"
+		echo "footprint; geometric means of the total cost."
+		table_means policies
 		table_traces policies ou2009
 		table_traces policies ucx
-	} >"$DIR/traces"
-	replace traces "$DIR/traces"
+	} | aligned >"$RESULTS/policies.txt"
 	figure_policies
 else
 	echo "$ME: no -t: the tables of the block and web traces stay" >&2

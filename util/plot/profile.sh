@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# profile.sh: makes the tables and figures of docs/profile.md anew: figures 2
-# to 5 and tables 1 and 3 of mietke2006.
+# profile.sh: makes the figures of docs/profile.md and their tables anew: figures
+# 2 to 5 and tables 1 and 3 of mietke2006.
 
 set -eu
 ME=${0##*/}
@@ -16,8 +16,8 @@ usage()
 	cat <<-EOT
 	Usage: $ME -b BINDIR | -d DATA
 
-	Writes docs/figures/mietke2006-*.svg and the tables of docs/profile.md,
-	with gnuplot. BINDIR: measure in the virtual machine, with fi_mrrc_prof
+	Writes docs/figures/mietke2006-*.svg and docs/results/profile.txt, with
+	gnuplot. BINDIR: measure in the virtual machine, with fi_mrrc_prof
 	from there; DATA: what ./bench.sh profile measured
 	(build/bench/profile/out).
 	EOT
@@ -41,9 +41,10 @@ if [ -z "$DATA" ]; then
 		"$TOP/util/plot/profile_run.sh" "$BIN" >"$DATA"
 fi
 
+# table NAME TITLE
 table()
 {
-	echo
+	printf '\n%s\n\n' "$2"
 	awk -F, -v table="$1" -v md=1 -f "$AWK" "$DATA"
 }
 
@@ -70,13 +71,14 @@ plot()
 
 plot mietke2006-2 touched "Figure 2: registering, pages present"
 plot mietke2006-4 absent "Figure 4: registering, pages not present"
-for part in touched absent bandwidth pages; do
-	table $part >"$DIR/table"
-	replace $part "$DIR/table"
-done
 {
+	echo "Registrations by fi_mrrc_prof over verbs on Soft-RoCE, in an emulated"
+	echo "guest. The model:"
 	echo
-	sed -n '/^== model/,/^== /{/^==/d;s/^/    /;p}' "$DATA"
-} >"$DIR/table"
-replace model "$DIR/table"
+	sed -n '/^== model/,/^== /{/^==/d;s/^/  /;p}' "$DATA"
+	table touched "Figures 2 and 3: pages present"
+	table absent "Figures 4 and 5: pages not present"
+	table bandwidth "Table 1: one message at a time"
+	table pages "Table 3: pages not present, by kind; thp and 2m with mmap"
+} | aligned >"$RESULTS/profile.txt"
 close_page
