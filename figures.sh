@@ -53,8 +53,8 @@ usage()
 
 	all is all of them, about two hours; quick those that need no virtual
 	machine, about ten minutes: $QUICK.
-	docs/figures.md shows all figures beside what the papers claim, and the
-	result of each benchmark.
+	docs/figures.md shows all figures beside what the papers claim,
+	docs/results/benchmarks.txt the result of each benchmark.
 
 	  -d           only draw, what was measured last
 	  -o FOLDER    write the pages there, not in docs

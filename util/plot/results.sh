@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# results.sh: writes the last result of each benchmark to docs/figures.md, with
-# its goal and the day. Benchmarks that were not run here keep their line.
+# results.sh: writes the last result of each benchmark, its goal and the day to
+# docs/results/benchmarks.txt. Benchmarks that were not run here keep theirs.
 
 set -eu
 ME=${0##*/}
@@ -15,8 +15,8 @@ usage()
 	cat <<-EOT
 	Usage: $ME [-b FOLDER]
 
-	Writes the table of results in docs/figures.md from FOLDER/*.said
-	(default: \${OFI_MRRC_BUILD:-build}/bench), which figures.sh leaves there.
+	Writes docs/results/benchmarks.txt from FOLDER/*.said (default:
+	\${OFI_MRRC_BUILD:-build}/bench), which figures.sh leaves there.
 	EOT
 }
 
@@ -24,20 +24,23 @@ bench_option "$@"
 need awk
 open_page figures.md
 
-# "| NAME | VALUE | GOAL | DAY |" of a benchmark's last line
+# "NAME|VALUE|GOAL|DAY" of a benchmark's last line
 for file in "$BENCH"/*.said; do
 	[ -s "$file" ] || continue
 	tail -n 1 "$file" | sed -nE \
-		"s/^([a-z_]+): (.*[^ ;])[ ;]* \(goal (.*)\)$/| \1 | \2 | \3 | $(
-		date -r "$file" +%Y-%m-%d) |/p"
+		"s/^([a-z_]+): (.*[^ ;])[ ;]* \(goal (.*)\)$/\1|\2|\3|$(
+		date -r "$file" +%Y-%m-%d)/p"
 done >"$DIR/rows"
-sed -n '/^<!-- begin results -->$/,/^<!-- end results -->$/p' "$PAGE" |
-	sed -n '/^| [a-z_]* |/p' | grep -v '^| benchmark ' >>"$DIR/rows" || true
+# and of those that stay
+awk '
+	/^[a-z_]+, [0-9-]+$/ { split($0, head, ", ") }
+	/^  result: / { result = substr($0, 11) }
+	/^  goal: / { print head[1] "|" result "|" substr($0, 11) "|" head[2] }' \
+	"$DOCS/results/benchmarks.txt" >>"$DIR/rows"
 {
-	echo
-	echo "| benchmark | result | goal | measured |"
-	echo "|---|---|---|---|"
-	awk '!seen[$2]++' "$DIR/rows" | sort
-} >"$DIR/table"
-replace results "$DIR/table"
+	echo "The last result of each benchmark, its goal, and the day."
+	awk -F'|' '!seen[$1]++' "$DIR/rows" | sort | awk -F'|' '{
+		printf "\n%s, %s\n  result: %s\n  goal:   %s\n", $1, $4, $2, $3
+	}'
+} >"$RESULTS/benchmarks.txt"
 close_page
