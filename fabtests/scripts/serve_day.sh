@@ -116,7 +116,8 @@ fetch()
 		elif grep -q 'has enough clients of this host' "$dst.err"; then
 			echo "$1" >>"$DIR/refused"
 			sleep 0.2
-		elif [ -e "$DIR/round" ] && [ "$before" = "$(cat "$DIR/life")" ]; then
+		elif [ -e "$DIR/round" ] && [ ! -e "$DIR/ending" ] &&
+		     [ "$before" = "$(cat "$DIR/life")" ]; then
 			echo "client $1: status $rc: $(cat "$dst.err")" \
 				>>"$DIR/wrong"
 		fi
@@ -175,7 +176,7 @@ began()
 begin_life()
 {
 	kill_server
-	rm -f "$DIR/serve.out"
+	rm -f "$DIR/serve.out" "$DIR/ending"
 	env MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=16384 \
 		MALLOC_TRIM_THRESHOLD_=0 "${BIN}fi_mrrc_serve" --root \
 		-a "$ADDRESS" -p "$PORT" -n "$PLACES" "$DIR/src" \
@@ -197,6 +198,7 @@ end_life()
 {
 	local rc
 
+	: >"$DIR/ending" # who calls from now on is refused
 	echo "$(($(cat "$DIR/life") + 1))" >"$DIR/life"
 	kill -TERM "$SERVER"
 	wait "$SERVER"
