@@ -11,12 +11,15 @@
 #define NEW_PART 4
 
 /*
- * The fewest registrations that tell something; after this many, counts are
- * halved.
+ * TELLING: with fewer registrations, nothing is concluded from the counts.
+ * FADING: at this many registrations, the counts are halved.
  */
 #define TELLING 8
 #define FADING	256
-/* At most this part of them may have been lost; a few have most of the hits. */
+/*
+ * LOST_PART: at most this part of the registrations may have been lost. MARGIN:
+ * a safety factor, since few registrations get most of the hits.
+ */
 #define LOST_PART 16
 #define MARGIN	  2
 
@@ -75,12 +78,18 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 		mrrc_cost_reg(cost, missing) + mrrc_cost_dereg(cost, missing);
 
 	if (cost->copy_page > 0 && copy < price) {
-		/* history counts no further: that is often enough */
+		/*
+		 * at the history's maximum the range counts as used often
+		 * enough
+		 */
 		if (uses * copy < price && uses < MRRC_HISTORY_MAX &&
 		    !(mrrc_cache_room(cache, missing) &&
 		      admit_pays(admit, cache->stats->value, copy, price)))
 			return MRRC_ADMIT_BOUNCE;
-		/* registered next: counts copies from 0 if that registration is lost */
+		/*
+		 * About to register: restart the copy count in case the region
+		 * is evicted
+		 */
 		mrrc_history_clear(&admit->history, addr / cost->page);
 	}
 	if (uses == 1 && missing > admit->max_bytes / NEW_PART)

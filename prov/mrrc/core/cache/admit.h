@@ -6,13 +6,12 @@
  * The rule is that of ski rental (Karlin and others 1988): a request is copied
  * until the copies so far have cost what registering would have, and then
  * registered. Whatever requests follow, this costs at most twice the optimum
- * (2-competitive). A region that is lost afterwards starts again: memory that
- * keeps being unmapped is copied again.
+ * (2-competitive). When a region is lost, the count of copies starts again:
+ * memory that keeps being unmapped is copied again.
  *
- * While nothing has to be evicted for it, the past decides: if registrations so
- * far were used so often on average that registering each at its first request
- * would have paid twice, and almost none was lost again, the next one is made
- * at once.
+ * If nothing has to be evicted, past registrations decide: if they were used so
+ * often on average that registering each at its first request would have saved
+ * twice its cost, and almost none was lost, a request is registered at once.
  *
  * Not thread-safe. Only init allocates.
  */
@@ -31,9 +30,9 @@ enum mrrc_admission {
 
 struct mrrc_admit {
 	struct mrrc_cost cost;
-	struct mrrc_history history; /* of ranges that missed */
+	struct mrrc_history history; /* how often a range missed */
 	size_t max_bytes;
-	/* the cache's counters at the last look: only later counts are used */
+	/* the cache's counters when admission last read them */
 	uint64_t hits, registrations, lost;
 };
 
@@ -42,7 +41,10 @@ int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions);
 void mrrc_admit_fini(struct mrrc_admit *admit);
 
-/* A request of @len bytes, @missing of which are not registered. */
+/*
+ * Decides about a request of @len bytes, of which @missing bytes are not
+ * registered.
+ */
 enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 			       const struct mrrc_cache *cache, uintptr_t addr,
 			       size_t len, size_t missing);

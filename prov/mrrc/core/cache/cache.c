@@ -11,7 +11,10 @@
 /* A batch of victims may exceed the needed bytes by this part of the limit. */
 #define MRRC_BATCH_PART 32
 
-/* Insertions that fail at once after one failed because of held regions */
+/*
+ * After an insertion failed because of held regions, this many insertions fail
+ * without a try
+ */
 #define MRRC_TIGHT 16
 
 int mrrc_cache_init(struct mrrc_cache *cache,
@@ -147,7 +150,7 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 	return region;
 }
 
-/* Out of the index. */
+/* Takes the region out of its index. */
 void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *gone)
 {
@@ -160,7 +163,10 @@ void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
 	TAILQ_INSERT_TAIL(gone, region, link);
 }
 
-/* Regions that have left: victims, or DEAD until their last operation ends. */
+/*
+ * Sorts regions that have left the index: unheld ones become victims, held ones
+ * stay DEAD until their last operation ends.
+ */
 static void mrrc_cache_part(struct mrrc_cache *cache,
 			    struct mrrc_region_list *gone,
 			    struct mrrc_region_list *victims)
@@ -197,8 +203,9 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 
 /*
  * Uncache the regions of one index that overlap the range, and return how many.
- * @region: the first that ends after the range begins, or NULL. @instead: the
- * new region of that range, which some may overlap, or NULL.
+ * @region: the first region that ends after the start of the range, or NULL.
+ * @instead: the new region of the range, which some regions may overlap and
+ * stay (mrrc_cache_both), or NULL.
  */
 static size_t cache_drop(struct mrrc_cache *cache, struct mrrc_region *region,
 			 uintptr_t start, size_t len,
@@ -230,7 +237,7 @@ bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
 	return len <= cache->max_bytes && !cache_full(cache, len);
 }
 
-/* There is enough room: should the batch have more victims? */
+/* There is enough room already: should the batch have more victims? */
 static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -239,7 +246,10 @@ static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 				   gone < policy->batch;
 }
 
-/* A policy that chooses its batches has decided on the bytes, too. */
+/*
+ * Has the batch its bytes? A policy that chooses its batches itself has decided
+ * that, too.
+ */
 static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 {
 	return !cache->policy->ops->more &&
@@ -284,7 +294,10 @@ static void cache_index(struct mrrc_cache *cache, struct mrrc_region *region)
 	mrrc_region_publish(region);
 }
 
-/* No room, and probably none for some time: put the victims back. */
+/*
+ * Puts victims back in the index, because even without them there is not enough
+ * room.
+ */
 static void cache_undo(struct mrrc_cache *cache, struct mrrc_region_list *gone)
 {
 	struct mrrc_region *region;

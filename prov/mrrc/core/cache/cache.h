@@ -24,7 +24,7 @@
 #include "core/policy/policy.h"
 #include "core/text/stats.h"
 
-/* Regions of one batch when they are deregistered. */
+/* Maximum number of regions deregistered in one batch. */
 #define MRRC_DEREG_BATCH 32
 
 struct mrrc_cache_conf {
@@ -46,25 +46,28 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	_Atomic size_t regions;		    /* indexed */
-	size_t bytes;			    /* of these */
-	uint64_t moves;			    /* into an index or out of one */
+	_Atomic size_t regions; /* indexed */
+	size_t bytes;		/* of these */
+	/* regions that entered or left an index */
+	uint64_t moves;
 	size_t loose;			    /* regions held and not indexed */
 	const struct mrrc_holders *holders; /* of its regions; NULL: none */
-	unsigned tight;			    /* insertions not worth a try */
-	struct mrrc_stats *stats;	    /* own, or its owner's */
+	/* insertions that still fail without a try */
+	unsigned tight;
+	struct mrrc_stats *stats; /* own, or its owner's */
 	struct mrrc_stats own;
 };
 
 /*
- * Where a range begins in the indexes that may serve it: that of its access, or
- * of MRRC_RW for MRRC_RO, and then that of MRRC_RO. Regions that end after the
- * start; good until a region comes into an index or leaves one.
+ * A position in the indexes that may serve a range: the index of its access, or
+ * for MRRC_RO those of MRRC_RW and MRRC_RO. It holds the first region of each
+ * index that ends after the start, and is valid until a region enters or leaves
+ * an index.
  */
 struct mrrc_place {
 	uintptr_t start;
 	enum mrrc_access access;
-	uint64_t moves; /* the cache's at that time; 0: none is known */
+	uint64_t moves; /* moves of the cache at that time; 0: not valid */
 	struct mrrc_region *at[2];
 };
 
@@ -81,7 +84,7 @@ struct mrrc_piece {
 struct mrrc_plan {
 	unsigned count;
 	unsigned missing;	 /* pieces without a region */
-	bool merged;		 /* registers again what is registered */
+	bool merged;		 /* a gap includes pages that are registered */
 	struct mrrc_place place; /* of the first page of the request */
 	struct mrrc_piece piece[MRRC_PIECES_MAX];
 };
@@ -107,34 +110,38 @@ static inline size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 void mrrc_cache_fini(struct mrrc_cache *cache);
 
 /*
- * Answer a request with at most @pieces regions, and no more than the policy
- * is set to (0: as many): counts it and tells the policy. The caller has
- * checked that the range is not empty and does not wrap; nothing is held yet.
+ * Answers a request with at most @pieces regions (0: as many as the policy's
+ * parameter allows, which is a limit in any case). Counts the request, and
+ * tells the policy. The caller has checked that the range is not empty and does
+ * not wrap; nothing is held yet.
  */
 void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, unsigned pieces,
 		       struct mrrc_plan *plan);
 
 /*
- * The same, without counting it or telling the policy. As in ou2009, section 5
- * (cases 1 to 4), existing regions serve their part of the request, and the
- * gaps are registered. A region between two gaps is registered together with
- * them if that is cheaper than one more registration. If there are too many
- * pieces, the cheapest neighbours are merged; pages of them outside the request
- * are included if they were used before or the request is repeated, up to a
- * quarter of the byte limit, unless both registrations can stay. More than MRRC_PIECES_MAX pieces become one. For
+ * Plans as mrrc_cache_lookup() does, but neither counts the request nor tells
+ * the policy. As in ou2009, section 5 (cases 1 to 4), existing regions serve
+ * their part of the request, and the gaps are registered. A region between two
+ * gaps is registered together with them if that is cheaper than one more
+ * registration. If there are too many pieces, the cheapest neighbours are
+ * merged; pages of them outside the request are included if they were used
+ * before or the request is repeated, up to a quarter of the byte limit, unless
+ * both registrations can stay. More than MRRC_PIECES_MAX pieces become one. For
  * remote access it is one piece, with exactly the pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		     enum mrrc_access access, unsigned pieces,
 		     struct mrrc_plan *plan);
 
-/* Bring the place up to date, with a descent for each index that is not empty;
- * one that is good already is kept. */
+/*
+ * Bring the place up to date, with a descent of each index that is not empty,
+ * unless the place is still valid.
+ */
 void mrrc_cache_seek(const struct mrrc_cache *cache, uintptr_t start,
 		     enum mrrc_access access, struct mrrc_place *place);
 
-/* mrrc_cache_find() of a range that begins there. */
+/* Like mrrc_cache_find(), for a range that begins at @place. */
 struct mrrc_region *mrrc_cache_find_at(const struct mrrc_place *place,
 				       size_t len);
 
@@ -144,8 +151,8 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
- * Tell the policy of a request that one region served without a lookup here.
- * The request is counted already. The range may be stale.
+ * Tell the policy of a request that one region served without
+ * mrrc_cache_lookup(). The request is counted already. The range may be stale.
  */
 void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);
@@ -168,14 +175,17 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
  * of the policy leave; regions not held are appended to @victims: one batch, of
  * at most the policy's `batch` regions and 1/32 of the byte limit more than was
  * needed. -E2BIG: larger than the byte limit; -ENOSPC: held regions leave no
- * room. After an error the cache is unchanged, except that the policy treats
- * victims that were put back as new. A failed attempt is expensive, so most
- * calls after it fail at once, until an attempt succeeds.
+ * room. After an error the cache is as before, except that the policy treats
+ * victims that were put back as new regions. A failed attempt is expensive, so
+ * most calls after it fail at once, until an attempt succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
 
-/* The same; @place is good for the region's start, and an access it serves. */
+/*
+ * Like mrrc_cache_insert(); @place is valid for the region's start and for an
+ * access that the region serves.
+ */
 int mrrc_cache_insert_at(struct mrrc_cache *cache, struct mrrc_region *region,
 			 const struct mrrc_place *place,
 			 struct mrrc_region_list *victims);
@@ -186,12 +196,15 @@ void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/* The same for a region that is not INDEXED, after the end was counted. */
+/*
+ * Like mrrc_cache_put(), for a region that is not INDEXED, when the end of the
+ * operation is counted already.
+ */
 bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
  * Uncache every region that shares a byte with the range; those not held are
- * appended to @victims. Returns how many left.
+ * appended to @victims. Returns the number of regions that left.
  */
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);

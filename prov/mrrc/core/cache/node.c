@@ -5,9 +5,10 @@
 #include "config.h"
 #include "core/cache/node.h"
 
-#define HUNGRY_PART 8	/* of its share that a hungry process may exceed it */
-#define LEVEL_TURNS 64	/* more change nothing that matters */
-#define IDLE_PART   .25 /* of a core that may be busy */
+/* excess that a hungry process may keep, as a part of its share */
+#define HUNGRY_PART 8
+#define LEVEL_TURNS 64	/* limit of turns; later ones change next to nothing */
+#define IDLE_PART   .25 /* part of a core's time that may be busy */
 
 uint64_t mrrc_node_reserved(const struct mrrc_node_view *view)
 {
@@ -24,14 +25,14 @@ static bool hungry(const struct mrrc_node_share *share)
 	return share->want && !share->deaf;
 }
 
-/* It is content with less than @level. */
+/* Does the process need less than @level? */
 static bool content(const struct mrrc_node_share *share, uint64_t level)
 {
 	return share->deaf ||
 	       (!share->want && (!share->active || share->reserved <= level));
 }
 
-/* What such a process keeps. */
+/* Units that a content process keeps. */
 static uint64_t kept(const struct mrrc_node_share *share)
 {
 	return share->deaf || share->active ? share->reserved : 0;
@@ -63,7 +64,7 @@ uint64_t mrrc_node_level(const struct mrrc_node_view *view)
 	return level;
 }
 
-/* What a hungry process lacks of its share. */
+/* Units that a hungry process lacks of its share. */
 static uint64_t lacks(const struct mrrc_node_share *share, uint64_t level)
 {
 	uint64_t below;
@@ -79,7 +80,7 @@ uint64_t mrrc_node_lacks(const struct mrrc_node_view *view)
 	return lacks(&view->share[view->self], mrrc_node_level(view));
 }
 
-/* What a process has that it should give if others lack it. */
+/* Units that a process has to give back if others lack some. */
 static uint64_t surplus(const struct mrrc_node_share *share, uint64_t level)
 {
 	if (share->deaf)
@@ -129,7 +130,10 @@ uint64_t mrrc_node_give(const struct mrrc_node_view *view)
 	lack -= free;
 	if (lack >= all)
 		return mine;
-	/* in proportion; rounded up, so that the sum is enough */
+	/*
+	 * the part of this process, in proportion; rounded up, so that the sum
+	 * of all parts suffices
+	 */
 	part = (double) lack * (double) mine / (double) all;
 	give = (uint64_t) part;
 	give += (double) give < part;
@@ -149,7 +153,7 @@ bool mrrc_node_others_want(const struct mrrc_node_view *view)
 
 /* ---- helper threads ---- */
 
-/* Does the process at @i come before this one? */
+/* Does the process at @i get a helper before this one? */
 static bool before(const struct mrrc_node_view *view, size_t i)
 {
 	const struct mrrc_node_share *self = &view->share[view->self];
@@ -182,7 +186,7 @@ bool mrrc_node_helper_may(const struct mrrc_node_view *view,
 		idle = (uint64_t) (cores->idle + IDLE_PART);
 	if (policy != MRRC_NODE_AGGRESSIVE)
 		return self->helper && rank < idle;
-	/* helper threads that take turns on one core */
+	/* this many helper threads take turns on one core */
 	each = idle ? (helpers + idle - 1) / idle : helpers;
 	if (each > 1 || !idle)
 		*move = each * (cores->slice + MRRC_NODE_SWITCH);

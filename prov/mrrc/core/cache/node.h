@@ -3,10 +3,10 @@
  * How the processes of a node share one budget of registered bytes, and which
  * of them have a helper thread (li2011, section 5): the arithmetic.
  *
- * The budget is shared max-min fairly. Each process that is active has a right
- * to the same share; what a process does not need of its share is divided among
- * the others. Only the share of a process that lacks bytes is enforced: the
- * others give back what they hold beyond theirs. A process that lacks bytes
+ * The budget is shared max-min fairly. Each active process has a right to the
+ * same share; the part of its share that a process does not need is divided
+ * among the others. Only the share of a process that lacks bytes is enforced:
+ * the others give back what they hold beyond theirs. A process that lacks bytes
  * itself gives only if it has an eighth more than its share, so that two of
  * them do not take from each other in turns.
  *
@@ -31,7 +31,7 @@ struct mrrc_node_share {
 	uint64_t used;	   /* units registered */
 	uint64_t cpus;	   /* on which it runs, modulo 64 */
 	bool active;	   /* it has used memory lately */
-	bool deaf;	   /* it does not answer: it keeps what it has */
+	bool deaf;	   /* does not answer requests: it keeps its bytes */
 	bool helper;	   /* it would use a helper thread */
 };
 
@@ -46,34 +46,35 @@ struct mrrc_node_view {
 /* The sum of all reservations. */
 uint64_t mrrc_node_reserved(const struct mrrc_node_view *view);
 
-/* The share of each process that needs as much or more. */
+/* The share of a process that needs at least its share. */
 uint64_t mrrc_node_level(const struct mrrc_node_view *view);
 
 /*
- * How much of the budget this process may add to its reservation: what is free,
- * less what others lack of their shares unless this one is below its own.
+ * Units of the budget that this process may add to its reservation: the free
+ * units; if it has its share already, without those that others lack of theirs.
  */
 uint64_t mrrc_node_take(const struct mrrc_node_view *view, uint64_t ask);
 
-/* How much this process lacks of its share. */
+/* Units that this process lacks of its share. */
 uint64_t mrrc_node_lacks(const struct mrrc_node_view *view);
 
 /* How many units this process is to give back, for those that lack some. */
 uint64_t mrrc_node_give(const struct mrrc_node_view *view);
 
-/* Does another process lack bytes, and answers? */
+/* Does another process, which answers requests, lack units? */
 bool mrrc_node_others_want(const struct mrrc_node_view *view);
 
 /* FI_OFI_MRRC_HELPER_NODE */
 enum mrrc_node_helpers {
-	MRRC_NODE_AUTO,		/* conservative, by measured idle time */
+	/* MRRC_NODE_CONSERVATIVE, by measured idle time */
+	MRRC_NODE_AUTO,
 	MRRC_NODE_CONSERVATIVE, /* one for each core without a process */
-	MRRC_NODE_AGGRESSIVE,	/* all, with deadlines moved */
+	MRRC_NODE_AGGRESSIVE,	/* one for each process, with deadlines moved */
 };
 
 struct mrrc_node_cores {
 	unsigned allowed; /* cores on which this process may run */
-	double idle;	  /* of these, by measured time; below 0: unknown */
+	double idle;	  /* idle cores of these, measured; below 0: unknown */
 	uint64_t slice;	  /* ns that a thread runs at a time */
 };
 
@@ -82,8 +83,8 @@ struct mrrc_node_cores {
 
 /*
  * May this process have a helper thread? Then *move is the time by which its
- * deadlines have to be moved. Of the processes that share a core with this one
- * those with most registered come first.
+ * deadlines have to be moved. Of the processes that share a core, those with
+ * most registered bytes come first.
  */
 bool mrrc_node_helper_may(const struct mrrc_node_view *view,
 			  enum mrrc_node_helpers policy,

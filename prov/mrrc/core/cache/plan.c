@@ -7,12 +7,16 @@
 
 #include <assert.h>
 
-/* A merge beyond the request may take this part of the byte limit. */
+/*
+ * A merge may include pages outside the request up to this part of the byte
+ * limit.
+ */
 #define MRRC_MERGE_PART 4
 
 /*
- * The region at @pos that reaches furthest; else the next one that begins before
- * @end. *at, the first one that ends after an earlier position, is moved on.
+ * Returns the region at @pos that reaches furthest; if there is none at @pos,
+ * the next one that begins before @end. *at is the first region that ends after
+ * an earlier position, and is moved on to @pos.
  */
 static struct mrrc_region *plan_next(struct mrrc_region **at, uintptr_t pos,
 				     uintptr_t end)
@@ -45,8 +49,9 @@ static bool plan_add(struct mrrc_plan *plan, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Regions and gaps of [lo, hi) in turn; the place is that of @lo. Writable
- * regions serve reading, too, and come first. False: too many pieces.
+ * Appends the regions and gaps of [lo, hi) in turn; the plan's place is that of
+ * @lo. Writable regions serve reading, too, and come first. Returns false if
+ * there are too many pieces.
  */
 static bool plan_walk(uintptr_t lo, uintptr_t hi, enum mrrc_access access,
 		      struct mrrc_plan *plan)
@@ -119,7 +124,8 @@ static void plan_join(struct mrrc_plan *plan, unsigned i)
 }
 
 /*
- * Between two gaps: is registering the region again cheaper than one call more?
+ * Is registering the region again, together with the gaps on both sides,
+ * cheaper than a separate registration for each gap?
  */
 static bool plan_bridges(const struct mrrc_cost *cost,
 			 const struct mrrc_plan *plan, unsigned i)
@@ -162,11 +168,12 @@ static void plan_shorten(struct mrrc_plan *plan)
 }
 
 /*
- * @region was merged into a piece at an end of the plan. Are its pages outside
- * the request registered with it? They are if they were of use before, or if the
- * request had to be merged before (@again): otherwise two requests would
- * displace each other permanently. Not if both registrations can stay: a row of
- * neighbours that share a page would be registered again and again as it grows.
+ * @region was merged into the first or last piece of the plan. Are its pages
+ * outside the request registered with it? Yes if these pages were used before,
+ * or if the request had to be merged before (@again): otherwise two requests
+ * would displace each other permanently. No if both registrations can stay: a
+ * row of neighbours that share a page would be registered again and again as it
+ * grows.
  */
 static bool plan_includes(const struct mrrc_cache *cache,
 			  const struct mrrc_region *region, bool again,

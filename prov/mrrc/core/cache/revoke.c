@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The end of keys that peers may still know (revoke.h).
- */
+/* Revokes keys that peers may still know (revoke.h). */
 #include "config.h"
 #include "core/cache/revoke.h"
 
@@ -30,7 +28,10 @@ bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region)
 	return first;
 }
 
-/* Is its time over? The count of holds is exact unless it changes now. */
+/*
+ * Has the region's time passed? The count of holds is exact unless it changes
+ * now.
+ */
 static bool revoke_is_due(const struct mrrc_region *region, uint64_t periods)
 {
 	const uint64_t closed =
@@ -40,7 +41,10 @@ static bool revoke_is_due(const struct mrrc_region *region, uint64_t periods)
 	return closed && closed + 1 < periods && !mrrc_region_held(region);
 }
 
-/* One index, from where the walk is. Returns how many were looked at. */
+/*
+ * Walks one index, from the walk's position on. Returns the number of regions
+ * that it examined.
+ */
 static unsigned revoke_walk(struct mrrc_revoke *revoke,
 			    struct mrrc_cache *cache, unsigned most,
 			    struct mrrc_region_list *gone)
@@ -55,7 +59,10 @@ static unsigned revoke_walk(struct mrrc_revoke *revoke,
 					  UINTPTR_MAX - revoke->pos);
 	for (; region && count < most; region = next, count++) {
 		next = mrrc_index_next(region);
-		/* the next one ends later, even if it begins before this */
+		/*
+		 * the next region ends later, even if it begins before this
+		 * address
+		 */
 		revoke->pos = mrrc_region_end(region);
 		if (!revoke_is_due(region, periods)) {
 			revoke->any |= mrrc_revoke_begun(region);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of keys that peers may still know. A region whose key was given out
- * stays indexed when its last registration is closed, so that the next one
- * finds it; if none comes within a limit, it leaves the cache.
+ * Revokes keys that peers may still know. A region whose key was given out
+ * stays indexed when its last registration is closed, so that the next
+ * registration finds it; if there is none within a limit, the region leaves the
+ * cache.
  *
- * Time is divided into periods of half the limit. A close notes the period in
- * the region, which reads no clock; at the end of a period those regions leave
- * that were last closed before it began. So a key works for at least half the
- * limit after the last close, and is revoked by the end of the limit.
+ * Time is divided into periods of half the limit. A close notes the number of
+ * the period in the region, and so reads no clock; at the end of a period the
+ * regions leave that were last closed before the period began. So a key works
+ * for at least half the limit after the last close, and is revoked by the end
+ * of the limit.
  *
  * The lock of the cache guards it, except that any thread may note a close.
  */
@@ -21,8 +23,8 @@
 struct mrrc_revoke {
 	uint64_t half;	 /* ns of a period; 0: keys have no end */
 	uint64_t due;	 /* end of the period; NEVER: no region has an end */
-	bool walking;	 /* the period has ended: regions are looked at */
-	bool any;	 /* one that has an end stays in the index */
+	bool walking;	 /* a period has ended: the walk examines regions */
+	bool any;	 /* a region that has an end is indexed */
 	unsigned access; /* the walk: the index, */
 	uintptr_t pos;	 /* and the lowest address */
 	_Atomic uint64_t periods; /* ended, and 1 */
@@ -32,12 +34,13 @@ struct mrrc_revoke {
 void mrrc_revoke_init(struct mrrc_revoke *revoke, uint64_t limit);
 
 /*
- * The region is held, and its key given out: from now on it has an end. true:
- * call mrrc_revoke_turn() at once, and as it says.
+ * The key of a held region is given out: from now on the region has an end.
+ * Returns true if the caller has to call mrrc_revoke_turn() at once, and then
+ * whenever that asks for it.
  */
 bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region);
 
-/* Has it an end already? Any thread that holds the region. */
+/* Has the region an end already? For any thread that holds the region. */
 static inline bool mrrc_revoke_begun(const struct mrrc_region *region)
 {
 	return atomic_load_explicit(&((struct mrrc_region *) region)->closed,
@@ -55,8 +58,9 @@ static inline void mrrc_revoke_note(struct mrrc_revoke *revoke,
 }
 
 /*
- * Uncaches regions whose time is over, and appends them to @victims; looks at a
- * bounded number of regions. Returns when to call it next: 0 at once.
+ * Uncaches regions whose time has passed, and appends them to @victims;
+ * examines a bounded number of regions. Returns the time of the next call; 0:
+ * at once.
  */
 uint64_t mrrc_revoke_turn(struct mrrc_revoke *revoke, struct mrrc_cache *cache,
 			  uint64_t now, struct mrrc_region_list *victims);

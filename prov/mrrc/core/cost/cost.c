@@ -22,8 +22,8 @@ const struct mrrc_cost_model mrrc_cost_models[] = {
 	  "the same, where a batch saves nothing",
 	  { 770, 7420, 220, 1100, 0, 0, K4, false } },
 	/*
-	 * UCX's default for InfiniBand: 16 us + .06 ns a byte; it has none for
-	 * deregistration, which is given the shares that ou2009 has.
+	 * UCX's default for InfiniBand: 16 us + .06 ns a byte. UCX has no cost
+	 * of deregistration: it is set in the proportion that ou2009 has.
 	 */
 	{ "ucx",
 	  "UCX's default for today's InfiniBand; no batches",
@@ -42,8 +42,9 @@ const struct mrrc_cost_model mrrc_cost_models[] = {
 	  { 190, 16000, 54, 2400, 0, 0, K4, false } },
 	/*
 	 * mietke2006, table 3: the line through the smallest and the largest
-	 * buffer, pages not present; its overhead is within the error. No
-	 * figure for deregistration: ou2009's shares again.
+	 * buffer, pages not present; the line's overhead is smaller than its
+	 * error. The paper has no figure for deregistration, which is set in
+	 * the proportion that ou2009 has.
 	 */
 	{ "mietke2006",
 	  "pages of 4 KiB, not present (mietke2006, table 3)",
@@ -53,8 +54,8 @@ const struct mrrc_cost_model mrrc_cost_models[] = {
 	  { 1403000, 97000, 401000, 14400, 0, 0, M2, false } },
 	/*
 	 * fi_mrrc_reg_lat over raw verbs in the virtual machine, pages present:
-	 * 9 sizes from 4 KiB to 16 MiB, medians of three runs. Under emulation:
-	 * for what is measured there, and nothing else.
+	 * 9 sizes from 4 KiB to 16 MiB, medians of three runs. The machine is
+	 * emulated: use the model for measurements made on it alone.
 	 */
 	{ "rxe",
 	  "Soft-RoCE in an emulated guest, measured",
@@ -91,7 +92,10 @@ int mrrc_cost_check(const struct mrrc_cost *cost)
 	return 0;
 }
 
-/* Digits, and perhaps a point and more of them; to the end of it. */
+/*
+ * Reads digits, and perhaps a point and more digits; returns the end of the
+ * number.
+ */
 static const char *cost_number(const char *text, double *out)
 {
 	double value = 0, unit = 1;
@@ -140,7 +144,7 @@ int mrrc_cost_parse(const char *text, struct mrrc_cost *out)
 		seen |= 1u << i;
 		text = cost_number(text + len, keys[i].value);
 	} while (text && *text++ == ',');
-	/* all but the last */
+	/* a, b, c and d are required */
 	if (!text || text[-1] || (seen & 15) != 15 || mrrc_cost_check(&cost))
 		return -EINVAL;
 	*out = cost;

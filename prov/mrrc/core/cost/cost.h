@@ -34,25 +34,28 @@ struct mrrc_cost_model {
 
 #define MRRC_COST_DEFAULT "ou2009"
 
-/* The published and measured models; the last has no name. */
+/* The published and measured models; the entry after the last has no name. */
 extern const struct mrrc_cost_model mrrc_cost_models[];
 
-/* NULL takes the default; NULL for an unknown name. */
+/* @name NULL: the default. Returns NULL for an unknown name. */
 const struct mrrc_cost *mrrc_cost_find(const char *name);
 
 /*
  * A model's name, or "a=NS,b=NS,c=NS,d=NS[,copy=NS[,copy0=NS]]" for pages of 4 KiB.
- * -EINVAL: neither.
+ * -EINVAL: @text is neither.
  */
 int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
 
 /*
- * The same from the contents of a file, as fi_mrrc_prof(1) saves it: one line;
- * empty ones, and those that begin with #, are skipped.
+ * Parses a model from the contents of a file, as fi_mrrc_prof(1) saves it: one
+ * line; empty lines, and lines that begin with #, are skipped.
  */
 int mrrc_cost_parse_file(const char *text, struct mrrc_cost *cost);
 
-/* -EINVAL: negative, not a number, or an odd page size. */
+/*
+ * -EINVAL: a cost is negative or not a number, or the page size is no power of
+ * two.
+ */
 int mrrc_cost_check(const struct mrrc_cost *cost);
 
 static inline double mrrc_cost_pages(const struct mrrc_cost *cost, size_t len)
@@ -65,19 +68,22 @@ static inline double mrrc_cost_reg(const struct mrrc_cost *cost, size_t len)
 	return cost->reg_page * mrrc_cost_pages(cost, len) + cost->reg;
 }
 
-/* Copying in place of registering, in excess of a hit. */
+/* The cost of copying in place of registering, in excess of a hit. */
 static inline double mrrc_cost_copy(const struct mrrc_cost *cost, size_t len)
 {
 	return cost->copy_page * mrrc_cost_pages(cost, len) + cost->copy;
 }
 
-/* One region on its own. */
+/* The cost of deregistering one region alone. */
 static inline double mrrc_cost_dereg(const struct mrrc_cost *cost, size_t len)
 {
 	return cost->dereg_page * mrrc_cost_pages(cost, len) + cost->dereg;
 }
 
-/* A batch: so many regions with so many pages in all. */
+/*
+ * The cost of deregistering a batch of @regions regions with @pages pages in
+ * all.
+ */
 static inline double mrrc_cost_dereg_batch(const struct mrrc_cost *cost,
 					   size_t regions, double pages)
 {

@@ -89,7 +89,9 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 	return 0;
 }
 
-/* Of one line: sums that R^2 takes, in one pass after the mean. */
+/*
+ * Sums from which a line's R^2 is computed, in one pass after that of the mean.
+ */
 struct mrrc_residue {
 	double mean, total, left, worst;
 };

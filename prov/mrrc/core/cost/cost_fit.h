@@ -9,7 +9,10 @@
 
 #include "core/cost/cost.h"
 
-/* Times of one size: the least of several, since disturbances only add. */
+/*
+ * Times of one size: the minimum of several runs, since disturbances only add
+ * time.
+ */
 struct mrrc_cost_sample {
 	size_t pages;
 	double reg, dereg; /* nanoseconds */
@@ -20,15 +23,15 @@ struct mrrc_cost_sample {
  * Least squares of the relative errors, so that small sizes count as much as
  * large ones. A coefficient that would be negative is 0, and the rest is fitted
  * without it. The cost of copying a page is the largest cost per page that was
- * measured. -EINVAL: fewer than two sizes, or times that none can be.
+ * measured. -EINVAL: fewer than two sizes, or impossible times.
  */
 int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		  size_t page, struct mrrc_cost *cost);
 
 /* How well a model describes what was measured. */
 struct mrrc_cost_error {
-	double reg_r2, dereg_r2;       /* R^2; 1: on the line, 0: no better
-					 * than the mean; it can be less */
+	/* R^2; 1: exact, 0: no better than the mean; may be less */
+	double reg_r2, dereg_r2;
 	double reg_worst, dereg_worst; /* largest error, of the time */
 };
 
