@@ -4,7 +4,7 @@
  * that a libfabric, verbs, thread or clock identifier does not compile.
  *
  * The system headers that declare some of these names come first; poisoning
- * afterwards lets them stand and refuses any use.
+ * afterwards leaves these declarations valid and refuses any use.
  */
 #ifndef MRRC_PURE_H
 #define MRRC_PURE_H

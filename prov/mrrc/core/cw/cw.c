@@ -20,7 +20,7 @@ extern int mrrc_cw_fault;
 	((struct type *) ((char *) (ptr) -offsetof(struct type, field)))
 #define OUT_OF(ptr, type) NODE_OF(ptr, type, out)
 
-/* The first error counts. */
+/* Records the first error; later ones are ignored. */
 static void cw_error(struct mrrc_cw *cw, int err)
 {
 	if (!cw->err)
@@ -95,7 +95,7 @@ static void cw_rtag_free(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 		free(rtag);
 }
 
-/* In state ENDED already. */
+/* Ends a write whose state is ENDED already. */
 static void cw_wr_end(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, int err)
 {
 	const struct mrrc_cw_end end = { .err = err, .len = wr->len };
@@ -128,8 +128,9 @@ static void cw_target_end(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 /* ---- sending ------------------------------------------------------------- */
 
 /*
- * A message, with the credits that are due. The last place at the peer is for
- * CREDIT alone: with none left at both sides neither could send again.
+ * Sends a message, with the credits that are due. The last free buffer at the
+ * peer is for CREDIT alone: if both sides had no buffer left, neither could
+ * send again.
  */
 static bool cw_send(struct mrrc_cw *cw, struct mrrc_cw_msg *msg)
 {
@@ -331,7 +332,7 @@ static void cw_forget(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 	cw->known_cnt--;
 }
 
-/* The oldest writes and tags of a key, as long as there are both. */
+/* Matches the oldest writes of a key with its oldest tags, while both exist. */
 static void cw_match_all(struct mrrc_cw *cw, uint64_t cwtag)
 {
 	struct mrrc_cw_node *held, *known;
@@ -356,7 +357,7 @@ static void cw_unmatch(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 /*
  * Unmatch the ready writes of a key from this one on, the newest first, before
  * it or its tag is cancelled: later writes get other partners, or they would
- * end out of order. Those before it keep theirs.
+ * end out of order. Writes before it keep their tags.
  */
 static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 {
@@ -424,8 +425,8 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 }
 
 /*
- * The peer revokes a tag. If the peer has been told that the tag is used, or
- * will be, it is too late: that message answers this one.
+ * The peer revokes a tag. If a message says or will say that the tag is used,
+ * it is too late to revoke: that message answers the peer's.
  */
 static void cw_receive_revoke(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
@@ -460,7 +461,7 @@ static void cw_receive_end(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg,
 		return;
 	}
 	target = NODE_OF(node, mrrc_cw_target, node);
-	/* what it says about lengths must fit */
+	/* the lengths in the message must fit the target */
 	if ((event == TG_DONE && msg->len > target->len) ||
 	    (event == TG_TRUNC && msg->len <= target->len)) {
 		cw_error(cw, -EPROTO);
@@ -549,7 +550,7 @@ int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag)
 	cw->posting = wr;
 	mrrc_cw_map_add(&cw->held, &wr->node, cwtag);
 	cw_match_all(cw, cwtag);
-	/* from here on wr may have ended */
+	/* from here on the write may have ended */
 	mrrc_cw_push(cw);
 	cw->posting = NULL;
 	return 0;
@@ -580,7 +581,10 @@ void mrrc_cw_landed(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, int err)
 	if (err) {
 		if (!cw_wr_step(cw, wr, WR_FAIL))
 			return;
-		/* nothing after it arrives: the target must not be told */
+		/*
+		 * no message after this write arrives at the peer: the target
+		 * must not be told
+		 */
 		if (wr->rtag)
 			cw_unqueue(cw, &wr->rtag->out);
 		cw_wr_end(cw, wr, err);

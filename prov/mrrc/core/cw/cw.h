@@ -2,17 +2,19 @@
 /*
  * Conditional writes on one connection, as one side sees it: its own writes
  * and the peer's tags that they wait for (the writer's part), its own exposed
- * buffers (the target's part), and the messages between, with their credits.
+ * buffers (the target's part), and the messages between the two, with their
+ * credits.
  *
  * Independent of the network: it acts by struct mrrc_cw_ops, and the caller
  * reports what happens. The order that the caller guarantees: what ops->issue
  * sent arrives before what ops->send sends after it.
  *
  * Life of a write: held until a tag matches, ready until the network takes
- * it, issued until it has completed and the target was told. Of a target:
- * queued until the peer has its tag, exposed until the peer is done with it.
- * Both are tables, in cw_state.c. Each operation ends once, by ops->wr_end or
- * ops->target_end, whatever happens; the caller may then free it.
+ * it, issued until it has completed and the target was told. Life of a target:
+ * queued until the peer has its tag, exposed until the peer has finished with
+ * it. cw_state.c has both lives as tables. Each operation ends once, by
+ * ops->wr_end or ops->target_end, whatever happens; the caller may then free
+ * it.
  *
  * Invariants, mrrc_cw_valid():
  * W1 a key has writes held or tags known, never both
@@ -115,7 +117,7 @@ struct mrrc_cw_end {
 struct mrrc_cw_ops {
 	/* 0; -EAGAIN: later, mrrc_cw_push(); else the connection is lost */
 	int (*send)(void *arg, const struct mrrc_cw_msg *msg);
-	/* Issues the write, all of it or nothing; the same errors. */
+	/* Issues the whole write or nothing; the same errors as send */
 	int (*issue)(void *arg, struct mrrc_cw_wr *wr,
 		     const struct mrrc_cw_rtag *rtag);
 	void (*wr_end)(void *arg, struct mrrc_cw_wr *wr,
@@ -130,10 +132,11 @@ struct mrrc_cw_stats {
 };
 
 struct mrrc_cw_attr {
-	uint16_t credits;	   /* messages that fit here, besides HELLO */
-	uint32_t pending;	   /* operations and tags, of each kind */
+	uint16_t credits; /* messages that fit here, besides HELLO */
+	/* maximum number of operations, and of tags */
+	uint32_t pending;
 	uint64_t cookie;	   /* what the peer must send in HELLO */
-	uint64_t my_cookie;	   /* what is sent to it */
+	uint64_t my_cookie;	   /* cookie that is sent in HELLO */
 	struct mrrc_stats *stats;  /* also counts there; or NULL */
 	struct mrrc_secret secret; /* random, for the maps */
 };
@@ -148,9 +151,9 @@ struct mrrc_cw {
 	const struct mrrc_cw_wr *posting; /* inside mrrc_cw_post_wr() */
 	uint16_t room;			  /* messages that fit at the peer */
 	uint16_t peer_credits, consumed;  /* taken here, not returned */
-	uint32_t peer_tags;		  /* tags that the peer keeps */
+	uint32_t peer_tags;		  /* tags of ours that the peer keeps */
 	uint64_t next_id;
-	uint32_t announced; /* of our tags, those that it has */
+	uint32_t announced; /* of our tags, those that the peer has */
 	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
 	struct mrrc_cw_wrq wrs, ready;
 	TAILQ_HEAD(, mrrc_cw_target) targets;
@@ -166,7 +169,7 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 /* After mrrc_cw_down(): frees it. */
 void mrrc_cw_fini(struct mrrc_cw *cw);
 
-/* The network is connected: send HELLO. */
+/* Sends HELLO; the network is connected. */
 void mrrc_cw_hello(struct mrrc_cw *cw);
 
 /* 0; -EAGAIN: too many pending; -ENOTCONN: down */
@@ -175,8 +178,9 @@ int mrrc_cw_post_target(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 			uint64_t cwtag);
 
 /*
- * A message arrived, and its buffer is free again. Errors, here and below, are
- * in cw->err: the caller ends the connection and calls mrrc_cw_down().
+ * Handles a message that has arrived; its buffer is free again. Errors, here
+ * and below, are in cw->err: the caller ends the connection and calls
+ * mrrc_cw_down().
  */
 void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg);
 /* The write that ops->issue took has completed. err: 0 or a positive errno */
@@ -187,12 +191,12 @@ void mrrc_cw_cancel_target(struct mrrc_cw *cw, struct mrrc_cw_target *target);
 void mrrc_cw_push(struct mrrc_cw *cw);
 
 /*
- * The network has none of our buffers any more: everything ends with err, a
- * positive errno. Once; nothing can be posted after.
+ * Ends all operations with err, a positive errno, when the network uses no
+ * buffer of ours any more. To be called once; nothing can be posted afterwards.
  */
 void mrrc_cw_down(struct mrrc_cw *cw, int err);
 
-/* Has it something that mrrc_cw_push() could send? */
+/* Is there a message or a write that mrrc_cw_push() could send? */
 static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
 {
 	return !TAILQ_EMPTY(&cw->ready) || !TAILQ_EMPTY(&cw->replies) ||

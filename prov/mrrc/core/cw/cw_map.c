@@ -12,7 +12,10 @@ static uint64_t cw_hash_of(const struct mrrc_cw_map *map, uint64_t key)
 	return map->keyed ? mrrc_hash_keyed(&map->secret, key) : mrrc_hash(key);
 }
 
-/* Cached: a key that is looked up is added next, and looked up again. */
+/*
+ * The last hash is cached, since a key that is looked up is added next, and
+ * looked up again.
+ */
 static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
 {
 	struct mrrc_cw_map *memo = (struct mrrc_cw_map *) map;
@@ -67,7 +70,10 @@ struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 	return *cw_place(map, key, cw_hash(map, key));
 }
 
-/* One key per bucket, on average; without memory the chains get longer. */
+/*
+ * Keeps one key per bucket on average; if memory is short, the chains get
+ * longer instead.
+ */
 static void cw_map_grow(struct mrrc_cw_map *map)
 {
 	size_t old = map->mask + 1, i;
@@ -92,7 +98,7 @@ static void cw_map_grow(struct mrrc_cw_map *map)
 		free(from);
 }
 
-/* After the last, that is before the first, of its ring. */
+/* The place after the last node, that is before the first, of its ring. */
 static struct mrrc_cw_node **
 cw_map_link(struct mrrc_cw_map *map, struct mrrc_cw_node *node, uint64_t key)
 {

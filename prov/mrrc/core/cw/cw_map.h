@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queues by key: a chained hash whose entries are the first of each queue.
- * Nodes live in the caller's objects, so nothing here can fail; the table
- * grows when memory allows. Peers choose keys: they do not know the map's
- * secret, so they cannot choose keys that share a chain.
+ * Queues by key: a chained hash table of the first node of each queue. Nodes
+ * live in the caller's objects, so nothing here can fail; the table grows when
+ * memory allows. Peers choose keys: they do not know the map's secret, so they
+ * cannot choose keys that share a chain.
  *
  * Not thread-safe.
  */
@@ -18,8 +18,9 @@
 
 struct mrrc_cw_node {
 	uint64_t key, hash;
-	struct mrrc_cw_node *chain;	  /* next first of the same bucket */
-	struct mrrc_cw_node *next, *prev; /* of the same key: a ring */
+	/* first node of the next key in the bucket */
+	struct mrrc_cw_node *chain;
+	struct mrrc_cw_node *next, *prev; /* nodes of the same key, as a ring */
 	bool first;
 };
 
@@ -31,17 +32,17 @@ struct mrrc_cw_map {
 	size_t keys, nodes;
 	struct mrrc_secret secret;
 	bool keyed;		      /* with the secret */
-	uint64_t last_key, last_hash; /* the latest that was computed */
+	uint64_t last_key, last_hash; /* the key that was hashed last */
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
 };
 
 /* secret: NULL where no peer chooses the keys */
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret);
-/* The nodes belong to the caller. */
+/* Frees the table; the nodes belong to the caller. */
 void mrrc_cw_map_fini(struct mrrc_cw_map *map);
 
-/* The oldest of this key, or NULL. */
+/* The oldest node of this key, or NULL. */
 struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 				       uint64_t key);
 void mrrc_cw_map_add(struct mrrc_cw_map *map, struct mrrc_cw_node *node,

@@ -6,7 +6,7 @@
 
 #define ON(event, next, act) [CW_ON_##event] = { CW_##next, CW_DO_##act }
 
-/* What is not listed must not happen. */
+/* Pairs of phase and event that are not listed must not happen. */
 static const struct cw_step cw_steps[CW_PHASE_CNT][CW_EVENT_CNT] = {
 	[CW_OPTED] = {
 		ON(AWAIT,	LISTENING,	NONE),

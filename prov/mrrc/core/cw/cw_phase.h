@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Phases of a link's connection, as a table: in each phase, what each event
- * leads to, and what has to be done then. A link is the state of conditional
- * writes between one endpoint and one peer; it has a connection besides the
- * application's. The caller locks, and does what the table says.
+ * Phases of a link's connection, as a table: for each phase and event the next
+ * phase and the action. A link is the state of conditional writes between one
+ * endpoint and one peer; it has a connection besides the application's. The
+ * caller locks, and does what the table says.
  */
 #ifndef MRRC_CW_PHASE_H
 #define MRRC_CW_PHASE_H

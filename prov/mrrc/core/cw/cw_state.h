@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * States of conditional writes and their targets, as tables: cw.h says what
- * each state means, and cw.c what is done on each transition.
+ * States of conditional writes and their targets, as tables: cw.h describes the
+ * states, and cw.c acts on transitions.
  */
 #ifndef MRRC_CW_STATE_H
 #define MRRC_CW_STATE_H
@@ -32,7 +32,10 @@ enum mrrc_cw_target_event {
 	TG_EVENTS
 };
 
-/* The next state; false: must not happen, or the peer's fault */
+/*
+ * Moves to the next state. false: the event must not happen in this state, or
+ * the peer is at fault
+ */
 bool mrrc_cw_wr_step(struct mrrc_cw_wr *wr, enum mrrc_cw_wr_event event);
 bool mrrc_cw_target_step(struct mrrc_cw_target *target,
 			 enum mrrc_cw_target_event event);

@@ -49,7 +49,9 @@ static bool cw_valid_tags(const struct mrrc_cw *cw)
 		rtags++;
 		known += rtag->known;
 		waiting += rtag->out.type != 0;
-		/* no write and no message to send: the tag must be known */
+		/*
+		 * the tag has no write and no message to send: it must be known
+		 */
 		if (!rtag->wr && !rtag->known && !rtag->out.type && !cw->err)
 			return false;
 	}

@@ -18,7 +18,10 @@
 _Static_assert(CW_TAG_LEN + MRRC_CW_SEGS * CW_SEG_LEN <= MRRC_CW_MSG_MAX,
 	       "the longest message fits");
 
-/* A place in a message; the caller has checked that it is long enough. */
+/*
+ * A position in a message; the caller has checked that the message is long
+ * enough.
+ */
 struct cw_cursor {
 	uint8_t *at;
 };
@@ -144,7 +147,7 @@ static int cw_get_tag(struct cw_cursor *cur, size_t len,
 		seg->addr = cw_get(cur, 8);
 		seg->key = cw_get(cur, 8);
 		seg->len = cw_get(cur, 8);
-		/* none empty, none beyond the end of all addresses */
+		/* no segment is empty, or ends beyond the last address */
 		if (!seg->len ||
 		    __builtin_add_overflow(seg->addr, seg->len - 1, &end) ||
 		    __builtin_add_overflow(sum, seg->len, &sum))
@@ -168,7 +171,7 @@ static int cw_get_done(struct cw_cursor *cur, struct mrrc_cw_msg *msg)
 		       0;
 }
 
-/* Of a type whose length does not vary; 0: there is no such type */
+/* The length of messages of this type, if it does not vary; 0: unknown type */
 static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
 {
 	switch (type) {
@@ -213,7 +216,7 @@ int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg)
 		return -EPROTO;
 
 	if (msg->type == MRRC_CW_HELLO) {
-		/* later ones may say more */
+		/* later versions may append fields */
 		if (version || len < CW_HELLO_LEN)
 			return -EPROTO;
 		return cw_get_hello(&cur, msg);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The messages between the two sides of conditional writes. A transfer has as
- * many messages as were due at once and fit. Each, little-endian:
+ * The messages between the two sides of conditional writes. One transfer
+ * carries all messages that are due at the moment and fit. Each, little-endian:
  *
  *   0  type          1  version (0 in HELLO, whose beginning never changes)
  *   2  length        4  credits returned        6  0
  *   8  the type's own fields
  *
- * The decoder takes any bytes: what it accepts, the encoder writes in the
- * same way. Not thread-safe, no state.
+ * The decoder takes any bytes; the encoder writes each accepted message as the
+ * same bytes. Not thread-safe, no state.
  */
 #ifndef MRRC_CW_WIRE_H
 #define MRRC_CW_WIRE_H
@@ -62,16 +62,17 @@ struct mrrc_cw_msg {
 	};
 };
 
-/* Bytes written to buf, which has room for MRRC_CW_MSG_MAX. */
+/* Returns the bytes written to buf, which has room for MRRC_CW_MSG_MAX. */
 size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
 
 /*
- * Bytes of the first message of several, as it says: at least 1, at most len.
- * Whether it is one tells mrrc_cw_decode(). len is not 0.
+ * Returns the length of the first of several messages, as its header says: at
+ * least 1, at most len. mrrc_cw_decode() tells whether it is a valid message.
+ * len is not 0.
  */
 size_t mrrc_cw_first(const void *buf, size_t len);
 
-/* 0; -EPROTO: no message; -EPROTONOSUPPORT: of a version not spoken here */
+/* 0; -EPROTO: not a message; -EPROTONOSUPPORT: unknown version */
 int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg);
 
 /* The version that both sides speak, or -EPROTONOSUPPORT */

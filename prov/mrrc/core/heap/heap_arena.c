@@ -2,10 +2,10 @@
 /*
  * Blocks cut into objects (heap_arena.h).
  *
- * Free spans lie in bins by length, exact to 16 pages, then eight to a
- * doubling; a request tries BIN_TRIES spans of its own bin, then takes one of
- * the next bin. A span that is freed joins its free neighbours. A run's free
- * objects are bits.
+ * Free spans lie in bins by length: a bin for each length up to 16 pages, then
+ * eight for each doubling. A request tries BIN_TRIES spans of its bin, which
+ * may be too short, then takes a span of the next bin. A span that is freed
+ * joins its free neighbours. Each run has a bitmap of its free objects.
  */
 #include "config.h"
 #include "core/heap/heap_arena.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define BIN_EXACT 16u
-#define BIN_TRIES 8 /* spans looked at in a bin that may be short */
+#define BIN_TRIES 8 /* spans tried in a bin whose spans may be too short */
 
 static unsigned bin_of(uint32_t pages)
 {
@@ -98,7 +98,7 @@ static struct mrrc_heap_page *free_find(const struct mrrc_arena *arena,
 {
 	unsigned bin = bin_next(arena, bin_of(pages));
 	struct mrrc_heap_page *head;
-	/* the last bin is open upwards */
+	/* the last bin has no upper limit */
 	int tries;
 
 	while (bin < MRRC_ARENA_BINS) {
@@ -114,7 +114,7 @@ static struct mrrc_heap_page *free_find(const struct mrrc_arena *arena,
 	return NULL;
 }
 
-/* Pages of it, from at on; the rest stays free. */
+/* Cuts pages off a free span, from at on; the rest stays free. */
 static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
 				       struct mrrc_heap_page *head, uint32_t at,
 				       uint32_t pages, enum mrrc_page_use use)
@@ -137,7 +137,10 @@ static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
 	return page;
 }
 
-/* Pages of a MiB in which nothing is: marks first, other threads may look. */
+/*
+ * Cuts pages of a MiB that hold no object. Sets the marks first, since other
+ * threads may read them.
+ */
 static void cut_mib(struct mrrc_heap_mib *mib, uint32_t first, uint32_t end,
 		    struct mrrc_heap_cut cut)
 {
@@ -156,7 +159,7 @@ static void cut_mib(struct mrrc_heap_mib *mib, uint32_t first, uint32_t end,
 		mib->cut[i] = cut;
 }
 
-/* The pages of a run or span. */
+/* Cuts the pages of a run or span. */
 static void cut_pages(const struct mrrc_heap_page *page)
 {
 	const struct mrrc_heap_cut cut = { mrrc_cut_shift(page->class),
@@ -217,7 +220,7 @@ static unsigned run_objects(const struct mrrc_arena *arena, unsigned class)
 	       mrrc_class_size(class);
 }
 
-/* The fewest pages of which at most a 32nd is wasted. */
+/* The smallest number of pages of which at most a 32nd is wasted. */
 static unsigned run_length(unsigned class)
 {
 	const size_t size = mrrc_class_size(class);

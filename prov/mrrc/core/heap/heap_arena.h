@@ -3,8 +3,8 @@
  * An arena: blocks of memory cut into objects of the size classes. Small
  * objects share runs of pages, larger ones are spans of pages.
  *
- * It only keeps accounts, which lie outside the memory: peers may write into
- * the memory. The caller maps blocks and serialises all calls.
+ * Its records lie outside the blocks, since peers may write into the blocks.
+ * The caller maps blocks and serialises all calls.
  */
 #ifndef MRRC_HEAP_ARENA_H
 #define MRRC_HEAP_ARENA_H
@@ -17,11 +17,11 @@
 #define MRRC_ARENA_BINS	 160u /* free spans by their length */
 
 /*
- * Marks: what is where an object may begin. They hold the low bits of its
- * address, so that a mark fits one address alone, and a free compares it with
- * the address. Between take and give the caller sets them: LIVE while
- * allocated, FREED after that. Otherwise a mark is never LIVE: NONE is zero,
- * except at each 32 KiB, where zero is LIVE or FREED of an address.
+ * Marks: whether an object begins at an address. A mark holds the low bits of
+ * the object's address, so it fits one address alone: a free compares both.
+ * Between take and give the caller sets them: LIVE while allocated, FREED after
+ * that. Otherwise a mark is never LIVE: NONE is zero, except at each 32 KiB,
+ * where zero is LIVE or FREED of an address.
  */
 #define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
 #define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))
@@ -40,9 +40,9 @@ struct mrrc_heap_cut {
 };
 
 /*
- * As few marks as there can be for small objects, of which there are many. From
- * 2 KiB on more, so that those of neighbours lie further apart: threads that
- * each use one share few cache lines.
+ * Small objects, which are many, have the fewest marks possible. Objects from 2
+ * KiB on have more, so that the marks of neighbours lie further apart, and
+ * threads that use them share few cache lines.
  */
 static inline unsigned mrrc_cut_shift(unsigned class)
 {
@@ -54,9 +54,9 @@ static inline unsigned mrrc_cut_shift(unsigned class)
 }
 
 /*
- * What a free needs to know of a MiB of a block. The marks follow, in the same
- * memory: those of all pages that are cut alike lie side by side, however far
- * apart the objects are (mrrc_mib_mark()).
+ * The record of a MiB of a block, which a free reads. The marks follow, in the
+ * same memory: those of all pages that are cut alike lie side by side, however
+ * far apart the objects are (mrrc_mib_mark()).
  */
 struct mrrc_heap_mib {
 	void *domain; /* the block's, as is cookie */
@@ -79,8 +79,8 @@ static inline struct mrrc_heap_cut *mrrc_mib_cut(struct mrrc_heap_mib *mib,
 }
 
 /*
- * The mark of the part with addr. Those of parts of N bytes are number 1 MiB /
- * N to 2 MiB / N - 1, which leaves those of the largest parts behind cut.
+ * The mark of the part with addr. Parts of N bytes have the marks 1 MiB / N to
+ * 2 MiB / N - 1, so that the marks of the largest parts lie behind cut.
  */
 static inline uint16_t *mrrc_mib_mark_at(struct mrrc_heap_mib *mib,
 					 uintptr_t addr, unsigned shift)
@@ -121,8 +121,9 @@ struct mrrc_heap_block {
 	/* constant while it exists */
 	uintptr_t base; /* a multiple of 1 MiB */
 	size_t len;
-	struct mrrc_heap_mib *mib; /* the first; of an own block the only one */
-	void *domain;		   /* its owner */
+	/* the first MiB; an own block has no other */
+	struct mrrc_heap_mib *mib;
+	void *domain; /* its owner */
 	void *heap;
 	void *cookie;		     /* its registration */
 	struct mrrc_heap_page *page; /* pages; not of an own block */
@@ -162,21 +163,24 @@ mrrc_block_mib(const struct mrrc_heap_block *block, uintptr_t addr)
 	return (void *) ((char *) block->mib + i * MRRC_MIB_BYTES);
 }
 
-/* Fills in a MiB of a block, all zero before. */
+/* Fills in the record of a MiB of a block, which is all zero before. */
 void mrrc_mib_init(struct mrrc_heap_mib *mib, struct mrrc_heap_block *block,
 		   unsigned slot);
 
 void mrrc_arena_init(struct mrrc_arena *arena);
 
-/* A block with base, len, pages, MiBs and a zeroed array of pages. */
+/* Adds a block, with base, len, pages, MiBs and a zeroed array of pages set. */
 void mrrc_arena_add(struct mrrc_arena *arena, struct mrrc_heap_block *block);
 
-/* At most count objects of a class; returns how many there were. */
+/*
+ * Takes at most count objects of a class; returns the number of objects taken.
+ */
 unsigned mrrc_arena_take(struct mrrc_arena *arena, unsigned class,
 			 unsigned count, uintptr_t *object);
 
 /*
- * One large object at a multiple of align, which is more than a page. 0: none.
+ * Takes one large object at a multiple of align, which is more than a page.
+ * Returns 0 if there is none.
  */
 uintptr_t mrrc_arena_take_aligned(struct mrrc_arena *arena, unsigned class,
 				  size_t align);
@@ -184,23 +188,27 @@ uintptr_t mrrc_arena_take_aligned(struct mrrc_arena *arena, unsigned class,
 void mrrc_arena_give(struct mrrc_arena *arena, struct mrrc_heap_block *block,
 		     uintptr_t object, unsigned class);
 
-/* A block without objects since then or longer leaves the arena, or NULL. */
+/*
+ * Takes a block that has had no objects since then or longer out of the arena.
+ * Returns NULL if there is none.
+ */
 struct mrrc_heap_block *mrrc_arena_idle(struct mrrc_arena *arena,
 					uint64_t since);
 
-/* The live object that addr lies in. */
+/* Finds the live object that contains addr. */
 bool mrrc_arena_find(const struct mrrc_heap_block *block, uintptr_t addr,
 		     uintptr_t *object, unsigned *class);
 
-/* Live objects of a block, in order; start with *pos = 0. */
+/* Iterates over the live objects of a block, in order; start with *pos = 0. */
 bool mrrc_arena_next(const struct mrrc_heap_block *block, size_t *pos,
 		     uintptr_t *object, unsigned *class);
 
 /*
  * A1 runs, spans and free spans tile each block. A2 free spans are in the
- * bin of their length, and never side by side. A3 a run's count of free
- * objects is that of its bits; it is listed while there are any, and is not
- * all free. A4 the sums are those of the blocks.
+ * bin of their length, and never side by side. A3 a run's count of free objects
+ * is that of its bits; a run is listed while it has free objects, and never
+ * consists of free objects alone. A4 the arena's sums equal those over its
+ * blocks.
  */
 bool mrrc_arena_valid(const struct mrrc_arena *arena);
 

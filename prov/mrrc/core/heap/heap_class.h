@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Size classes of the allocator: what a request is rounded up to.
+ * Size classes of the allocator, to which requests are rounded up.
  *
  * Multiples of 16 to 128 bytes, then eight classes for each doubling: at most
- * 12.5 % is lost. Those beyond 32 KiB are whole pages. Larger requests than
- * the largest class have a block of their own.
+ * 12.5 % is lost. Classes beyond 32 KiB are whole pages. A request larger than
+ * the largest class gets a separate block.
  */
 #ifndef MRRC_HEAP_CLASS_H
 #define MRRC_HEAP_CLASS_H
@@ -19,7 +19,7 @@
 #define MRRC_CLASS_DOUBLINGS 14u	     /* 128 bytes to 2 MiB */
 #define MRRC_CLASSES	     (MRRC_CLASS_STEPS * (MRRC_CLASS_DOUBLINGS + 1))
 #define MRRC_CLASS_MAX	     ((size_t) 2 << 20)
-/* of these, several objects share a run of pages */
+/* number of classes of which several objects share a run of pages */
 #define MRRC_CLASS_SMALL     (MRRC_CLASS_STEPS * 9u)
 #define MRRC_CLASS_SMALL_MAX ((size_t) 32 << 10)
 

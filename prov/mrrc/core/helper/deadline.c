@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Things to do by a time (deadline.h).
- */
+/* Work items by their deadlines (deadline.h). */
 #include "config.h"
 #include "core/helper/deadline.h"
 
 #include <assert.h>
 
-/* Items with equal times have any order that does not change. */
+/*
+ * Items with equal times are ordered by address, which is arbitrary but fixed.
+ */
 static int mrrc_deadline_cmp(struct mrrc_deadline *a, struct mrrc_deadline *b)
 {
 	if (a->due != b->due)
@@ -59,7 +59,7 @@ struct mrrc_deadline *mrrc_deadlines_next(struct mrrc_deadline *deadline)
 	return RB_NEXT(mrrc_deadline_tree, NULL, deadline);
 }
 
-/* The first item that is due later; NULL: none. */
+/* The first item that is due later than @due; NULL: there is none. */
 static struct mrrc_deadline *
 mrrc_deadlines_after(const struct mrrc_deadlines *queue, uint64_t due)
 {

@@ -19,8 +19,8 @@
 
 struct mrrc_deadline {
 	RB_ENTRY(mrrc_deadline) node;
-	uint64_t due;  /* by which it is to be done */
-	uint64_t cost; /* how long it takes */
+	uint64_t due;  /* ns by which the item has to be finished */
+	uint64_t cost; /* ns that the item takes */
 };
 
 struct mrrc_deadlines {
@@ -30,7 +30,7 @@ struct mrrc_deadlines {
 
 void mrrc_deadlines_init(struct mrrc_deadlines *queue);
 
-/* An item with `due` and `cost` set, in no queue. */
+/* Adds an item with `due` and `cost` set, which is in no queue. */
 void mrrc_deadlines_add(struct mrrc_deadlines *queue,
 			struct mrrc_deadline *deadline);
 void mrrc_deadlines_remove(struct mrrc_deadlines *queue,

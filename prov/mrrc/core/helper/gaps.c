@@ -3,7 +3,7 @@
 #include "config.h"
 #include "core/helper/gaps.h"
 
-#define LAST 65536 /* all counts are halved then */
+#define LAST 65536 /* at this many gaps all counts are halved */
 
 static unsigned mrrc_gaps_class(uint64_t gap)
 {
@@ -15,7 +15,7 @@ static unsigned mrrc_gaps_class(uint64_t gap)
 	return 4 * power + (gap >> (power - 2) & 3);
 }
 
-/* Where the next class begins. */
+/* The length at which the next class begins. */
 static uint64_t mrrc_gaps_end(unsigned bin)
 {
 	const unsigned next = bin + 1;
@@ -29,7 +29,7 @@ static uint64_t mrrc_gaps_end(unsigned bin)
 		       UINT64_MAX;
 }
 
-/* Steps that are few: each addition allows for one. */
+/* Moves `most` to its class, in few steps: each addition allows for one. */
 static void mrrc_gaps_settle(struct mrrc_gaps *gaps)
 {
 	const uint32_t allowed = gaps->all / MRRC_GAPS_PART;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How long the gaps between two uses are: counts by length, with four classes
- * for each power of two, and the length that few of the last gaps exceed.
+ * A histogram of the gaps between two uses, with four classes for each power of
+ * two, and the length that few of the last gaps exceed.
  *
- * The longest of many gaps tells little, since one gap decides it. What all but
- * a fixed part of them stay below is stable, and keeping unused buffers for
- * that time makes no more than that part of the uses late.
+ * The longest of many gaps tells little, since one gap decides it. The length
+ * that only a fixed part of them exceeds is stable: if unused buffers are kept
+ * for that time, at most that part of the uses is late.
  *
  * Zeroes are a valid initial value. Not thread-safe; allocates nothing.
  *
  * Invariants (mrrc_gaps_valid):
- *   G1 all is the sum of the counts, longer that of the classes above `most`
- *   G2 longer is at most one of PART, and with the class `most` it is more
+ *   G1 `all` is the sum of the counts, `longer` that of the classes above `most`
+ *   G2 `longer` is at most 1/PART of `all`, and more than that together with the
+ *      class `most`
  */
 #ifndef MRRC_GAPS_H
 #define MRRC_GAPS_H
@@ -32,8 +33,8 @@ struct mrrc_gaps {
 void mrrc_gaps_add(struct mrrc_gaps *gaps, uint64_t gap);
 
 /*
- * At most one of PART gaps is as long as this; rounded up, by a quarter at most.
- * 0: there are none.
+ * A length that at most one of PART gaps reaches, rounded up by at most a
+ * quarter. 0: no gap was seen.
  */
 uint64_t mrrc_gaps_most(const struct mrrc_gaps *gaps);
 

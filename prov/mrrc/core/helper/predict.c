@@ -4,7 +4,7 @@
  *
  * The table is set-associative: a key has WAYS places, and a new key replaces
  * the least recently used one. The constants were chosen on the NAS benchmarks
- * of fabtests/traces/own_time, and the other programs in there only measured.
+ * of fabtests/traces/own_time, and only checked on the other programs there.
  */
 #include "config.h"
 #include "core/helper/predict.h"
@@ -21,15 +21,18 @@
 #define KEYS	 3		     /* that a signature has */
 #define GAP_MAX	 (UINT64_C(1) << 60) /* 36 years: sums do not wrap */
 
-#define GAPS_ENOUGH 2	  /* of a signature */
-#define GAPS_OF_ALL 8	  /* of all buffers together */
-#define ONCE_USES   4	  /* of a call site, before it is judged */
-#define ONCE_PART   32	  /* of these, fewer than one came again */
-#define RATED_MAX   65536 /* older gaps count less */
+#define GAPS_ENOUGH 2 /* of a signature */
+/* gaps of all buffers together before they are used */
+#define GAPS_OF_ALL 8
+#define ONCE_USES   4 /* uses of a call site before it is judged */
+/* "once": fewer than one of this many was used again */
+#define ONCE_PART 32
+#define RATED_MAX 65536 /* older gaps count less */
 
 struct mrrc_predict_entry {
 	uint64_t key;
-	uint64_t used;		    /* the predictor's uses by then; 0: empty */
+	/* the predictor's number of uses at the last use; 0: empty */
+	uint64_t used;
 	uint64_t shortest, longest; /* gaps, once there were some */
 	uint32_t gaps;
 	uint32_t uses; /* of call sites */
@@ -78,7 +81,7 @@ static uint64_t mrrc_predict_join(uint64_t key, uint64_t more)
 	return mrrc_hash(mrrc_rotl(key, 17) + more);
 }
 
-/* Lengths that differ by less than a factor of two can be of one class. */
+/* The next power of two: lengths of similar size share a class. */
 static uint64_t mrrc_predict_class(size_t len)
 {
 	return len ? 64 - __builtin_clzll(len) : 0;
@@ -125,7 +128,8 @@ mrrc_predict_find(const struct mrrc_predict *predict, uint64_t key)
 }
 
 /*
- * The key's entry; a new one if it has none, which may replace another key's.
+ * The key's entry; a new entry, which may replace that of another key, if it
+ * has none.
  */
 static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 						   uint64_t key)
@@ -146,7 +150,10 @@ static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 	return entry;
 }
 
-/* What is known best of the buffer; perhaps of less than GAPS_ENOUGH gaps. */
+/*
+ * The most specific entry for the buffer; it may have seen fewer than
+ * GAPS_ENOUGH gaps.
+ */
 static const struct mrrc_predict_entry *
 mrrc_predict_known(const struct mrrc_predict *predict,
 		   const struct mrrc_signature *signature)
@@ -161,7 +168,10 @@ mrrc_predict_known(const struct mrrc_predict *predict,
 
 /* ---- limits -------------------------------------------------------------- */
 
-/* The guard: a 32nd of the gap, and half of it over the number of gaps. */
+/*
+ * Subtracts a guard from the shortest gap: a 32nd of the gap, and half of the
+ * gap divided by the number of gaps.
+ */
 static uint64_t mrrc_predict_from(uint64_t shortest, uint64_t gaps)
 {
 	const uint64_t guard = shortest / 32 + shortest / (2 * gaps);
@@ -175,8 +185,8 @@ static uint64_t mrrc_predict_to(uint64_t longest, uint64_t gaps)
 }
 
 /*
- * The idle time after which a buffer is not waited for, if nothing else is
- * known of it; 0: not known. Twice as long while there are too few gaps to tell.
+ * The idle time after which a buffer is no longer kept, if nothing else is
+ * known about the buffer; 0: not known. Doubled while too few gaps were seen.
  */
 static uint64_t mrrc_predict_idle(const struct mrrc_predict *predict)
 {
@@ -264,11 +274,11 @@ void mrrc_predict_gap(struct mrrc_predict *predict,
 /* ---- prediction ---------------------------------------------------------- */
 
 /*
- * Is it worth to deregister the buffer until @from? That saves this time, and
- * makes the next use late if it comes sooner. Buffers that are dropped after the
- * idle time make about one use late for each such time saved; a prediction has
- * to be better. While little was seen, the chance is taken to be a quarter over
- * the number of gaps.
+ * Is it worth to deregister the buffer until @from? That saves registered time
+ * until @from, and makes the next use late if it comes sooner. Dropping buffers
+ * after the idle time makes about one use late for each idle time saved; a
+ * prediction has to do better. While few gaps were rated, the chance of a late
+ * use is taken to be 1/4 divided by the number of gaps.
  */
 static bool mrrc_predict_pays(const struct mrrc_predict *predict, uint32_t gaps,
 			      uint64_t from)
@@ -291,7 +301,7 @@ static bool mrrc_predict_once(const struct mrrc_predict *predict, uint64_t key)
 	       (uint64_t) site->gaps * ONCE_PART < site->uses;
 }
 
-/* From the gaps of the signature, or of the buffer. */
+/* Predicts from the gaps of the signature, or of the buffer. */
 static void mrrc_predict_of(const struct mrrc_predict *predict,
 			    const struct mrrc_predict_entry *entry,
 			    struct mrrc_prediction *prediction)
@@ -302,7 +312,9 @@ static void mrrc_predict_of(const struct mrrc_predict *predict,
 	if (mrrc_predict_pays(predict, entry->gaps, from))
 		prediction->from = from;
 	prediction->to = mrrc_predict_to(entry->longest, entry->gaps);
-	/* the next one is the longest with a chance of one over their number */
+	/*
+	 * with n gaps seen, the next one is the longest with a chance of 1 / n
+	 */
 	if (entry->gaps < MRRC_GAPS_PART && prediction->to < idle)
 		prediction->to = idle;
 }

@@ -15,13 +15,13 @@
  * context are used. If these are unknown, too, the call site predicts whether
  * its buffers are used more than once, and the gaps of all buffers (gaps.h) say
  * how long to wait: an idle time that few of them exceed. A signature with few
- * gaps waits no less.
+ * gaps has at least this idle time.
  *
- * Gaps can be of a kind that a shortest one does not predict, as those between
- * uses of heap memory. So it is counted how often the next gap was shorter, in
- * classes by how many had been seen. If a deregistration would make a use late
- * more often than the time that it saves is worth, nothing is predicted, and
- * the buffer is kept for the idle time.
+ * Some gaps cannot be predicted by the shortest one, such as those between uses
+ * of heap memory. So the predictor counts how often the next gap was shorter
+ * than predicted, in classes by the number of gaps seen before. If a
+ * deregistration would make a use late more often than the time that it saves
+ * is worth, nothing is predicted, and the buffer is kept for the idle time.
  *
  * Times are nanoseconds, and passed as arguments: there is no clock. Not
  * thread-safe. Only init allocates; new entries replace those that were not
@@ -40,7 +40,7 @@
 #define MRRC_PREDICT_NEVER  UINT64_MAX
 #define MRRC_PREDICT_RATES  32 /* powers of two */
 
-/* The last communication points of a thread; zero: there were none. */
+/* The last communication points of a thread; zero: no point yet. */
 struct mrrc_predict_context {
 	uint64_t point[MRRC_PREDICT_WINDOW]; /* the latest first */
 };
@@ -51,16 +51,16 @@ struct mrrc_signature {
 	uint64_t site;	  /* and length */
 };
 
-/* Relative to the use. */
+/* Times relative to the use. */
 struct mrrc_prediction {
 	uint64_t period; /* the shortest gap; 0: not known */
-	uint64_t from;	 /* not used sooner: a guard before it; 0: unsure */
-	uint64_t to;	 /* nor later; NEVER: not known, 0: not at all */
+	uint64_t from;	 /* not used sooner, with a guard; 0: unsure */
+	uint64_t to;	 /* not used later; NEVER: not known, 0: at once */
 };
 
 struct mrrc_predict_entry;
 
-/* Of the gaps that followed on so many ones. */
+/* How predictions did that were made after a certain number of gaps. */
 struct mrrc_predict_rate {
 	uint32_t seen;
 	uint32_t sooner; /* than predicted */
@@ -76,24 +76,30 @@ struct mrrc_predict {
 	struct mrrc_predict_rate rate[MRRC_PREDICT_RATES];
 };
 
-/* For about so many signatures. -ENOMEM. */
+/*
+ * Initialises a predictor for about @signatures signatures. Returns 0 or
+ * -ENOMEM.
+ */
 int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures);
 void mrrc_predict_fini(struct mrrc_predict *predict);
 
-/* The same in memory of the caller's, mrrc_predict_bytes() zeroes. */
+/*
+ * mrrc_predict_init() in memory of the caller's: mrrc_predict_bytes() bytes,
+ * all zero.
+ */
 size_t mrrc_predict_bytes(size_t signatures);
 void mrrc_predict_place(struct mrrc_predict *predict, size_t signatures,
 			void *zeroes);
 
 /*
- * The thread with that context is at a new communication point. Only the class
- * of the length counts: the next power of two.
+ * Records that the context's thread is at a new communication point. Only the
+ * class of the length counts: the next power of two.
  */
 void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
 		       uint64_t addr, size_t len,
 		       struct mrrc_signature *signature);
 
-/* One use with that signature. */
+/* Records a use with that signature. */
 void mrrc_predict_use(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature);
 

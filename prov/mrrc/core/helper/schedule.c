@@ -6,7 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* Where nothing is known: asked again after so many times the cost, too. */
+/*
+ * PATIENCE: if no prediction exists, the region is judged again after at least
+ * this many times its cost
+ */
 #define PATIENCE 64
 #define COST_MAX 1e16 /* ns, 115 days: sums do not wrap */
 
@@ -30,10 +33,10 @@ void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len)
 }
 
 /*
- * t_p of both conditions of the paper: the time to take a region out of one
- * queue and put it into another, to deregister and to register it. For a region
- * in the registration queue it covers its own registration, and before that the
- * deregistration of another region of its size.
+ * The time t_p of both conditions of the paper: to move a region from one queue
+ * to another, to deregister it and to register it. In the registration queue it
+ * covers the region's registration, and before that the deregistration of
+ * another region of the same size.
  */
 static uint64_t mrrc_schedule_cost(const struct mrrc_schedule *schedule,
 				   const struct mrrc_scheduled *item)
@@ -52,7 +55,7 @@ static struct mrrc_scheduled *mrrc_scheduled_of(struct mrrc_deadline *deadline)
 						   deadline));
 }
 
-/* Out of its queue. */
+/* Takes the item out of its queue. */
 static void mrrc_schedule_leave(struct mrrc_schedule *schedule,
 				struct mrrc_scheduled *item)
 {
@@ -139,11 +142,11 @@ void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 	struct mrrc_prediction prediction;
 	uint64_t until;
 
-	/* used since then, or forgotten */
+	/* the region was used since then, or forgotten */
 	if (item->state != MRRC_SCHEDULED_COMING)
 		return;
 	mrrc_predict_next(schedule->predict, &item->signature, &prediction);
-	/* the predictor may have forgotten it */
+	/* the predictor may have replaced the entry */
 	until = prediction.to != MRRC_PREDICT_NEVER ?
 			item->last + prediction.to :
 			item->deadline.due + PATIENCE * item->deadline.cost;
@@ -205,7 +208,7 @@ static bool mrrc_schedule_judge(struct mrrc_schedule *schedule,
 	return true;
 }
 
-/* A planned registration that cannot wait for another step. */
+/* Returns a planned registration that cannot wait for another step. */
 static struct mrrc_scheduled *
 mrrc_schedule_due(const struct mrrc_schedule *schedule, uint64_t now)
 {
@@ -216,7 +219,10 @@ mrrc_schedule_due(const struct mrrc_schedule *schedule, uint64_t now)
 		       NULL;
 }
 
-/* A region to judge: the first used one, or one that was kept long enough. */
+/*
+ * Returns a region to judge: the first of the used queue, or one that was kept
+ * long enough.
+ */
 static struct mrrc_scheduled *
 mrrc_schedule_judged(const struct mrrc_schedule *schedule, uint64_t now)
 {

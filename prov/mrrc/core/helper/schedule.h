@@ -33,7 +33,8 @@
 #include "core/helper/predict.h"
 
 enum mrrc_scheduled_state {
-	MRRC_SCHEDULED_OUT,	/* not registered, and nothing planned */
+	/* not registered, and no registration planned */
+	MRRC_SCHEDULED_OUT,
 	MRRC_SCHEDULED_IN_USE,	/* by operations: registered */
 	MRRC_SCHEDULED_USED,	/* registered; to be judged */
 	MRRC_SCHEDULED_KEPT,	/* registered, for an expected use */
@@ -55,9 +56,10 @@ struct mrrc_scheduled {
 /* Counters since init; figure 5 of the paper shows the same ones. */
 struct mrrc_schedule_stats {
 	uint64_t uses;
-	uint64_t again;	    /* of a region that was used before: of these */
-	uint64_t late;	    /* was not registered any more, or not yet */
-	uint64_t predicted; /* of uses again, those with a period */
+	/* uses of a region that was used before; of these: */
+	uint64_t again;
+	uint64_t late;	    /* region not registered any more, or not yet */
+	uint64_t predicted; /* uses with a predicted period */
 	uint64_t within_5;  /* percent of it */
 	uint64_t within_05; /* a half percent */
 	uint64_t planned;   /* deregistered until a deadline */
@@ -75,21 +77,23 @@ struct mrrc_schedule {
 };
 
 enum mrrc_step {
-	MRRC_STEP_NONE,	      /* nothing to do before *wake */
-	MRRC_STEP_DEREGISTER, /* *item, which the schedule holds for gone */
-	MRRC_STEP_REGISTER,   /* *item, then mrrc_schedule_registered() */
+	MRRC_STEP_NONE, /* nothing to do before *wake */
+	/* deregister *item, which counts as gone at once */
+	MRRC_STEP_DEREGISTER,
+	MRRC_STEP_REGISTER, /* *item, then mrrc_schedule_registered() */
 };
 
 void mrrc_schedule_init(struct mrrc_schedule *schedule,
 			struct mrrc_predict *predict,
 			const struct mrrc_cost *cost, uint64_t queue_ns);
 
-/* A region of so many bytes; not registered. */
+/* Initialises the item of a region of @len bytes, not registered. */
 void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len);
 
 /*
- * An operation with that signature begins to use the region. false: the owner
- * has to register it first. It stays registered until mrrc_schedule_done().
+ * An operation with that signature begins to use the region. Returns false if
+ * the owner has to register the region first. The region stays registered until
+ * mrrc_schedule_done().
  */
 bool mrrc_schedule_use(struct mrrc_schedule *schedule,
 		       struct mrrc_scheduled *item,
@@ -111,8 +115,8 @@ void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 			      struct mrrc_scheduled *item);
 
 /*
- * The step was to deregister, which has to wait: the region is used by an
- * operation that was not reported. Judged again at @until.
+ * The step MRRC_STEP_DEREGISTER has to wait: an operation that was not reported
+ * uses the region. The region is judged again at @until.
  */
 void mrrc_schedule_retain(struct mrrc_schedule *schedule,
 			  struct mrrc_scheduled *item, uint64_t until);

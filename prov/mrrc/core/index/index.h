@@ -28,7 +28,7 @@ void mrrc_index_init(struct mrrc_index *index);
 struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
 				    uintptr_t addr, size_t len);
 
-/* Shares a byte; written so that neither end can wrap. */
+/* Do region and range share a byte? Written so that neither end can wrap. */
 static inline bool mrrc_region_overlaps(const struct mrrc_region *region,
 					uintptr_t addr, size_t len)
 {
@@ -37,13 +37,16 @@ static inline bool mrrc_region_overlaps(const struct mrrc_region *region,
 }
 
 /*
- * The lowest region that ends after @addr, or NULL: where a walk over what is
- * there from @addr on begins.
+ * The lowest region that ends after @addr, or NULL: the start of a walk over
+ * the regions from @addr on.
  */
 struct mrrc_region *mrrc_index_from(const struct mrrc_index *index,
 				    uintptr_t addr);
 
-/* From there on: the region that contains all of [addr, addr + len), or NULL. */
+/*
+ * The region, @from or a later one, that contains all of [addr, addr + len), or
+ * NULL.
+ */
 struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
 				      size_t len);
 
@@ -51,7 +54,7 @@ struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
 struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
 					     uintptr_t addr, size_t len);
 
-/* The one after @region that does, or NULL. */
+/* The next region after @region that shares a byte with it, or NULL. */
 struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
 					    uintptr_t addr, size_t len);
 
@@ -60,8 +63,8 @@ struct mrrc_region *mrrc_index_first(const struct mrrc_index *index);
 struct mrrc_region *mrrc_index_next(struct mrrc_region *region);
 
 /*
- * The region must contain none of the index, nor be contained; the caller
- * removes those first.
+ * The region must neither contain a region of the index, nor be contained in
+ * one; the caller removes these first.
  */
 void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region);
 void mrrc_index_remove(struct mrrc_index *index, struct mrrc_region *region);

@@ -18,7 +18,7 @@
 #include <bsd/sys/queue.h>
 
 /*
- * The access that the network has to a region. A MRRC_RW region serves both
+ * The access of the network device to a region. A MRRC_RW region serves both
  * kinds of local lookup; memory mapped read-only can only be registered as
  * MRRC_RO. Peers never get more rights than were requested: a remote region
  * serves only requests for the same access. There is one index per value.
@@ -26,7 +26,9 @@
 enum mrrc_access {
 	MRRC_RO = 0, /* source of sends and writes */
 	MRRC_RW = 1, /* source and target */
-	/* together with one of those; the second needs MRRC_RW */
+	/*
+	 * may be combined with one of those above; REMOTE_WRITE needs MRRC_RW
+	 */
 	MRRC_REMOTE_READ = 2,  /* source of peers' reads */
 	MRRC_REMOTE_WRITE = 4, /* target of peers' writes */
 	MRRC_ACCESS_CNT = 8
@@ -39,10 +41,10 @@ enum mrrc_region_state {
 };
 
 /*
- * The word of a region: its tag, above bits that are 0. The tag is odd while
- * the region is indexed, and is never used again for the same memory. A thread
- * that knows the tag can hold the region without a lock, or finds that it is
- * gone.
+ * A region's word: the tag, in the bits from MRRC_REGION_TAG on. The tag is odd
+ * while the region is indexed, and is never used again for the same memory. A
+ * thread that knows the tag can hold the region without a lock, or finds that
+ * it is gone.
  */
 #define MRRC_REGION_TAG	      28 /* bits below it */
 #define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
@@ -57,18 +59,18 @@ struct mrrc_region;
  * been the last.
  */
 struct mrrc_holders {
-	/* The operations that they count, modulo 2^32. */
+	/* The number of operations that they count, modulo 2^32. */
 	unsigned (*count)(const struct mrrc_holders *holders,
 			  const struct mrrc_region *region);
 	/*
-	 * After it, count() includes each operation whose check read a word
-	 * older than those written before the call.
+	 * After settle(), count() includes each operation whose check read a
+	 * word that was replaced before the call.
 	 */
 	void (*settle)(const struct mrrc_holders *holders);
 };
 
 struct mrrc_region {
-	/* for all lives of the memory */
+	/* never reset, even when the memory becomes another region */
 	_Atomic uint64_t word;
 	_Atomic uint32_t held; /* operations, without the holders' */
 	bool loose;	       /* held and not indexed */
@@ -81,7 +83,7 @@ struct mrrc_region {
 	void *cookie;	 /* the registration: a fid_mr in fi */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
-	/* the period of its last close (revoke.h); 0: it has no end */
+	/* the period of its last close (revoke.h); 0: the key has no end */
 	_Atomic uint64_t closed;
 	const struct mrrc_holders *holders; /* NULL: there are none */
 	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
@@ -105,10 +107,10 @@ static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 }
 
 /*
- * Operations in flight. If other threads can hold the region by its tag, the
- * number is an estimate while the region is indexed. It is exact once the
- * region is not indexed and settle() was called, except for threads that are
- * about to find that the region is not indexed.
+ * The number of operations in flight. If other threads can hold the region by
+ * its tag, the number is an estimate while the region is indexed. It is exact
+ * once the region is not indexed and settle() was called, except for threads
+ * that are about to find that the region is not indexed.
  */
 static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 {
@@ -126,7 +128,7 @@ static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 	       MRRC_REGION_TAG;
 }
 
-/* Any thread: is the region indexed, and its tag still this one? */
+/* Is the region indexed, with this tag? For any thread. */
 static inline bool mrrc_region_is(const struct mrrc_region *region,
 				  uint64_t had)
 {
@@ -140,14 +142,14 @@ static inline bool mrrc_region_indexed(const struct mrrc_region *region)
 	       MRRC_REGION_INDEX_BIT;
 }
 
-/* One more operation; the caller knows that the region is not gone. */
+/* Counts an operation; the caller knows that the region still exists. */
 static inline void mrrc_region_hold(struct mrrc_region *region)
 {
 	atomic_fetch_add(&region->held, 1);
 }
 
 /*
- * One operation less; returns the region's own counter. If it was the last
+ * Ends an operation; returns the region's own counter. If it was the last
  * operation of an indexed region, the region may be gone on return.
  */
 static inline uint32_t mrrc_region_unhold(struct mrrc_region *region)
@@ -155,7 +157,9 @@ static inline uint32_t mrrc_region_unhold(struct mrrc_region *region)
 	return atomic_fetch_sub(&region->held, 1) - 1;
 }
 
-/* From now on lookups may hold the region, or may not. */
+/*
+ * Marks the region as indexed: lookups may hold it until mrrc_region_retire().
+ */
 static inline void mrrc_region_publish(struct mrrc_region *region)
 {
 	atomic_fetch_or_explicit(&region->word, MRRC_REGION_INDEX_BIT,
@@ -167,7 +171,7 @@ static inline void mrrc_region_retire(struct mrrc_region *region)
 	atomic_fetch_and(&region->word, ~MRRC_REGION_INDEX_BIT);
 }
 
-/* A new region in the same memory, NEW and unheld; only the word is set. */
+/* Makes a new region in the same memory, NEW and unheld; sets the word only. */
 static inline void mrrc_region_renew(struct mrrc_region *region)
 {
 	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;

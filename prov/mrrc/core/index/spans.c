@@ -3,7 +3,9 @@
 #include "config.h"
 #include "core/index/spans.h"
 
-/* Equal starts have any order that does not change. */
+/*
+ * Spans with equal starts are ordered by address, which is arbitrary but fixed.
+ */
 static int mrrc_span_cmp(struct mrrc_span *a, struct mrrc_span *b)
 {
 	if (a->start != b->start)
@@ -48,7 +50,7 @@ void mrrc_spans_resize(struct mrrc_spans *spans, struct mrrc_span *span,
 		spans->longest = len;
 }
 
-/* The lowest that begins there or later. */
+/* The lowest span that begins at @start or later. */
 static struct mrrc_span *mrrc_spans_from(const struct mrrc_spans *spans,
 					 uintptr_t start)
 {
@@ -73,7 +75,7 @@ struct mrrc_span *mrrc_spans_at(const struct mrrc_spans *spans, uintptr_t start)
 	return span && span->start == start ? span : NULL;
 }
 
-/* From this one on. */
+/* The first span, from this one on, that shares a byte with the range. */
 static struct mrrc_span *mrrc_spans_overlap(struct mrrc_span *span,
 					    uintptr_t start, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address ranges that may overlap each other, and those that share a byte with
- * a given range.
+ * Address ranges that may overlap each other, with a search for those that
+ * share a byte with a given range.
  *
  * Ordered by start. A search begins as far below the range as the longest span
  * is long, so it is fast while spans have similar lengths, or are few.
@@ -24,7 +24,7 @@ struct mrrc_span {
 struct mrrc_spans {
 	RB_HEAD(mrrc_span_tree, mrrc_span) tree;
 	size_t count;
-	size_t longest; /* since there was none */
+	size_t longest; /* since the set was last empty */
 };
 
 void mrrc_spans_init(struct mrrc_spans *spans);
@@ -35,11 +35,14 @@ void mrrc_spans_remove(struct mrrc_spans *spans, struct mrrc_span *span);
 void mrrc_spans_resize(struct mrrc_spans *spans, struct mrrc_span *span,
 		       size_t len);
 
-/* The first one that begins there; NULL: none. */
+/* The first span that begins at @start; NULL: none. */
 struct mrrc_span *mrrc_spans_at(const struct mrrc_spans *spans,
 				uintptr_t start);
 
-/* The lowest that shares a byte with the range, and the next; NULL: none. */
+/*
+ * The lowest span that shares a byte with the range, and the next one; NULL:
+ * none.
+ */
 struct mrrc_span *mrrc_spans_first(const struct mrrc_spans *spans,
 				   uintptr_t start, size_t len);
 struct mrrc_span *mrrc_spans_next(struct mrrc_span *span, uintptr_t start,

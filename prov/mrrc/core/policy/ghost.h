@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ghost entries: what is remembered of regions that have left, namely how often
- * they were used, and when last. The table has a fixed size; in a full set the
- * oldest entry is replaced.
+ * Ghost entries: how often regions that have left were used, and when last. The
+ * table has a fixed size; in a full set the oldest entry is replaced.
  *
  * Not thread-safe. Only init allocates. Sets are laid out in the order in which
  * they are first used, so memory is touched only as regions leave.
@@ -25,24 +24,27 @@ struct mrrc_ghost {
 struct mrrc_ghosts {
 	/*
 	 * sets by place; place 0 is an empty set, places from `used` on are not
-	 * set
+	 * initialised
 	 */
 	struct mrrc_ghost *entry;
-	uint16_t *place; /* of each set; 0: not used yet */
+	uint16_t *place; /* place of each set; 0: not used yet */
 	size_t sets;	 /* a power of two */
 	uint16_t used;	 /* sets with a place of their own */
 };
 
-/* For about so many, a power of two of 4 to MRRC_GHOSTS_MAX. -ENOMEM. */
+/*
+ * @entries: about this many, a power of two of 4 to MRRC_GHOSTS_MAX. Returns 0
+ * or -ENOMEM.
+ */
 #define MRRC_GHOSTS_MAX (1 << 17)
 int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries);
 void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts);
 
-/* Any key but 0. A later one of the same key replaces it. */
+/* Adds an entry; @key is not 0. A later entry of the same key replaces it. */
 void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
 		     const struct mrrc_ghost *ghost);
 
-/* Forget it; false if it was not remembered. */
+/* Removes an entry; false if the key has none. */
 bool mrrc_ghosts_take(struct mrrc_ghosts *ghosts, uint64_t key,
 		      struct mrrc_ghost *ghost);
 

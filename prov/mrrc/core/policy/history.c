@@ -38,7 +38,10 @@ void mrrc_history_fini(struct mrrc_history *history)
 	free(history->count);
 }
 
-/* Where a row counts it: 32 bits of hash, turned differently for each. */
+/*
+ * The counter of a key in a row, found by 32 bits of the hash, which each row
+ * rotates differently.
+ */
 static uint8_t *history_at(const struct mrrc_history *history, uint64_t hash,
 			   int row)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How often a range was asked for lately, remembered after it has left: a
- * count-min sketch with conservative update (Estan, Varghese 2002) whose
- * counters are halved from time to time (TinyLFU: Einziger, Friedman, Manes
- * 2017). Without clears it never says less than the truth since the last
- * halving, rarely more.
+ * Counts how often a range was requested lately, also after its region has
+ * left: a count-min sketch with conservative update (Estan, Varghese 2002)
+ * whose counters are halved from time to time (TinyLFU: Einziger, Friedman,
+ * Manes 2017). Unless keys are cleared, a count is never less than the true one
+ * since the last halving, and rarely more.
  *
  * Not thread-safe. Only init allocates; the first addition clears the counters,
  * so memory is not touched before that.
@@ -26,11 +26,14 @@ struct mrrc_history {
 	bool used; /* something was added */
 };
 
-/* For about @ranges different ranges. -ENOMEM. */
+/*
+ * Initialises a history for about @ranges different ranges. Returns 0 or
+ * -ENOMEM.
+ */
 int mrrc_history_init(struct mrrc_history *history, size_t ranges);
 void mrrc_history_fini(struct mrrc_history *history);
 
-/* One more use of @key; returns how many there were with this one. */
+/* Counts a use of @key; returns the number of uses with this one. */
 unsigned mrrc_history_add(struct mrrc_history *history, uint64_t key);
 
 unsigned mrrc_history_get(const struct mrrc_history *history, uint64_t key);

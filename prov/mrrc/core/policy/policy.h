@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which region to give up: the policy table and its registry by name.
+ * Eviction policies: which region to evict. The policy table, and the registry
+ * by name.
  *
  * The cache tells a policy of every region that enters the index, is used and
  * leaves, and asks it for victims. A policy threads regions by their `link`
@@ -51,12 +52,14 @@ struct mrrc_policy_ops {
 	void (*insert)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
-	/* The region to evict: not held when asked, still known to the policy;
-	 * NULL if none. */
+	/*
+	 * The region to evict: not held at the moment, still known to the
+	 * policy; NULL if there is none.
+	 */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*
-	 * Should more regions go after @gone went, though there is room? NULL
-	 * leaves it to `batch`.
+	 * Should more regions be evicted after @gone were, though there is
+	 * room? NULL: `batch` decides.
 	 */
 	bool (*more)(struct mrrc_policy *policy, size_t gone);
 	/* Whether the policy is sound and knows exactly @count regions. */
@@ -79,22 +82,26 @@ extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops;
 extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
 
 /*
- * @spec NULL takes the default. -ENOENT: unknown name; -ESRCH: unknown
- * parameter; -EINVAL: no value, or no number; -ERANGE: out of its range.
+ * @spec NULL: the default. -ENOENT: unknown name; -ESRCH: unknown parameter;
+ * -EINVAL: a value is missing or not a number; -ERANGE: a value is out of
+ * range.
  */
 int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
 		     struct mrrc_policy **policy);
 
-/* One that is not registered, with parameters "[key=value]..." or NULL. */
+/*
+ * Opens a policy that is not registered, with parameters "[key=value]..." or
+ * NULL.
+ */
 int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
 			 const struct mrrc_policy_attr *attr,
 			 struct mrrc_policy **policy);
 void mrrc_policy_close(struct mrrc_policy *policy);
 
-/* The same checks, and nothing opened. */
+/* Checks @spec as mrrc_policy_open() does, and opens nothing. */
 int mrrc_policy_check(const char *spec);
 
-/* The registered ones, NULL at the end. */
+/* The registered policies, with NULL at the end. */
 extern const struct mrrc_policy_ops *const mrrc_policies[];
 
 #endif /* MRRC_POLICY_H */

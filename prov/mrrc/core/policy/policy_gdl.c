@@ -8,16 +8,16 @@
  * present and departed regions (ghost.h), since frequency misleads where the
  * working set drifts or has few buffers. A shadow cache (shadow.h) simulates
  * LRU, and the estimate decides only while the cache can afford that it is
- * wrong: what the cache has spent beyond LRU, what earlier victims will
- * probably cost, and the victim's registration, have to stay within a fixed
- * part of LRU's cost. Otherwise the least recently used region is evicted.
+ * wrong: the cost beyond LRU's so far, the probable cost of earlier victims,
+ * and the victim's registration have to stay together within a fixed part of
+ * LRU's cost. Otherwise the least recently used region is evicted.
  *
- * A region that is in use when a victim is sought is set aside, so that it is
- * not met again and again, and comes back as used now.
+ * A region that is in use when a victim is sought is moved to a list aside, so
+ * that it is not examined again and again, and comes back as used now.
  *
- * docs/policies.md compares it with the others. A use is O(1) beside the shadow
- * cache, a victim O(log n) for each region that is judged for it, and a region
- * is judged at most once for a use.
+ * docs/policies.md compares it with the others. Without the shadow cache a use
+ * takes O(1), and a victim O(log n) for each region that is judged for it; a
+ * region is judged at most once after each use.
  */
 #include "config.h"
 #include "core/policy/policy.h"
@@ -179,7 +179,7 @@ static void gdl_judge(const struct mrrc_gdl *gdl, struct gdl_node *node)
 							node->weight);
 }
 
-/* As of now, the newest. */
+/* Puts the region at its place as of now, the newest. */
 static void gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
 	struct gdl_node *node = gdl_node(region);
@@ -227,8 +227,8 @@ static void gdl_insert(struct mrrc_policy *policy, struct mrrc_region *region)
 }
 
 /*
- * Counts as the newest use, but stays in its place of the tree: hits are many,
- * and it is judged again when it is next to be evicted.
+ * Marks the region as used last, but leaves it at its place in the tree: hits
+ * are many, and the region is judged again before it is evicted.
  */
 static void gdl_used(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
@@ -296,7 +296,9 @@ static void gdl_set_aside(struct mrrc_gdl *gdl, struct mrrc_region *region)
 	TAILQ_INSERT_TAIL(&gdl->aside, region, link);
 }
 
-/* Of the next @left regions aside, bring back those not in use any more. */
+/*
+ * Brings back those of the next @left regions aside that are no longer in use.
+ */
 static bool gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 {
 	struct mrrc_region *region;

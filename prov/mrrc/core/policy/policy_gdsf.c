@@ -2,9 +2,9 @@
 /*
  * Greedy-Dual-Size-Frequency with the true cost (Cherkasova 1998; Cao, Irani
  * 1997): a region has the value H = L + f * cost / size, the region with the
- * least H is evicted, and L becomes its H. cost is what registering and
- * deregistering takes; f counts uses, with history=1 also those before it was
- * evicted.
+ * least H is evicted, and L becomes its H. cost is that of registering and
+ * deregistering; f counts the region's uses, with history=1 also those before
+ * an eviction.
  *
  * f * cost / size is quantised to a quarter of an octave: regions of one
  * class then differ in L alone, which never falls, so a class is a list by
@@ -58,8 +58,8 @@ static struct gdsf_node *gdsf_node(struct mrrc_region *region)
 }
 
 /*
- * The exponent and the first bits of the fraction of a double number the
- * classes; the rest set to zero gives the value that stands for one.
+ * The class is the exponent and the first bits of the fraction of a double;
+ * with the other bits zero, the double is the value of its class.
  */
 static uint32_t gdsf_class(double value)
 {
@@ -107,7 +107,7 @@ static void gdsf_fini(struct mrrc_policy *policy)
 		mrrc_history_fini(&gdsf_of(policy)->history);
 }
 
-/* To the end of its class, as of now. */
+/* Appends the region to its class, as used now. */
 static void gdsf_enter(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
 	struct gdsf_node *node = gdsf_node(region);
@@ -130,7 +130,7 @@ static void gdsf_leave(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 		gdsf->used[class / 64] &= ~(1ULL << class % 64);
 }
 
-/* One more use: the history's count, or one more than here. */
+/* Counts a use: takes the history's count, or adds one to the region's. */
 static void gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
 	struct gdsf_node *node = gdsf_node(region);
@@ -169,7 +169,10 @@ static void gdsf_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 	gdsf->count--;
 }
 
-/* The first of a class that is not in use; those in use count as used now. */
+/*
+ * The first region of a class that is not in use; regions in use that it passes
+ * count as used now.
+ */
 static struct mrrc_region *gdsf_head(struct mrrc_gdsf *gdsf, int class)
 {
 	struct mrrc_region *first = NULL;

@@ -12,8 +12,8 @@
  * section each time (`mre-fig4`). It gives no sizes for the sections: they
  * are parameters, in percent of the regions.
  *
- * Sorting is a merge of lists, so it needs no memory; over the regions that
- * it frees, a step is O(resort / evict * log n).
+ * Sorting is a merge of lists, so it needs no memory. Divided among the regions
+ * that it frees, a sort costs O(resort / evict * log n).
  */
 #include "config.h"
 #include "core/policy/policy.h"
@@ -125,7 +125,10 @@ static void mre_merge(struct mrrc_region_list *a, struct mrrc_region_list *b)
 	TAILQ_CONCAT(a, &out, link);
 }
 
-/* Sort: runs of 1, 2, 4, ... wait for one of their own length. */
+/*
+ * Merge sort: a run of 1, 2, 4, ... regions waits until another of the same
+ * length exists.
+ */
 static void mre_sort(struct mrrc_region_list *list)
 {
 	struct mrrc_region_list run[8 * sizeof(size_t)];
@@ -154,7 +157,7 @@ static void mre_sort(struct mrrc_region_list *list)
 	}
 }
 
-/* A part of @count regions, at least one. */
+/* @percent of @count regions, at least one region. */
 static size_t mre_part(size_t count, size_t percent)
 {
 	const size_t part = count / 100 * percent + count % 100 * percent / 100;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The reuse estimate (reuse.h). The constants were chosen on the traces that
- * docs/policies.md names; between half and twice of each nothing changes by
- * more than 1 %.
+ * docs/policies.md names; if one of them is halved or doubled, no result
+ * changes by more than 1 %.
  */
 #include "config.h"
 #include "core/policy/reuse.h"
@@ -24,7 +24,7 @@ void mrrc_reuse_init(struct mrrc_reuse *reuse)
 	reuse->age = AGE_FIRST;
 }
 
-/* 1, 2, 3, 4, 5-6, 7-10, 11-20, more. */
+/* The class of a number of uses: 1, 2, 3, 4, 5-6, 7-10, 11-20, more. */
 static unsigned reuse_class(unsigned uses)
 {
 	if (uses <= 4)
@@ -58,7 +58,10 @@ void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age)
 {
 	const unsigned class = reuse_class(uses);
 
-	/* after that time it would have been evicted: the use does not count */
+	/*
+	 * at that age the region would have been evicted: the use does not
+	 * count
+	 */
 	if ((double) age >= reuse->age)
 		return;
 	reuse->hit[class] += 1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reuse estimate: what keeping a region is worth, that is how likely it is
- * used again, learned for each frequency of use, times what registering it
- * costs for its size.
+ * The reuse estimate, the value of keeping a region: the likelihood that it is
+ * used again, learned for each frequency of use, times the cost of registering
+ * it relative to its size.
  *
- * Regions are classed by how often they were used. A class counts the uses that
- * came in time, and the room that was occupied for them, so hit / (hit +
- * occupied in vain) is learned as the program runs, from a prior that grows
- * with the uses. Time is counted in pages registered: it stands still while
- * everything hits.
+ * Regions are classed by how often they were used. A class counts the uses
+ * before eviction, and the room that its regions occupied until then, so hit /
+ * (hit + occupied in vain) is learned as the program runs. The prior grows with
+ * the uses. Time is counted in pages registered: it stands still while all
+ * requests hit.
  *
  * Not thread-safe; allocates nothing.
  */
@@ -31,25 +31,27 @@ struct mrrc_reuse {
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse);
 
-/* One more request: old observations fade. */
+/* Counts a request: old observations fade. */
 void mrrc_reuse_request(struct mrrc_reuse *reuse);
 
-/* A region has been used so many times, from now on. */
+/* From now on a region counts as used @uses times. */
 void mrrc_reuse_enter(struct mrrc_reuse *reuse, unsigned uses);
 
-/* A region of so many uses is used again, so long after its last use. */
+/* A region that was used @uses times is used again, @age after its last use. */
 void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age);
 
-/* A region was evicted, so long after its last use. */
+/* A region was evicted, @age after its last use. */
 void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age);
 
-/* How likely, and how soon, a region of so many uses is used again. */
+/*
+ * How likely, and how soon, a region that was used @uses times is used again.
+ */
 double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses);
 
 /* The weight of its size: (cost / pages) ^ 1.5. */
 double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len);
 
-/* The estimate as a whole; @here: uses since it was registered. */
+/* The whole estimate; @here: uses since the region was registered. */
 double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
 			unsigned here, double weight);
 

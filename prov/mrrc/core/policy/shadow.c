@@ -16,7 +16,8 @@
 #define FADE	  .999	      /* of old costs, a request LRU misses */
 #define SAVED	  .1	      /* of an overhead, where batches save */
 #define AT_RISK	  1.5	      /* of the allowance, with what is at risk */
-#define PRIOR	  70.0	      /* risky victims that returned, to begin with */
+/* prior for the number of risky victims that returned */
+#define PRIOR 70.0
 
 /* In the policy's words of a range. */
 struct shadow_node {
@@ -53,7 +54,7 @@ static bool shadow_sampled(const struct mrrc_shadow *shadow, uintptr_t start)
 	       !(mrrc_hash(start / BLOCK + 1) & shadow->sample);
 }
 
-/* The cost of registering and deregistering so much. */
+/* The cost of registering and deregistering @len bytes. */
 static double shadow_cost(const struct mrrc_shadow *shadow, size_t len)
 {
 	const struct mrrc_cost *cost = shadow->cost;
@@ -67,7 +68,7 @@ static struct shadow_node *shadow_node(const struct mrrc_region *range)
 	return (struct shadow_node *) range->policy;
 }
 
-/* Not at risk any more. Was it? */
+/* Ends the risk of a range. Was it at risk? */
 static bool shadow_settle(struct mrrc_shadow *shadow, struct mrrc_region *range)
 {
 	if (!shadow_node(range)->evicted)
@@ -155,7 +156,10 @@ static void shadow_add(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 	TAILQ_INSERT_TAIL(&shadow->list, range, link);
 }
 
-/* Register each gap of the range; returns the cost. @any: is there a part? */
+/*
+ * Registers each gap of the range; returns the cost. @any: is a part of the
+ * range present?
+ */
 static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 			  uintptr_t end, bool any)
 {
@@ -180,8 +184,8 @@ static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 }
 
 /*
- * The lowest present part of the range, or NULL. *hint: which range that may be;
- * no range overlaps another.
+ * The lowest present part of the range, or NULL. *hint: the index of a range
+ * that may be the one; ranges do not overlap.
  */
 static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
 					uintptr_t start, size_t len,
@@ -201,8 +205,8 @@ static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
 }
 
 /*
- * From @range on the present parts of the range count as used now, in the order
- * of addresses.
+ * Marks the present parts of a request, from @range on, as used now, in the
+ * order of addresses.
  */
 static void shadow_find(struct mrrc_shadow *shadow, struct mrrc_region *range,
 			uintptr_t start, size_t len)
@@ -211,7 +215,10 @@ static void shadow_find(struct mrrc_shadow *shadow, struct mrrc_region *range,
 		shadow_touch(shadow, range);
 }
 
-/* The policy has registered the range, of which parts from @range on are present. */
+/*
+ * Handles that the policy has registered a range, of which parts from @range on
+ * are present.
+ */
 static void shadow_fresh(struct mrrc_shadow *shadow, struct mrrc_region *range,
 			 uintptr_t start, size_t len)
 {
@@ -250,7 +257,7 @@ void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;
 
-	/* it does not count when it is registered again, either */
+	/* its next registration does not count, either */
 	if (!shadow_sampled(shadow, start))
 		return;
 	for (range = mrrc_index_first_overlap(&shadow->index, start, len);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A shadow cache: simulates LRU on what a policy's regions serve, and keeps
- * the balance of what the policy has spent and what LRU would have spent.
+ * A shadow cache: simulates LRU on the requests that a policy's regions serve,
+ * and keeps the difference between the policy's cost and that of LRU.
  *
  * The shadow cache holds ranges of addresses, registers nothing, and splits
  * requests as the cache does. All requests count while it has room for their
- * ranges; then it continues with half of the addresses and half of the limits.
+ * ranges; then it continues with a sample: half of the addresses, and half of
+ * the limits.
  *
  * A range that the policy evicted and LRU still has is at risk: the policy may
- * have to register it again. What part of such ranges returns is counted.
+ * have to register it again. The part of such ranges that returns is counted.
  *
  * Not thread-safe. Only init allocates.
  *
@@ -39,15 +40,19 @@ struct mrrc_shadow {
 	double gone;	 /* that LRU evicted, too */
 };
 
-/* For a cache of @max_bytes bytes and @max_regions regions. -ENOMEM. */
+/*
+ * Initialises a shadow cache for a cache of @max_bytes bytes and @max_regions
+ * regions. Returns 0 or -ENOMEM.
+ */
 int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
 		     size_t max_bytes, size_t max_regions);
 void mrrc_shadow_fini(struct mrrc_shadow *shadow);
 
 /*
  * A region of the policy serves this range; @fresh: the policy's cache has
- * registered it for that. The range is not empty, and whole pages. @hint is
- * for the shadow cache to find the range faster the next time; any value does.
+ * registered that region for this request. The range consists of whole pages,
+ * at least one. *hint lets the shadow cache find the range faster the next
+ * time; any value is allowed.
  */
 void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		     bool fresh, uint32_t *hint);
@@ -61,9 +66,10 @@ void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
 
 /*
  * Whether the policy may evict a region of @len bytes against LRU's advice:
- * if it has to be registered again, the balance stays within the allowance, a
- * fixed part of what LRU spends. If as large a part of what is at risk returns
- * as did before, it stays within one and a half times that.
+ * if the region has to be registered again, the difference to LRU stays within
+ * the allowance, a fixed part of LRU's cost. If ranges at risk return as often
+ * as they did before, the difference stays within one and a half times the
+ * allowance.
  */
 bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hashes of one 64-bit word: mrrc_hash() for words that are ours, such as a
- * page's number; mrrc_hash_keyed() for words that a peer chooses.
+ * Hashes of one 64-bit word: mrrc_hash() for words that no peer chooses, such
+ * as a page's number; mrrc_hash_keyed() for words that a peer chooses.
  */
 #ifndef MRRC_HASH_H
 #define MRRC_HASH_H
 
 #include <stdint.h>
 
-/* Every bit of the key moves every other: splitmix64's finaliser. */
+/*
+ * splitmix64's finaliser: every bit of the key affects every bit of the hash.
+ */
 static inline uint64_t mrrc_hash(uint64_t key)
 {
 	key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
@@ -46,8 +48,7 @@ static inline void mrrc_sip_round(struct mrrc_sip *sip)
 
 /*
  * SipHash-1-3 of the word's eight bytes: without the secret its values look
- * random, and values that were seen tell nothing of others. Some 80
- * instructions.
+ * random, and known values tell nothing about others. Some 80 instructions.
  */
 static inline uint64_t mrrc_hash_keyed(const struct mrrc_secret *secret,
 				       uint64_t key)

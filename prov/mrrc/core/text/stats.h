@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a cache counts: one list for the enum and the names.
+ * The counters of a cache: one list for the enum and the names.
  *
  * Counters only grow; gauges follow the present state or its maximum. The
  * cache's lock guards them, but for those of conditional writes, which are
  * added to atomically; a snapshot is a copy made under that lock. Other
- * processes read them without the lock (sys/observe/stats_shm.h): each value is whole,
- * but they are not of one moment.
+ * processes read them without the lock (sys/observe/stats_shm.h): each value is
+ * read whole, but the values are not of the same moment.
  */
 #ifndef MRRC_STATS_H
 #define MRRC_STATS_H

@@ -19,7 +19,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-/* Digits into *value; what follows them into *end. */
+/* Parses digits into *value; sets *end to the text after them. */
 static int parse_digits(const char *text, size_t *value, const char **end)
 {
 	size_t sum = 0;
@@ -55,7 +55,7 @@ int mrrc_text_count(const char *text, size_t *count)
 	return 0;
 }
 
-/* After K, M, G or T: is it the end of a unit, which is nothing, B or iB? */
+/* Is this the end of a unit, after K, M, G or T: nothing, B or iB? */
 static bool is_unit(const char *text)
 {
 	if (lower(*text) == 'i' && text[1])
@@ -86,7 +86,10 @@ int mrrc_text_size(const char *text, size_t *bytes)
 	return 0;
 }
 
-/* Levenshtein's, by rows: row[j] is the distance of a's start to b's j. */
+/*
+ * The Levenshtein distance, by rows: row[j] is the distance from a prefix of a
+ * to the first j characters of b.
+ */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t row[TEXT_MAX + 1];
@@ -116,7 +119,10 @@ size_t mrrc_text_distance(const char *a, const char *b)
 	return distance(a, strnlen(a, TEXT_MAX), b, strnlen(b, TEXT_MAX));
 }
 
-/* The word of at most TEXT_MAX characters at @text, up to "_"; what follows. */
+/*
+ * Reads the word of at most TEXT_MAX characters at @text, up to "_"; returns
+ * the text after it.
+ */
 static const char *next_word(const char *text, size_t *len)
 {
 	*len = strcspn(text, "_");
@@ -126,7 +132,10 @@ static const char *next_word(const char *text, size_t *len)
 	return *text ? text + 1 : text;
 }
 
-/* To the word of name that is nearest to one of text's; name's words in *cnt */
+/*
+ * The distance from @word to the nearest word of @name; *cnt: the number of
+ * words of @name
+ */
 static size_t word_distance(const char *word, size_t len, const char *name,
 			    size_t *cnt)
 {
@@ -142,7 +151,10 @@ static size_t word_distance(const char *word, size_t len, const char *name,
 	return best;
 }
 
-/* As if each word of name that text leaves out was one character. */
+/*
+ * The distance word by word; a word of name that text lacks counts as one
+ * character.
+ */
 static size_t words_distance(const char *text, const char *name)
 {
 	size_t sum = 0, words = 0, name_words = 0, len;

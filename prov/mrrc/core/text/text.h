@@ -10,24 +10,26 @@
 #include <stddef.h>
 
 /*
- * Digits, and nothing else. -EINVAL: not a number; -ERANGE: does not fit, or
- * is SIZE_MAX, which callers use for "not set".
+ * Parses digits, and nothing else. -EINVAL: not a number; -ERANGE: does not
+ * fit, or is SIZE_MAX, which callers use for "not set".
  */
 int mrrc_text_count(const char *text, size_t *count);
 
 /*
- * Reads a number of bytes: as mrrc_text_count(), or with a unit behind it,
- * which is K, M, G or T, alone or with B or iB, in either case, as a power of
- * 1024.
+ * Reads a number of bytes: digits as for mrrc_text_count(), and perhaps a unit:
+ * K, M, G or T, alone or with B or iB, in upper or lower case; a power of 1024.
  */
 int mrrc_text_size(const char *text, size_t *bytes);
 
-/* Insertions, deletions and changes from a to b; case does not count. */
+/*
+ * The number of insertions, deletions and changes from a to b; case does not
+ * matter.
+ */
 size_t mrrc_text_distance(const char *a, const char *b);
 
 /*
- * The index of the name nearest to text, as a whole or word by word ("_"); the
- * first of equals. cnt > 0.
+ * The index of the name nearest to text, as a whole or word by word ("_"); of
+ * equally near names the first. cnt > 0.
  */
 size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);

@@ -33,8 +33,8 @@
 #define MRRC_TRACE_COSTS   16 /* of these, with their costs */
 
 /*
- * X(ENUM, "name", "help"): the call that asked. Files contain the numbers:
- * never change one.
+ * X(ENUM, "name", "help"): the call that made the request. Files contain the
+ * numbers: never change one.
  */
 #define MRRC_TRACE_OPS(X)                                             \
 	X(NONE, "none", "not written")                                \
@@ -167,14 +167,17 @@ mrrc_trace_peer(const struct mrrc_trace_rec *rec)
 void mrrc_trace_swap_rec(struct mrrc_trace_rec *rec);
 void mrrc_trace_swap_head(struct mrrc_trace_head *head);
 
-/* In the machine's byte order. false: the costs are not known. */
+/* In the machine's byte order. false: @cost has no known costs. */
 void mrrc_trace_put_cost(const struct mrrc_cost *cost,
 			 struct mrrc_trace_cost *to);
 bool mrrc_trace_get_cost(const struct mrrc_trace_cost *from,
 			 struct mrrc_cost *cost);
 void mrrc_trace_swap_cost(struct mrrc_trace_cost *cost);
 
-/* What is wrong with it, in the machine's byte order; NULL: nothing. */
+/*
+ * Describes a fault of the record, which is in the machine's byte order; NULL:
+ * none.
+ */
 const char *mrrc_trace_check_rec(const struct mrrc_trace_rec *rec);
 const char *mrrc_trace_check_head(const struct mrrc_trace_head *head);
 
