@@ -9,7 +9,8 @@
 
 #include "core/text/hash.h"
 
-#define HUGE_AGAIN 64 /* watches in a page that is none, until the next try */
+/* watches in a page that turned out not to be huge, until the next try */
+#define HUGE_AGAIN 64
 
 static uintptr_t *huge_set(struct mrrc_huge *huge, uintptr_t page)
 {
@@ -125,7 +126,7 @@ void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end)
 
 	if (!huge->count)
 		return;
-	/* the range may have more pages than the table */
+	/* the range may cover more pages than the table holds */
 	if ((end - start) / huge->size > MRRC_HUGE_SETS) {
 		for (; page < last; page++) {
 			if (*page && *page >= start && *page < end)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The huge pages that a monitor watches whole, though caches need a part of
- * them. To watch a part splits the mapping, and with it the huge page, for good:
- * the application then reads its memory by small pages.
+ * them. Watching a part splits the mapping, and with it the huge page,
+ * permanently: the application then reads its memory by small pages.
  *
- * Fixed memory: a few pages may be forgotten, which are then split after all.
- * Guarded by its owner.
+ * The memory is fixed, so a few pages may be forgotten, which are then split
+ * after all. Guarded by its owner.
  */
 #ifndef MRRC_HUGE_H
 #define MRRC_HUGE_H
@@ -23,17 +23,26 @@ struct mrrc_huge {
 	size_t size;  /* of a huge page; 0: there are none */
 	size_t count; /* watched whole */
 	uintptr_t whole[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
-	/* since when, if nothing of it changed or is unwatched; else 0 */
+	/*
+	 * when the watch of the page began, if no part of it changed or was
+	 * unwatched since; else 0
+	 */
 	uint64_t token[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
 	unsigned way; /* that makes room next */
-	/* no huge page, as several mappings share it; when it was last tried */
+	/*
+	 * a page found not to be huge, as several mappings share it, and the
+	 * time of the last try
+	 */
 	struct {
 		uintptr_t page;
 		unsigned left; /* watches until the next try */
 	} split[MRRC_HUGE_SPLITS];
 };
 
-/* The first address of the page of @addr, and of the one after @addr - 1. */
+/*
+ * The start of the page that contains @addr, and the end of the page that
+ * contains @addr - 1.
+ */
 static inline uintptr_t mrrc_huge_floor(const struct mrrc_huge *huge,
 					uintptr_t addr)
 {
@@ -46,12 +55,18 @@ static inline uintptr_t mrrc_huge_ceil(const struct mrrc_huge *huge,
 	return huge->size ? (addr + huge->size - 1) & ~(huge->size - 1) : addr;
 }
 
-/* Is the page of @addr watched whole? Is any that has a byte of the range? */
+/*
+ * Is the page that contains @addr watched whole? Is any page that has a byte of
+ * the range?
+ */
 bool mrrc_huge_whole(const struct mrrc_huge *huge, uintptr_t addr);
 bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
 			uintptr_t end);
 
-/* The page of @addr is watched whole; none that begins in the range is. */
+/*
+ * Records that the page of @addr is watched whole, and no other page that
+ * begins in the range.
+ */
 void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr, uint64_t token);
 void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 
@@ -59,13 +74,17 @@ void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 void mrrc_huge_changed(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 
 /*
- * The token of a range in huge pages that are watched whole and did not change
- * since: the newest one of these pages. 0: not so, or not known.
+ * The token of a range, if it lies in huge pages that are watched whole and did
+ * not change since: the newest token of these pages. 0: that is not so, or not
+ * known.
  */
 uint64_t mrrc_huge_seen(const struct mrrc_huge *huge, uintptr_t start,
 			uintptr_t end);
 
-/* May the page of @addr be one? Not for a while after it was none. */
+/*
+ * May the page of @addr be a huge page? Not for a while after it was found not
+ * to be.
+ */
 bool mrrc_huge_may(struct mrrc_huge *huge, uintptr_t addr);
 void mrrc_huge_none(struct mrrc_huge *huge, uintptr_t addr);
 

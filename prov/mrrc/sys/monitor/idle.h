@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a monitor remembers of ranges: those that are still watched although no
- * cache needs it (evicted memory is often registered again), and those found to
- * be private and watched since, so that nothing can have changed. Guarded by
- * its owner; allocates nothing.
+ * Ranges that a monitor remembers: those that are still watched although no
+ * cache needs it (evicted memory is often registered again), and those that
+ * were found to be private and have been watched since, so that they cannot
+ * have changed. Guarded by its owner; allocates nothing.
  */
 #ifndef MRRC_IDLE_H
 #define MRRC_IDLE_H
@@ -22,9 +22,10 @@ struct mrrc_idle_range {
 
 struct mrrc_idle_known {
 	uintptr_t start;
-	uintptr_t seen;	   /* looked at up to there; 0: not */
-	uintptr_t queued;  /* the ring has it up to there; 0: not */
-	uintptr_t watched; /* by the watch that has this token; 0: not */
+	uintptr_t seen;	  /* looked at up to there; 0: not */
+	uintptr_t queued; /* end of the part in the ring; 0: not in it */
+	/* end of the part watched since this token; 0: none */
+	uintptr_t watched;
 	uint64_t token;
 };
 
@@ -39,8 +40,8 @@ struct mrrc_idle {
 };
 
 /*
- * Remember a range that is no longer needed. true: *out, the oldest, makes room
- * and is to be unwatched.
+ * Remembers a range that is no longer needed. Returns true if *out, the oldest
+ * range, made room and has to be unwatched.
  */
 bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 		   struct mrrc_idle_range *out);
@@ -48,7 +49,7 @@ bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 /* The oldest; false: there is none. */
 bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 
-/* Does one share a byte with the range? Looks at all. */
+/* Does a remembered range share a byte with this one? Examines all. */
 bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 			uintptr_t end);
 
@@ -58,13 +59,15 @@ static inline uint64_t mrrc_idle_token(struct mrrc_idle *idle)
 	return ++idle->tokens;
 }
 
-/* It is watched from now on: a token. */
+/* The range is watched from now on; returns a token. */
 uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end);
 
-/* saw: the pages were looked at; valid if the range was watched all the time
- * since the token was given. seen: if that was so, and it is still watched, its
- * token; else 0. */
+/*
+ * mrrc_idle_saw(): the pages were examined; valid if the range was watched all
+ * the time since the token was given. mrrc_idle_seen(): the token, if that was
+ * so and the range is still watched; else 0.
+ */
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
 uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 

@@ -69,7 +69,7 @@ struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 
 /* ---- handling ---- */
 
-/* MONITOR lock held, reason set. seq is odd and stays so. */
+/* Ends the monitor. MONITOR lock held, reason set. seq is odd and stays so. */
 static void mon_fail_locked(struct mrrc_mon *mon)
 {
 	struct mrrc_mon_sub *sub;
@@ -83,7 +83,7 @@ static void mon_fail_locked(struct mrrc_mon *mon)
 	mon->ops->stop(mon);
 }
 
-/* MONITOR lock held: seq is odd from here until it is settled. */
+/* Makes seq odd until the events are settled. MONITOR lock held. */
 static void mon_unsettle(struct mrrc_mon *mon)
 {
 	mrrc_lock_assert_held(&mon->lock);
@@ -101,7 +101,7 @@ static bool mon_settle(struct mrrc_mon *mon)
 	return true;
 }
 
-/* MONITOR lock held: all events up to now. */
+/* Handles all events up to now. MONITOR lock held. */
 static void mon_handle(struct mrrc_mon *mon)
 {
 	do {
@@ -131,8 +131,8 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 /* ---- watching, the calls ---- */
 
 /*
- * MONITOR lock held: the token of a range that is watched already, and known to
- * be private, since it or the huge pages around it were watched; or 0.
+ * The token of a range that has been watched, alone or with its huge pages, and
+ * known to be private, since that token; or 0. MONITOR lock held.
  */
 static uint64_t mon_seen(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
@@ -164,7 +164,10 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	return 0;
 }
 
-/* A process that registers nothing has no threads for it. */
+/*
+ * Starts the monitor's threads at the first watch: a process that registers
+ * nothing has none.
+ */
 static void mon_begin(struct mrrc_mon *mon)
 {
 	const int ret = mrrc_mon_works(mon) && mon->ops->begin ?
@@ -273,8 +276,8 @@ int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 }
 
 /*
- * Other mappings may be in the range by now, watched by others. Huge pages of
- * which a part went are none any more.
+ * Other mappings, which other users watch, may be in the range by now. Huge
+ * pages that lost a part are no longer huge.
  */
 static void mon_unmapped(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 			 struct mrrc_range hull)
@@ -294,7 +297,8 @@ static void mon_unmapped(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 
 /*
  * Tell all subscribers to forget the range. The invalidated regions may be
- * larger; the rest of them may still be mapped, and watched without need.
+ * larger than the range: the rest of them may still be mapped, and watched
+ * without need.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event)
@@ -347,7 +351,7 @@ void mrrc_mon_drain(struct mrrc_mon *mon)
 	mrrc_lock_release(&mon->lock);
 }
 
-/* Events read meanwhile are left to the next drain. */
+/* Events that are read during this call are left to the next drain. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	mon_unsettle(mon);

@@ -17,14 +17,14 @@
  *
  * mrrc_mon_quiet() does this. A caller that holds a cache's lock, or compares
  * seq again once it has the lock, can trust the index for as long as it holds
- * the lock. If no other thread could unmap, comparing seq is enough.
+ * the lock. If no other thread can unmap, comparing seq is enough.
  *
  * Events are read with seq odd, and handled under the monitor's lock before it
- * becomes even again, by a thread of the monitor's or by any that finds memory
- * busy (mrrc_mon_drain). The unmapping thread sleeps until its event is read: a
- * thread that holds the MONITOR or a CACHE lock must not malloc, free, map or
- * unmap. A signal handler in that thread may do so nevertheless, as the thread
- * that reads events takes neither lock.
+ * becomes even again, by a thread of the monitor's or by any thread that finds
+ * memory busy (mrrc_mon_drain). The unmapping thread sleeps until its event is
+ * read: a thread that holds the MONITOR or a CACHE lock must not malloc, free,
+ * map or unmap. A signal handler in that thread may do so nevertheless, as the
+ * thread that reads events takes neither lock.
  *
  * Hooks (sys/hooks/libc_hooks.h) announce libc's unmaps before the system call: the
  * range is invalidated and unwatched, and the kernel has nothing to report. An
@@ -56,7 +56,8 @@
 #include "sys/base/threads.h"
 
 /*
- * ThreadSanitizer does not know fences; it runs where loads are ordered anyway.
+ * ThreadSanitizer does not know fences. It runs on processors that order loads
+ * anyway.
  */
 #ifdef __SANITIZE_THREAD__
 #define mrrc_fence(order) __asm__ volatile("" ::: "memory")
@@ -83,13 +84,18 @@ struct mrrc_range {
 struct mrrc_mon_sub {
 	/* CACHE: of what the calls use. Constant. */
 	struct mrrc_lock *lock;
-	/* Forget the range. Returns the hull of the regions that this hit:
-	 * they need no watching any more. */
+	/*
+	 * Forget the range. Returns the hull of the regions that shared a byte
+	 * with it, which need no watching any more.
+	 */
 	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub, uintptr_t start,
 				    uintptr_t end);
 	/* The lowest range that ends after @pos and must stay watched. */
 	struct mrrc_range (*cover)(struct mrrc_mon_sub *sub, uintptr_t pos);
-	/* How many those are, read without @lock; or NULL. Constant. */
+	/*
+	 * Number of ranges that must stay watched, read without @lock; or NULL.
+	 * Constant.
+	 */
 	const _Atomic size_t *ranges;
 	TAILQ_ENTRY(mrrc_mon_sub) link; /* MONITOR lock */
 };
@@ -105,18 +111,25 @@ enum mrrc_mon_ask {
 
 #define MRRC_MON_SEEN 1
 
-/* All calls are set, except perhaps begin, settle and post, and where there
- * are no huge pages widen and one_mapping. */
+/*
+ * All calls are set, except that begin, settle and post may be NULL, and
+ * without huge pages also widen and one_mapping.
+ */
 struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
 	bool lazy;
-	/* Hooks may announce what it would see (mrrc_mon_hook). */
+	/*
+	 * Hooks may announce changes that this monitor would see
+	 * (mrrc_mon_hook).
+	 */
 	bool hookable;
-	/* Watches nothing: the application reports what it unmaps. */
+	/* Watches nothing: the application reports its own unmaps. */
 	bool manual;
 	const char *name;
-	/* OTHERS: an unmapping thread continues only when seq is odd, or the
-	 * event handled. */
+	/*
+	 * OTHERS: an unmapping thread continues only when seq is odd, or when
+	 * its event was handled.
+	 */
 	enum mrrc_mon_ask ask;
 	/* Sets mon->impl; on failure mon->reason may say why. */
 	int (*open)(struct mrrc_mon *mon);
@@ -124,9 +137,11 @@ struct mrrc_mon_ops {
 	int (*begin)(struct mrrc_mon *mon);
 	/* No thread uses the monitor any more. */
 	void (*close)(struct mrrc_mon *mon);
-	/* MONITOR lock held, except by an announcement that cannot have it
-	 * (mon_libc.c). 0, or MRRC_MON_SEEN: it is such a range that sees need
-	 * not look at. */
+	/*
+	 * Watches a range. MONITOR lock held, except in an announcement that
+	 * cannot take it (mon_libc.c). Returns 0, or MRRC_MON_SEEN if sees()
+	 * need not examine the range.
+	 */
 	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/*
 	 * Before the range at @start is watched: watches [lo, hi) around it. On
@@ -134,39 +149,54 @@ struct mrrc_mon_ops {
 	 */
 	int (*widen)(struct mrrc_mon *mon, uintptr_t start, uintptr_t lo,
 		     uintptr_t hi);
-	/* Is what is watched there a part of one mapping of private memory? */
+	/*
+	 * Is the watched range at @start a part of one mapping of private
+	 * memory?
+	 */
 	bool (*one_mapping)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	void (*unwatch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
-	/* MONITOR lock held, seq odd: read events, mrrc_mon_event each.
-	 * An error is the end of the monitor, with mon->reason set. */
+	/*
+	 * Reads events, and calls mrrc_mon_event for each. MONITOR lock held,
+	 * seq odd. An error is the end of the monitor, with mon->reason set.
+	 */
 	int (*drain)(struct mrrc_mon *mon);
-	/* NULL, or for kinds that read in between: add one to seq, unless
-	 * something waits to be handled. MONITOR lock held, seq odd. */
+	/*
+	 * For kinds whose events are read at any time, else NULL: adds one to
+	 * seq, unless an event waits to be handled. MONITOR lock held, seq odd.
+	 */
 	bool (*settle)(struct mrrc_mon *mon);
-	/* Where hookable: the next drain handles one more event, and seq is odd
-	 * until then. Under any lock, all signals blocked. */
+	/*
+	 * For hookable kinds: adds an event for the next drain, and makes seq
+	 * odd until then. Under any lock, all signals blocked.
+	 */
 	void (*post)(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		     enum mrrc_mon_event event);
-	/* No lock: 0 quiet, -EAGAIN busy, else it cannot be trusted. */
+	/*
+	 * Returns 0: quiet, -EAGAIN: busy; else the monitor cannot be trusted.
+	 * No lock.
+	 */
 	int (*check)(struct mrrc_mon *mon);
-	/* No lock: would every change of this watched range be reported? */
+	/* Would every change of this watched range be reported? No lock. */
 	bool (*sees)(struct mrrc_mon *mon, uintptr_t start, size_t len);
-	/* The monitor failed, or this is a forked child: release the threads
-	 * that wait for an event. Other threads may be in check. */
+	/*
+	 * Releases the threads that wait for an event, when the monitor failed
+	 * or in a forked child. Other threads may be in check.
+	 */
 	void (*stop)(struct mrrc_mon *mon);
 };
 
 /*
  * The number of ranges that may be watched. The mappings of a process are
  * limited, and each range can split one mapping in three, unless its neighbours
- * are also watched. Watching may use at most half of the mappings, and no more
- * than the application leaves of 95 %, but always 5 %, and only these where its
- * calls of mmap(2) are not hooked.
+ * are also watched. Watching may use at most half of the mappings, and only
+ * those that the application leaves of 95 %, but always 5 %; if the
+ * application's calls of mmap(2) are not hooked, these 5 % alone.
  */
 struct mrrc_mon_room {
 	size_t mappings; /* that a process can have; 0: no limit */
 	size_t most;	 /* ranges allowed, by the last count */
-	size_t look;	 /* ranges to be watched before the next count */
+	/* ranges that may be watched before the mappings are counted again */
+	size_t look;
 };
 
 struct mrrc_mon {
@@ -175,9 +205,10 @@ struct mrrc_mon {
 	_Atomic uint64_t seq;	       /* odd: not now; even only under lock */
 	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or more often */
 	atomic_bool trusting;	       /* goes without asking on trust */
-	atomic_bool lone;	       /* or if libc knows of no other thread */
-	atomic_bool begun;	       /* something was to be watched */
-	atomic_bool failed;	       /* for good; set after reason */
+	/* also true if libc knows of no other thread */
+	atomic_bool lone;
+	atomic_bool begun;	      /* something was to be watched */
+	atomic_bool failed;	      /* for good; set after reason */
 	mrrc_ours *ours;	      /* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
 	struct mrrc_lock lock;	      /* MONITOR: subs, events, watches */
@@ -203,26 +234,27 @@ extern const struct mrrc_mon_ops mrrc_mon_manual_ops;
 /*
  * @name: a kind, or NULL or "auto" for the best that works here; "auto" always
  * succeeds unless memory is short, with "none" and a reason as the last
- * resort. -ENOENT for an unknown name; a kind that cannot work here answers
- * its error, and @why (NULL, or MRRC_MON_REASON bytes) says it
- * in words.
+ * resort. -ENOENT for an unknown name; a kind that cannot work here returns its
+ * error, with the reason as text in @why (NULL, or MRRC_MON_REASON bytes).
  */
 int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon);
 void mrrc_mon_close(struct mrrc_mon *mon);
 
-/* An instance of its own, outside the registry: tests. */
+/* Opens a separate instance, outside the registry, for tests. */
 int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon);
 
 /*
- * Have libc's unmaps announced to this monitor, which makes them cheaper, until
- * each user that succeeded has called mrrc_mon_unhook(), or it is closed. @why
- * (NULL, or MRRC_LIBC_HOOKS_WHY bytes): why not, or which calls are left to the
- * kernel.
+ * Has libc's unmaps announced to this monitor, which makes them cheaper, until
+ * each user that succeeded has called mrrc_mon_unhook(), or the monitor is
+ * closed. @why (NULL, or MRRC_LIBC_HOOKS_WHY bytes): the reason of a failure,
+ * or the calls that are left to the kernel.
  */
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 
-/* Others may still use the monitor; the kernel tells them. */
+/*
+ * Other users may still use the monitor, to which the kernel reports changes.
+ */
 void mrrc_mon_unhook(struct mrrc_mon *mon);
 
 /*
@@ -230,9 +262,9 @@ void mrrc_mon_unhook(struct mrrc_mon *mon);
  * thread could have unmapped, unless every unmap is announced and no code
  * evades the hooks. ALWAYS. HOOKED: never as long as hooks announce every
  * unmap, for processes that unmap through libc alone. PROVEN: as AUTO, but code
- * is looked at now, not when lookups have asked often. For all users of the
- * monitor; the last call decides. Before the first lookup, after
- * mrrc_mon_hook(). false: the hooks for it are missing.
+ * is examined now, not only after many lookups have asked. Applies to all users
+ * of the monitor; the last call decides. To be called before the first lookup,
+ * after mrrc_mon_hook(). Returns false if hooks that it needs are missing.
  */
 enum mrrc_mon_probe {
 	MRRC_PROBE_AUTO,
@@ -242,8 +274,10 @@ enum mrrc_mon_probe {
 };
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 
-/* Why lookups ask (unless lone: of a process with threads), or "". Any thread,
- * now. */
+/*
+ * The reason why lookups ask the kernel (unless lone: in a process with
+ * threads), or "". For any thread.
+ */
 void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
 
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
@@ -285,12 +319,12 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /*
  * Watch a page-aligned range that the subscriber's cover() already reports.
- * 0, or why changes there could go unnoticed: -EINVAL or -EBUSY refused,
- * -EFAULT not all of it is mapped, -ENOMEM no room for more ranges (struct
- * mrrc_mon_room), -ENODEV no monitor. No lock held. Unwatch afterwards except
- * where it was refused, or there is no monitor (mrrc_mon_watched). @token:
- * which watch it is, for mrrc_mon_sees(); 0: that is true until a change is
- * reported.
+ * 0, or the reason why changes there could go unnoticed: -EINVAL or -EBUSY
+ * refused, -EFAULT not all of it is mapped, -ENOMEM no room for more ranges
+ * (struct mrrc_mon_room), -ENODEV no monitor. No lock held. Unwatch the range
+ * afterwards, unless it was refused or there is no monitor (mrrc_mon_watched).
+ * @token identifies the watch for mrrc_mon_sees(); 0: mrrc_mon_sees() is true
+ * until a change is reported.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
@@ -303,8 +337,10 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		       uint64_t *token);
 
-/* No room: subscribers with many more ranges than @sub give some up. false:
- * there are none. No lock held. */
+/*
+ * Makes room for a watch: subscribers with many more ranges than @sub give some
+ * up. Returns false if there are no such subscribers. No lock held.
+ */
 bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /* From the result of mrrc_mon_watch(): does the range have to be unwatched? */
@@ -314,24 +350,25 @@ static inline bool mrrc_mon_watched(int ret)
 }
 
 /*
- * Of a range watched since @token: does every change of it make an event?
- * Best asked once it is pinned, because then all its pages are there to be
- * looked at.
+ * Does every change of this range, watched since @token, make an event? Best
+ * called when the range is pinned, because then all its pages are present and
+ * can be examined.
  */
 bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t token);
 
 /*
- * The token of a range of which sees was true, if it was watched ever since and
- * no change was reported: all its pages are still there. 0: not so, or not
- * known; also for monitors that stop watching at once. No lock held.
+ * The token of a range for which mrrc_mon_sees() was true, if it was watched
+ * ever since and no change was reported: all its pages are still there. 0: that
+ * is not so, or not known; also for monitors that stop watching at once. No
+ * lock held.
  */
 uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * Stop watching what no subscriber covers any more. Monitors that unwatch
- * slowly keep the last MRRC_IDLE_MAX ranges watched, and their changes are
- * reported. No lock held.
+ * Stop watching the parts of the range that no subscriber covers any more.
+ * Monitors that unwatch slowly keep the last MRRC_IDLE_MAX ranges watched, and
+ * their changes are reported. No lock held.
  */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
@@ -372,27 +409,34 @@ static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 	return mrrc_mon_told(mon) && !(mrrc_mon_seq(mon) & 1);
 }
 
-/* Lookups of a thread have asked so often more. No lock held. */
+/*
+ * Call when lookups of a thread have asked the kernel this many times more. No
+ * lock held.
+ */
 #define MRRC_MON_RENT 1024
 void mrrc_mon_rented(struct mrrc_mon *mon);
 
-/* The probe was refused: ends the monitor. -ENODEV. */
+/* Ends the monitor, because the probe was refused. Returns -ENODEV. */
 int mrrc_mon_refused(struct mrrc_mon *mon, int ret);
 
-/* 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: it has failed. */
+/*
+ * Returns 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: the monitor has
+ * failed.
+ */
 static inline int mrrc_mon_check(struct mrrc_mon *mon)
 {
 	int ret = mon->ops->check(mon);
 
-	/* The caller reads seq next, and not before the answer. */
+	/* The caller reads seq next: the fence keeps that after the answer. */
 	mrrc_fence(acquire);
 	return !ret || ret == -EAGAIN ? ret : mrrc_mon_refused(mon, ret);
 }
 
 /*
- * The same, and what was unmapped before the call has been forgotten. *seq: the
- * number at that time. *probes, which the caller alone writes, grows by one
- * where the kernel is asked. Reads no event itself.
+ * As mrrc_mon_check(), and in addition all memory that was unmapped before the
+ * call has been forgotten. *seq: the sequence number at that time. *probes,
+ * which the caller alone writes, grows by one if the kernel is asked. Reads no
+ * event itself.
  */
 static inline __attribute__((always_inline)) int
 mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
@@ -426,14 +470,15 @@ void mrrc_mon_drain(struct mrrc_mon *mon);
 void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * End the monitor for good: everything subscribed is invalidated. No lock held.
+ * Ends the monitor permanently: all ranges of its subscribers are invalidated.
+ * No lock held.
  */
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * For drain: one event, to all subscribers. Returns whether any of them knew
- * the range. MONITOR lock held.
+ * Passes one event to all subscribers; for drain. Returns whether any of them
+ * knew the range. MONITOR lock held.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event);

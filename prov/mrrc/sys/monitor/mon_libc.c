@@ -15,7 +15,7 @@
 #define MRRC_MON_SPIN  256 /* tries for a lock */
 #define MRRC_MON_AGAIN 64  /* calls of mmap until the next try */
 
-/* MONITOR lock held: does any subscriber know the range, or is it watched? */
+/* Does any subscriber know the range, or is it watched? MONITOR lock held. */
 static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_mon_sub *sub;
@@ -51,7 +51,7 @@ static inline void mon_relax(void)
 #endif
 }
 
-/* For at most as long as these locks are usually held. */
+/* Tries to take a lock for at most as long as such locks are usually held. */
 static bool mon_try(struct mrrc_lock *lock)
 {
 	int tries;
@@ -79,14 +79,14 @@ static void mon_exit_all(struct mrrc_mon *mon, const struct mrrc_mon_sub *last)
 }
 
 /*
- * All locks that an announcement needs. The holder of one may be asleep, or
- * stopped by a signal until this call is over: it is not waited for.
+ * Takes all locks that an announcement needs. Does not wait for their holders:
+ * one may be asleep, or stopped by a signal until this call is over.
  */
 static bool mon_enter_all(struct mrrc_mon *mon)
 {
 	struct mrrc_mon_sub *sub;
 
-	/* we may have interrupted the very thread that holds a lock */
+	/* this call may have interrupted the thread that holds a lock */
 	if (mrrc_lock_inside() || !mon_try(&mon->lock))
 		return false;
 	TAILQ_FOREACH(sub, &mon->subs, link) {
@@ -100,9 +100,10 @@ static bool mon_enter_all(struct mrrc_mon *mon)
 }
 
 /*
- * Without locks: the event is handled before the next hit, and the kernel may
- * report the change as well. Nothing is unwatched, as it is not known whether the
- * range is ours: kernels before 6.14 end the watch of another userfaultfd, too.
+ * Handles an announcement without locks: it becomes an event, which is handled
+ * before the next hit, and the kernel may report the change as well. Nothing is
+ * unwatched, as the range may not be the monitor's: kernels before 6.14 end the
+ * watch of another userfaultfd, too.
  */
 static void mon_announce_event(struct mrrc_mon *mon, uintptr_t start,
 			       uintptr_t end, enum mrrc_libc_hooks_how how)
@@ -111,7 +112,9 @@ static void mon_announce_event(struct mrrc_mon *mon, uintptr_t start,
 		mrrc_libc_hooks_count(mon, MRRC_MON_AGAIN);
 		return;
 	}
-	/* what is about to go may be another mapping when that is handled */
+	/*
+	 * when the event is handled, another mapping may be at these addresses
+	 */
 	mon->ops->post(mon, start, end,
 		       how == MRRC_LIBC_HOOKS_AFTER ? MRRC_MON_REMOVE :
 						      MRRC_MON_UNMAP);
@@ -138,8 +141,9 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 	bool watched = false;
 
 	/*
-	 * Linux before 6.4 leaves what is unwatched apart from what follows it,
-	 * if the watched mapping began before it: all of it is watched first.
+	 * Linux before 6.4 does not merge an unwatched part with the mapping
+	 * after it, if the watched mapping began before that part: so all of it
+	 * is watched first.
 	 */
 	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon) &&
 	    atomic_load(&mon->begun))

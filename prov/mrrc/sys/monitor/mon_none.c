@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * No monitor: nothing is cached past its operation (mon.h).
+ * No monitor: no registration is kept longer than its operation (mon.h).
  */
 #include "config.h"
 #include "sys/monitor/mon.h"

@@ -7,7 +7,7 @@
 
 #include "sys/monitor/mon.h"
 
-/* MONITOR lock held: all caches forget the range, and its watch ends. */
+/* Makes all caches forget the range, and ends its watch. MONITOR lock held. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
 /* The hook's callback (mrrc_libc_hooks_cb). */
@@ -22,28 +22,31 @@ struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 				     struct mrrc_mon_sub *sub, uintptr_t pos);
 
 /*
- * mon_watch.c. MONITOR lock held: watch the range, and the rest of its huge
- * pages. As ops->watch.
+ * mon_watch.c. Watches the range, and the rest of its huge pages. MONITOR lock
+ * held. Returns as ops->watch does.
  */
 int mrrc_mon_watch_range(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * MONITOR lock held: unwatch the parts of the range that no cache covers. Where
- * huge pages are watched whole, these stay so, or all of them ends; _part() does
- * not heed them.
+ * MONITOR lock held: unwatch the parts of the range that no cache covers. Huge
+ * pages that are watched whole stay so, or their watch ends as a whole; _part()
+ * disregards huge pages.
  */
 void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end);
 
 /*
- * MONITOR lock held: unwatch the range as far as it is in huge pages that are
- * watched whole; what lies between them may be watched by others.
+ * MONITOR lock held: unwatch the parts of the range in huge pages that are
+ * watched whole; other users may watch the memory between these pages.
  */
 void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end);
 
-/* MONITOR lock held: the range has changed, or is no longer watched. */
+/*
+ * To be called when the range has changed, or is no longer watched. MONITOR
+ * lock held.
+ */
 void mrrc_mon_changed(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
 /* MONITOR lock held: unwatch the idle ranges. Were there any? */
@@ -53,7 +56,10 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon);
 void mrrc_mon_room_init(struct mrrc_mon_room *room);
 bool mrrc_mon_full(struct mrrc_mon *mon);
 
-/* MONITOR lock held: the process may be running out of mappings. */
+/*
+ * To be called when the process may be running out of mappings. MONITOR lock
+ * held.
+ */
 void mrrc_mon_crowded(struct mrrc_mon *mon);
 
 /* Makes marks for the ranges that are watched already. */

@@ -77,8 +77,9 @@ static void mon_fork_parent(void)
 }
 
 /*
- * The only thread of the child. Another thread may have held the MONITOR or a
- * CACHE lock: the data they guard are not used again (mrrc_mon_forked).
+ * Runs in the only thread of a forked child. Another thread may have held the
+ * MONITOR or a CACHE lock: the data they guard are not used again
+ * (mrrc_mon_forked).
  */
 static void mon_fork_child(void)
 {
@@ -115,14 +116,18 @@ static int mon_registry_ready(void)
 {
 	pthread_once(&mrrc_mon_registry.once, mon_registry_init);
 	mrrc_threads_init();
-	/* before our threads: the kernel takes 10 ms where there are several */
+	/*
+	 * before our threads start: with several threads the kernel takes 10 ms
+	 */
 	mrrc_biased_setup();
 	return mrrc_mon_registry.ready;
 }
 
 /* ---- open and close ---- */
 
-/* The thread is not cancelled while it has the lock. */
+/*
+ * Takes the REGISTRY lock; the thread is not cancelled while it has the lock.
+ */
 static int registry_enter(void)
 {
 	int cancel;
@@ -181,7 +186,10 @@ err_free:
 	return ret;
 }
 
-/* REGISTRY lock held: the shared instance of a kind, made if need be. */
+/*
+ * The shared instance of a kind, opened if there is none yet. REGISTRY lock
+ * held.
+ */
 static int mon_share(const struct mrrc_mon_ops *ops, char *why,
 		     struct mrrc_mon **out)
 {
@@ -201,7 +209,7 @@ static int mon_share(const struct mrrc_mon_ops *ops, char *why,
 	return ret;
 }
 
-/* REGISTRY lock held: the first kind that works, "none" with the reason. */
+/* The first kind that works, or "none" with the reason. REGISTRY lock held. */
 static int mon_best(char *why, struct mrrc_mon **out)
 {
 	struct mrrc_mon *mon = NULL;
@@ -273,7 +281,7 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	assert(TAILQ_EMPTY(&mon->subs));
 	if (mon->hooked && !mrrc_mon_forked(mon))
 		mrrc_libc_hooks_remove(mon);
-	/* a child without fork handlers may keep what watches */
+	/* a child without fork handlers may share the watching descriptors */
 	if (!mrrc_mon_forked(mon))
 		mrrc_mon_unwatch_idle(mon);
 	/* Known to the fork handlers until its descriptors are closed. */
@@ -293,7 +301,10 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 
 /* ---- hooks ---- */
 
-/* Not waited for: its holder may be waiting for the calling thread. */
+/*
+ * Tries to take the lock of proving; does not wait, as its holder may be
+ * waiting for the calling thread.
+ */
 static bool mon_prove_enter(void)
 {
 	return mrrc_lock_try(&mrrc_mon_registry.lock);
@@ -347,8 +358,10 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 				   probe == MRRC_PROBE_HOOKED ?
 						    MRRC_TRUST_HOOKED :
 						    MRRC_TRUST_PROVEN);
-	/* what may unmap by itself may make threads by itself, and children
-	 * that share memory */
+	/*
+	 * code that may unmap by itself may also make threads by itself, and
+	 * children that share memory
+	 */
 	mon->lone = !(MRRC_PROVE_CAN && proves && can);
 	registry_leave(cancel);
 	if (proves)

@@ -41,7 +41,10 @@ static size_t mon_ranges(struct mrrc_mon *mon)
 	return count;
 }
 
-/* Always available for watching: just under a twentieth of the mappings. */
+/*
+ * The number of mappings that is always available for watching: just under a
+ * twentieth.
+ */
 static size_t mon_least(const struct mrrc_mon_room *room)
 {
 	return room->mappings / 42;
@@ -59,7 +62,10 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	const size_t all = mrrc_mappings_count();
 	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
 	const size_t left = all < most ? most - all : 0;
-	/* neighbours may be more, until others between them go */
+	/*
+	 * adjacent ranges may be watched beyond that, until ranges between them
+	 * are dropped
+	 */
 	const size_t over = ours > half ? ours - half : 0;
 	size_t lack = all > most ? all - most : 0;
 	size_t more = ours < half ? (half - ours) / 2 : 0;
@@ -73,7 +79,10 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	room->look = room->mappings / 64;
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
-	/* else what the application maps later could not be given back to it */
+	/*
+	 * else mappings that the application makes later could not be given
+	 * back to it
+	 */
 	if (!mrrc_libc_hooks_count(mon, calls) || room->most < mon_least(room))
 		room->most = mon_least(room);
 }
@@ -92,7 +101,8 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 }
 
 /*
- * MONITOR lock held: the subscriber with the most ranges; NULL: none has any.
+ * The subscriber with the most ranges; NULL: no subscriber has any. MONITOR
+ * lock held.
  */
 static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 {
@@ -111,8 +121,8 @@ static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
 }
 
 /*
- * MONITOR lock held: invalidate @count ranges of @sub, as if they were
- * unmapped.
+ * Invalidates @count ranges of @sub, as if they were unmapped. MONITOR lock
+ * held.
  */
 static void mon_take(struct mrrc_mon *mon, struct mrrc_mon_sub *sub,
 		     size_t count)
@@ -171,7 +181,10 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		mon_look(mon, ranges);
 		if (ranges <= room->most)
 			return;
-		/* enough that the limit is not reached again at once */
+		/*
+		 * leaves enough room that the limit is not reached again at
+		 * once
+		 */
 		mon_shed(mon,
 			 room->most > least + some ? room->most - some : least);
 		mrrc_libc_hooks_count(mon, some / 2);

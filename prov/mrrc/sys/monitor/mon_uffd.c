@@ -35,7 +35,7 @@
 	 UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 #define MRRC_UFFD_TRIES 3
 
-/* Is there one, whose number is still ours? */
+/* Is there a spare descriptor, whose number is still ours? */
 static bool uffd_has_spare(const struct mrrc_uffd *uffd)
 {
 	return mrrc_fd_is(uffd->spare, &uffd->spare_id);
@@ -49,7 +49,7 @@ int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 }
 
 /*
- * For what is asked here the kernel itself needs no privilege: neither
+ * The kernel itself requires no privilege for these features: neither
  * CAP_SYS_PTRACE nor vm.unprivileged_userfaultfd would help.
  */
 static int uffd_forbidden(struct mrrc_mon *mon, int ret)
@@ -202,7 +202,9 @@ static bool uffd_unregister_part(void *arg, const struct mrrc_mapping *mapping)
 	return mapping->end < part->end;
 }
 
-/* Where the kernel refuses one mapping it leaves the others as they are. */
+/*
+ * If the kernel refuses one mapping, it does not unregister the others, either.
+ */
 static void uffd_unregister(const struct mrrc_uffd *uffd, uintptr_t start,
 			    uintptr_t end)
 {
@@ -264,7 +266,7 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return ret;
 }
 
-/* The first page of the range is the one to write to: it is in use. */
+/* The page to write to is the first of the range, since that is in use. */
 static int uffd_widen(struct mrrc_mon *mon, uintptr_t start, uintptr_t lo,
 		      uintptr_t hi)
 {

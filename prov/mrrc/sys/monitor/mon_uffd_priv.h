@@ -54,15 +54,17 @@ int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
 
 /*
  * Closes the userfaultfd, but keeps its number: probes of other threads then
- * find a file that refuses them, and not a file of the application.
+ * meet a file that refuses them, and not a file of the application.
  */
 void mrrc_uffd_replace(struct mrrc_uffd *uffd);
 
 /* Writes why into mon's reason. Returns ret. */
 int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret);
 
-/* Both threads; the reader starts first: nothing is watched before both run.
- * -E*: neither runs. */
+/*
+ * Starts both threads, the reader first; nothing is watched before both run.
+ * -E*: neither runs.
+ */
 int mrrc_uffd_read_start(struct mrrc_mon *mon);
 /* They have ended afterwards. Not for a forked child. */
 void mrrc_uffd_read_end(struct mrrc_mon *mon);

@@ -65,7 +65,10 @@ static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* Locked. Too large a range only invalidates more than needed. */
+/*
+ * Queues an event. Locked. A range that is too large only invalidates more than
+ * needed.
+ */
 static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 		       enum mrrc_mon_event kind, bool announced)
 {
@@ -118,7 +121,7 @@ int mrrc_uffd_lost(const struct mrrc_uffd *uffd)
 	return mrrc_fd_is(uffd->fd, &uffd->id) ? 0 : -EBADF;
 }
 
-/* Locked. Reads all events; -EIO, -EPROTO: no more can be read. */
+/* Reads all events. Locked. -EIO, -EPROTO: reading is no longer possible. */
 static int uffd_read(struct mrrc_uffd *uffd)
 {
 	struct uffd_msg msg[MRRC_UFFD_EVENTS];
@@ -142,7 +145,7 @@ static int uffd_read(struct mrrc_uffd *uffd)
 	}
 }
 
-/* As if the kernel had reported it at this moment. */
+/* Adds an event, as if the kernel had reported it at this moment. */
 void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event)
 {
@@ -157,8 +160,8 @@ void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Locked. The oldest events, in their order: what was announced is forgotten when
- * the kernel reports it, too.
+ * Takes the oldest events, in their order: an announced range is forgotten even
+ * if the kernel reports it as well. Locked.
  */
 static unsigned uffd_next(struct mrrc_uffd *uffd,
 			  struct mrrc_uffd_event event[MRRC_UFFD_EVENTS])
@@ -183,7 +186,7 @@ int mrrc_uffd_drain(struct mrrc_mon *mon)
 	int cancel;
 	int ret;
 
-	/* a thread cancelled in read(2) would leave with locks held */
+	/* a thread that is cancelled in read(2) would end with locks held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		uffd_lock(uffd, &old);
@@ -228,7 +231,10 @@ void mrrc_uffd_replace(struct mrrc_uffd *uffd)
 {
 	if (mrrc_uffd_lost(uffd))
 		return;
-	/* refused above RLIMIT_NOFILE, which may have been lowered */
+	/*
+	 * poll(2) refuses this many descriptors above RLIMIT_NOFILE, which may
+	 * have been lowered
+	 */
 	if (!mrrc_fd_is(uffd->stop_fd, &uffd->stop_id) ||
 	    dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC) < 0)
 		close(uffd->fd);
@@ -250,7 +256,9 @@ static int uffd_fetch(struct mrrc_mon *mon)
 	int ret;
 
 	uffd_lock(uffd, &old);
-	/* That a file that is not ours is readable means nothing. */
+	/*
+	 * Another file under our number may be readable, which means nothing.
+	 */
 	ret = mrrc_uffd_lost(uffd);
 	/* Another thread may have drained the queue first. */
 	if (ret || !poll(&left, 1, 0)) {
@@ -291,9 +299,9 @@ static bool uffd_tool(void)
 /*
  * Gives the reader a descriptor table with only our descriptors; if the kernel
  * cannot, the reader shares the process's table. Drivers see which process
- * closes a file, and some then end the process's use of it (mq_notify(3),
- * XPMEM). So a child process closes the other descriptors, as after any fork,
- * in the reader's memory and table.
+ * closes a file, and some then end that process's use of it (mq_notify(3),
+ * XPMEM). So a child process, which shares the reader's memory and table,
+ * closes the other descriptors there, as after any fork.
  */
 static void uffd_keep(struct mrrc_uffd *uffd)
 {
@@ -302,7 +310,10 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 
 	if (unshare(CLONE_FILES))
 		return;
-	/* tools take it for fork(2), or end programs that call it */
+	/*
+	 * some tools mistake this call for fork(2), or end programs that make
+	 * it
+	 */
 	if (!uffd_tool())
 		pid = clone(uffd_close_others, stack + sizeof(stack),
 			    CLONE_VM | CLONE_VFORK | CLONE_FILES, uffd);
@@ -314,7 +325,7 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 
 /*
  * Returns 0 or -E*. The kernel refuses to wait where RLIMIT_NOFILE is below 2,
- * which any thread may set: then events are looked for each millisecond.
+ * which any thread may set: then the thread reads events once a millisecond.
  */
 static int uffd_wait(struct mrrc_uffd *uffd, struct pollfd fds[2])
 {
@@ -366,9 +377,9 @@ static void *uffd_run(void *arg)
 		}
 	}
 	/*
-	 * The last reader ends: from here on no thread may wait for a reader.
-	 * The thread that joins this one may unmap meanwhile, and a failure has
-	 * to take a lock.
+	 * The reader ends: from here on no thread may wait for it. The thread
+	 * that joins this one may unmap while it waits, and reporting a failure
+	 * takes a lock.
 	 */
 	if (ret) {
 		uffd_lock(uffd, &old);
@@ -443,7 +454,7 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	/* while there is a reader, as a thread that ends may unmap */
+	/* while the reader still runs, as a thread that ends may unmap */
 	atomic_store(&uffd->stop, true);
 	sem_post(&uffd->work);
 	mrrc_thread_join(uffd->handler);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the kernel watches for a monitor: the ranges of caches, and the rest of
- * the huge pages in which they lie (huge.h). The kernel keeps a huge page only if
- * all of it belongs to one mapping, and to watch a part makes several.
+ * Decides which memory the kernel watches for a monitor: the ranges of caches,
+ * and the rest of the huge pages in which they lie (huge.h). The kernel keeps a
+ * huge page only if all of it belongs to one mapping, and watching a part
+ * splits the mapping.
  *
  * A part that the application unmaps or discards is unwatched by itself, as that
  * splits the huge page anyway.
@@ -60,7 +61,10 @@ void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 		watch_end(mon, gap);
 }
 
-/* Is the page of @addr to stay as it is, though its part in the gap is not? */
+/*
+ * Does the huge page of @addr stay watched, though no range covers its part in
+ * the gap?
+ */
 static bool watch_stays(struct mrrc_mon *mon, uintptr_t addr,
 			struct mrrc_range gap)
 {
@@ -89,7 +93,7 @@ void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 				mrrc_huge_floor(huge, gap.start) + huge->size;
 		if (watch_stays(mon, gap.end - 1, gap))
 			left.end = mrrc_huge_floor(huge, gap.end - 1);
-		/* announcements do not look for it in a page that stays */
+		/* announcements do not look for the gap in a page that stays */
 		if (left.start != gap.start || left.end != gap.end)
 			mrrc_idle_forget(&mon->idle, gap.start, gap.end);
 		if (left.start >= left.end)
@@ -118,7 +122,7 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 
 /* ---- from now on ---- */
 
-/* Watched memory next to the range is no part of a huge page. */
+/* Marks the page as not huge, and unwatches the memory next to the range. */
 static void watch_none(struct mrrc_mon *mon, uintptr_t page, uintptr_t start,
 		       uintptr_t end)
 {
@@ -126,7 +130,7 @@ static void watch_none(struct mrrc_mon *mon, uintptr_t page, uintptr_t start,
 	mrrc_mon_uncover_part(mon, start, end);
 }
 
-/* A page that is watched now: if it is of one mapping, it is watched whole. */
+/* Watches a page whole, if it belongs to one mapping. */
 static bool watch_page(struct mrrc_mon *mon, uintptr_t page)
 {
 	if (!mon->ops->one_mapping(mon, page, mon->huge.size))
@@ -136,8 +140,8 @@ static bool watch_page(struct mrrc_mon *mon, uintptr_t page)
 }
 
 /*
- * Where something else at one end may not be watched, the other end is tried
- * alone. @wide: becomes what is watched. false: nothing is.
+ * If memory at one end cannot be watched, the other end is tried alone. *wide
+ * is set to the range that is watched. false: nothing is watched.
  */
 static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 		       struct mrrc_range *wide)
@@ -145,7 +149,10 @@ static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 	const struct mrrc_range tries[] = { *wide,
 					    { range.start, wide->end },
 					    { wide->start, range.end } };
-	/* a single page is of one mapping, or of several */
+	/*
+	 * a single page belongs to one mapping, or to several: there is nothing
+	 * else to try
+	 */
 	const int count = wide->end - wide->start > mon->huge.size ? 3 : 1;
 	int i;
 
@@ -161,7 +168,7 @@ static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 	return false;
 }
 
-/* The range with its huge pages, if these may be some. */
+/* The range extended to its huge pages, where there may be some. */
 static struct mrrc_range watch_ends(struct mrrc_huge *huge,
 				    struct mrrc_range range)
 {
@@ -184,8 +191,8 @@ static struct mrrc_range watch_ends(struct mrrc_huge *huge,
 }
 
 /*
- * Watches the rest of the huge pages at both ends of the range. Is it part of
- * one that is watched whole?
+ * Watches the rest of the huge pages at both ends of the range. Returns whether
+ * the range is part of a huge page that is watched whole.
  */
 static bool watch_pages(struct mrrc_mon *mon, struct mrrc_range range)
 {

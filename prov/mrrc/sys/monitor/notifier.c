@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A monitor's events for callbacks that may block (notifier.h).
+ * Passes a monitor's events to callbacks that may block (notifier.h).
  *
- * Ranges that overlap become one, which bounds their number although their
- * watches are never ended by the caller; a change then ends the watch of the
- * whole range, and the callback is told the whole range. Locks: serial (one
- * watch at a time) -> MONITOR -> lock.
+ * Ranges that overlap become one, which bounds their number although callers
+ * never end a watch. A change then ends the watch of the whole range, and the
+ * whole range is reported to the callback. Locks: serial (one watch at a time)
+ * -> MONITOR -> lock.
  */
 #include "config.h"
 #include "sys/monitor/notifier.h"
@@ -19,7 +19,8 @@
 #include "sys/base/threads.h"
 #include "sys/base/vm.h"
 
-#define NOTIFIER_QUEUE 64 /* ranges yet to be told; more become one */
+/* limit of queued ranges; when full, ranges are merged */
+#define NOTIFIER_QUEUE 64
 #define NOTIFIER_TRIES 32 /* probes before a range counts as changed */
 
 struct mrrc_notifier {
@@ -161,7 +162,10 @@ static void *notifier_main(void *arg)
 
 /* ---- watching ---- */
 
-/* Watch what cover() reports already; on failure nothing is left behind. */
+/*
+ * Watches a range that cover() reports already; on failure nothing is left
+ * behind.
+ */
 static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 {
 	const size_t len = range.end - range.start;
@@ -170,7 +174,8 @@ static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 	int ret;
 
 	/*
-	 * a thread cancelled in open(2) or read(2) would leave with serial held
+	 * a thread that is cancelled in open(2) or read(2) would end with
+	 * serial held
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ret = mrrc_mon_watch(notifier->mon, range.start, len, &token);
@@ -180,7 +185,10 @@ static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 	return ret;
 }
 
-/* Lock held: region becomes part of the index, with what it overlaps. */
+/*
+ * Adds region to the index, together with the ranges that it overlaps. Lock
+ * held.
+ */
 static void notifier_index(struct mrrc_notifier *notifier,
 			   struct mrrc_region *region)
 {
@@ -240,7 +248,10 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
 		notifier_index(notifier, region);
 	notifier->adding = (struct mrrc_range){ 0, 0 };
 	mrrc_lock_release(&notifier->lock);
-	/* a refusal has changed nothing: the watch there may be another's */
+	/*
+	 * a refusal has changed nothing: the existing watch may be another
+	 * user's
+	 */
 	if (ret && mrrc_mon_watched(ret))
 		mrrc_mon_unwatch(notifier->mon, range.start,
 				 range.end - range.start);

@@ -5,8 +5,8 @@
  *
  * The unmapping thread sleeps until its event is read, so the reading thread
  * must not wait for such a lock. Hence events are queued here, and a thread of
- * the notifier's own tells them. Between reading and telling, valid() says no,
- * which is what makes it safe.
+ * the notifier passes them on. Between reading and passing on an event, valid()
+ * returns false, which makes this safe.
  *
  * Any thread, no lock of ours held.
  */
@@ -26,8 +26,9 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 void mrrc_notifier_close(struct mrrc_notifier *notifier);
 
 /*
- * Report changes in the pages of the range, which are pinned. 0, or why changes
- * could go unnoticed. A watch ends when a change is reported.
+ * Report changes in the pages of the range, which are pinned. Returns 0, or the
+ * reason why changes could go unnoticed. A watch ends when a change is
+ * reported.
  */
 int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
 			size_t len);

@@ -42,7 +42,7 @@ int mrrc_uffd_new(void)
 	if (fd >= 0)
 		return fd;
 	ret = -errno;
-	/* tools that do not know the call say ENOSYS */
+	/* tools that do not know the call return ENOSYS */
 	dev = ret == -EPERM ? open("/dev/userfaultfd", O_RDWR | O_CLOEXEC) : -1;
 	if (dev < 0)
 		return ret;
@@ -145,7 +145,10 @@ bool mrrc_uffd_written(uintptr_t start)
 	unsigned char present;
 	int node;
 
-	/* containers may refuse it; then a page of zeros counts as written */
+	/*
+	 * containers may refuse the call; then a page of zeros counts as
+	 * written
+	 */
 	if (!syscall(SYS_move_pages, 0, 1UL, &page, NULL, &node, 0))
 		return node >= 0;
 	return !mincore(page, mrrc_vm_page(), &present) && present & 1;
@@ -154,7 +157,8 @@ bool mrrc_uffd_written(uintptr_t start)
 /*
  * Is the page at @start, which nothing watches, private memory without a file?
  * The kernel watches such memory, shmem and huge pages for writes; for minor
- * faults it refuses the first as unfit, the others as watched by another.
+ * faults it refuses the first kind as unfit, and the other kinds as watched by
+ * another userfaultfd.
  */
 static bool uffd_private(int fd, int spare, uintptr_t start)
 {
@@ -189,7 +193,10 @@ static void *uffd_unmapper_run(void *arg)
 {
 	struct mrrc_uffd_unmapper *un = arg;
 
-	/* Replaces the mapping with another: other threads could map a hole. */
+	/*
+	 * Replaces the mapping with another one, since other threads could map
+	 * memory in a hole.
+	 */
 	mmap(un->page, mrrc_vm_page(), PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	atomic_store(&un->done, true);
@@ -253,7 +260,7 @@ static int uffd_test_steps(int fd, struct mrrc_uffd_unmapper *un)
 	return 0;
 }
 
-/* An unmap that does not wait for a reader, whether watched or not. */
+/* Unmaps a page without waiting for a reader, whether it is watched or not. */
 static void uffd_test_unmap(int fd, void *page)
 {
 	const size_t len = mrrc_vm_page();

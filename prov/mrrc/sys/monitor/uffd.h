@@ -30,12 +30,15 @@ int mrrc_uffd_unregister(int fd, uintptr_t start, size_t len);
  */
 bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len);
 
-/* Of UFFDIO_API: the kernel tells what mrrc_uffd_anonymous() asks. */
+/*
+ * Feature of UFFDIO_API with which the kernel can answer mrrc_uffd_anonymous().
+ */
 #define MRRC_UFFD_TELLS (1 << 10) /* UFFD_FEATURE_MINOR_SHMEM */
 
 /*
- * Was the page at @start written to? Asks on which node it is: an absent page is
- * on none, nor is the kernel's page of zeros, which reading maps.
+ * Was the page at @start written to? Asks the kernel for the NUMA node of the
+ * page: absent pages have none, nor has the kernel's page of zeros, which
+ * reading maps.
  */
 bool mrrc_uffd_written(uintptr_t start);
 
@@ -43,30 +46,30 @@ bool mrrc_uffd_written(uintptr_t start);
 int mrrc_uffd_spare(void);
 
 /*
- * Before the range at @start is watched, if its first page was never written
- * to: lets the kernel merge the parts, into which the watch splits the mapping,
- * when the watch has ended. The kernel merges parts only if they share an
- * anon_vma, or have none. A mapping gets its anon_vma when a page of it is
+ * Lets the kernel merge the parts into which a watch splits a mapping, when the
+ * watch has ended. To be called before the range at @start is watched, if its
+ * first page was never written to. The kernel merges parts only if they share
+ * an anon_vma, or have none. A mapping gets its anon_vma when a page of it is
  * first written to; parts share it if the mapping had it before it was split.
  * So that page is made present. Only private memory without a file is changed,
  * as writing to a page of a file changes the file. No watch may begin or end
- * meanwhile.
+ * during this call.
  */
 void mrrc_uffd_prepare(int fd, int spare, uintptr_t start);
 
 #define MRRC_UFFD_STACK ((size_t) 256 << 10) /* of our threads */
 
 /*
- * Two threads unmap, and one event is read: memory must still be busy.
- * -ENOTSUP: the probe reports quiet, as in kernels before 5.15. -ETIMEDOUT: try
- * again, as another thread may have mapped memory where the test waits for a
- * hole.
+ * Tests the probe: two threads unmap, one event is read, and memory must still
+ * be busy. -ENOTSUP: the probe reports quiet, as in kernels before 5.15.
+ * -ETIMEDOUT: try again, as another thread may have mapped memory where the
+ * test waits for a hole.
  */
 int mrrc_uffd_test(int fd);
 
 /*
- * A userfaultfd of user space's faults alone, by the system call or else by
- * /dev/userfaultfd; or the system call's -E*.
+ * Opens a userfaultfd for user-space faults only, by the system call or else by
+ * /dev/userfaultfd. Returns it, or the -E* of the system call.
  */
 int mrrc_uffd_new(void);
 
