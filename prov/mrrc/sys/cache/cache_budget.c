@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cache's part in the budget that the processes of a node share
- * (sys/node/budget.h): takes bytes before it registers, and evicts when others lack
- * some.
+ * Connects the cache to the budget that the processes of a node share
+ * (sys/node/budget.h): takes bytes before it registers, and evicts when other
+ * processes lack some.
  */
 #include "config.h"
 #include "sys/cache/cache_mt_priv.h"
 
-/* Evictions before the other caches of the process have to evict. */
+/* Attempts to evict before the other caches of the process have to evict. */
 #define TRIES 4
 
 static struct mrrc_cache_mt *cache_of(struct mrrc_budget_member *member)
@@ -41,8 +41,8 @@ static size_t budget_bytes(struct mrrc_budget_member *member)
 }
 
 /*
- * In a thread that must not call the core provider: the victims are left to the
- * helper, or to the next call of the application.
+ * Evicts regions. The calling thread must not call the core provider, so the
+ * helper or the application's next call deregisters them.
  */
 static size_t budget_evict(struct mrrc_budget_member *member, size_t bytes)
 {
@@ -79,7 +79,10 @@ void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache)
 		mrrc_budget_remove(cache->budget, &cache->member);
 }
 
-/* Deregisters what waits, and as much more as is needed. */
+/*
+ * Deregisters the regions that wait for it, and then idle regions until @len
+ * bytes are free.
+ */
 static size_t budget_room(struct mrrc_cache_mt *cache, size_t len)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);

@@ -8,8 +8,8 @@
 #include "sys/cache/cache_mt_priv.h"
 
 /*
- * Regions that are evicted at least when a registration failed; then twice as
- * many each time.
+ * Minimum number of regions evicted after a failed registration; doubled with
+ * each attempt.
  */
 #define MRRC_ROOM_REGIONS 4
 

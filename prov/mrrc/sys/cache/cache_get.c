@@ -2,12 +2,13 @@
 /*
  * Lookups of the cache for threads (cache_mt.h).
  *
- * Hit:  what this thread used before -> memory is quiet -> hold, if the region
- *       is still the one and indexed. No lock, and no system call where no
- *       other thread could unmap.
- * Else: quiet_lock (memory is quiet, lock, seq unchanged) -> collect what the
- *       threads left -> lookup -> hold.
- * Miss: the caller is to copy it, if that is cheaper. Else the regions of the
+ * Hit: a region that this thread used before -> memory is quiet -> hold, if the
+ * region has the same tag and is indexed. No lock, and no system call if no
+ * other
+ *       thread could unmap.
+ * Else: quiet_lock (memory is quiet, lock, seq unchanged) -> collect the
+ * threads' counters and requests -> lookup -> hold. Miss: the caller copies the
+ * buffer, if that is cheaper. Else the regions of the
  *       plan are held, and each of its gaps is published as pending, under the
  *       same lock if there is but one -> watch -> register -> quiet_lock ->
  *       insert, unless an event touched the pending range. Otherwise the
@@ -19,7 +20,8 @@
  * pending before it was watched, and watched before it was pinned. A later
  * unmap was either read, so that the pending range is stale, or is unfinished,
  * so that the probe reports it. If two threads miss at once, the second waits
- * for the first if that registers all of its range, and then looks up again.
+ * for the first, if the first registers all of the second's range, and then
+ * looks up again.
  */
 #include "config.h"
 #include "sys/cache/cache_hit.h"
@@ -63,7 +65,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 					(uintptr_t) 1 << MRRC_HINTS_BIG);
 }
 
-/* A hit by the thread's hint, if the hint is still valid. */
+/* Serves a hit by the thread's hint, if the hint is still valid. */
 static struct mrrc_region *cache_mt_hit(struct mrrc_cache_mt *cache,
 					uintptr_t addr, size_t len,
 					enum mrrc_access access)
@@ -196,7 +198,7 @@ static size_t mrrc_pages_len(uintptr_t addr, size_t len, size_t page)
 	return ((addr + len - 1) | (page - 1)) + 1 - (addr & ~(page - 1));
 }
 
-/* The whole request in one registration of its own. */
+/* Registers the whole request in one separate registration. */
 static int cache_mt_single(struct mrrc_cache_mt *cache,
 			   const struct mrrc_want *want, int ret,
 			   struct mrrc_plan *plan)
@@ -286,12 +288,12 @@ static int cache_mt_plan(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 	ret = cache_mt_complete(cache, &pending, &changes, plan);
 	if (!ret || alone)
 		return ret;
-	/* Cached neighbours may lack the rights that are asked for. */
+	/* Cached neighbours may lack the access rights that are requested. */
 	return cache_mt_single(cache, want, 0, plan);
 }
 
 /*
- * Lookups that need the lock. The thread is not cancelled meanwhile: its
+ * Lookups that need the lock. The thread cannot be cancelled here, since its
  * pending range lies on its stack.
  */
 static __attribute__((noinline)) int
@@ -436,7 +438,7 @@ __attribute__((noinline)) void
 mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 			 struct mrrc_region *region)
 {
-	/* the parent's are in the pool, indexed or not */
+	/* the parent's regions are in the pool, indexed or not */
 	if (mrrc_pool_owns(cache->pool, region) || mrrc_region_unhold(region))
 		return;
 	cache->ops->dereg(cache->arg, &region, 1);
@@ -444,10 +446,9 @@ mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 }
 
 /*
- * The region was not indexed when the end of an operation was counted, which
- * may have been the last one. The end of its life, and each other such call,
- * takes the lock before or after this one, so one of them finds no operation
- * left.
+ * Handles that the region was not indexed when the end of an operation was
+ * counted, perhaps of the last one. Retiring the region and each call of this
+ * function take the lock, so one of them finds no operation left.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
@@ -462,7 +463,7 @@ mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 	mrrc_cache_mt_reap(cache);
 }
 
-/* The thread has no table, or used another one last. */
+/* For a thread that has no table, or used that of another cache last. */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_stray(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The part of the cache (cache_mt.h) that is compiled into the calls of the hit
- * path: hold a region that this thread used before, and put it. cache_get.c
- * says why a hit is right.
+ * The hit path of the cache (cache_mt.h), which is compiled into its callers:
+ * hold a region that this thread used before, and put it. cache_get.c says why
+ * a hit is right.
  *
  * Any thread, no lock held.
  */
@@ -49,9 +49,10 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 }
 
 /*
- * With the thread's table: the region of a valid hint that covers the range,
- * held. NULL: call mrrc_cache_mt_get(). Without @ask the result is also NULL if
- * the kernel would have to be asked. The range is not empty.
+ * Finds a valid hint in the thread's table whose region covers the range, and
+ * returns the region, held. NULL: call mrrc_cache_mt_get(). Without @ask the
+ * result is also NULL if the kernel would have to be asked. The range is not
+ * empty.
  */
 static inline __attribute__((always_inline)) struct mrrc_region *
 mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
@@ -68,14 +69,14 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 		return NULL;
 	ref = entry->ref;
 	region = mrrc_hints_region(cache->regions, ref);
-	/* a hold of what is gone would have to be put with the lock */
+	/* putting a region that has left the index would need the lock */
 	if (__builtin_expect(!mrrc_region_is(region, ref), 0) ||
 	    (ask && mrrc_mon_quiet(cache->mon, &seq, &hints->probes)))
 		return NULL;
 	mrrc_hints_count_hold(
 		mrrc_hints_lane(hints, (char *) region - cache->regions), 1);
 	/*
-	 * It may have left meanwhile. If the entry is of the same region, that
+	 * The region may have left since. An entry of the same region
 	 * covers the page.
 	 */
 	if (__builtin_expect(!mrrc_region_is(region, ref) ||

@@ -18,7 +18,10 @@
 #include "sys/cache/cache_mt_priv.h"
 #include "sys/base/vm.h"
 
-/* Room for regions beyond the indexed ones: dead ones that are still held. */
+/*
+ * Room for this many regions beyond the indexed ones: dead regions that are
+ * still held.
+ */
 #define MRRC_REGIONS_MORE ((size_t) 1 << 16)
 #define MRRC_REGIONS_MAX  ((size_t) 1 << 24)
 
@@ -131,7 +134,9 @@ void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
 		mrrc_pool_free(cache->pool, region);
 }
 
-/* The thread is not cancelled in the core: regions would never end. */
+/*
+ * The thread cannot be cancelled in the core: the region would never be freed.
+ */
 void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 			 struct mrrc_region **batch, size_t count)
 {
@@ -179,7 +184,7 @@ size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 
 /* ---- entry points ---- */
 
-/* Lock held: until the helper holds no region that it registers. */
+/* Waits until the helper holds no region that it registers. Lock held. */
 static void cache_mt_settle(struct mrrc_cache_mt *cache)
 {
 	cache->waiting++;
@@ -196,16 +201,19 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	if (mrrc_mon_forked(cache->mon))
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
-	/* what the helper registers at this moment goes, too; and no more */
+	/*
+	 * the flush includes the region that the helper is registering at this
+	 * moment, after which it registers no more
+	 */
 	cache->flushes++;
 	cache_mt_settle(cache);
-	/* nor what it deregistered early while this waited */
+	/* nor does it register again regions that it deregistered early */
 	cache->flushes++;
 	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
 	count = mrrc_cache_mt_dereg_list(cache, &list);
-	/* Last, so that events find no idle regions any more. */
+	/* This comes last, so that events find no idle regions any more. */
 	return count + mrrc_cache_mt_reap_now(cache);
 }
 
@@ -218,7 +226,10 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 
 	if (mrrc_mon_forked(cache->mon))
 		return;
-	/* what the helper has deregistered early does not come back */
+	/*
+	 * the helper does not register again the regions that it deregistered
+	 * early
+	 */
 	if (cache->ahead)
 		mrrc_mon_unwatch_idle(cache->mon);
 	mrrc_lock_acquire(&cache->lock);
@@ -359,7 +370,7 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		goto err_lock;
 	mrrc_hints_list_init(&cache->hints_list, &cache->lock, &cache->cache,
 			     cache->pool, attr->records);
-	/* where memory cannot be seen to change, it only deregisters */
+	/* the helper only deregisters if the monitor cannot report changes */
 	cache->predictor = attr->predictor;
 	if (attr->helper && cache->predictor) {
 		ret = cache->predictor->open(cache, mrrc_ticks_counter(),

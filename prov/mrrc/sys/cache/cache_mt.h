@@ -3,10 +3,10 @@
  * The cache for threads: core/cache/cache.h with a lock, a monitor that reports
  * changed mappings, and the registration calls.
  *
- * All calls are for any thread that holds no lock (sys/base/lock.h asserts it in
- * debug builds). A hit takes none (cache_hit.h). Registration happens outside
- * locks, in the calling thread; so does deregistration, or in a thread of the
- * cache's own (attr.helper).
+ * Any thread that holds no lock may call all of these functions
+ * (sys/base/lock.h asserts it in debug builds). A hit takes none (cache_hit.h).
+ * Registration happens outside locks, in the calling thread; deregistration
+ * also, or in the cache's helper thread (attr.helper).
  */
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H
@@ -18,8 +18,8 @@
 #include "sys/monitor/mon.h"
 
 /*
- * How to register. Called with no lock of the cache held, from any thread
- * that calls get, put or flush, by several at once.
+ * How to register. Called with no lock of the cache held, by any threads that
+ * call get, put or flush, several at once.
  */
 struct mrrc_reg_ops {
 	/*
@@ -43,8 +43,10 @@ struct mrrc_cache_attr {
 	struct mrrc_mon *mon;	  /* not owned: outlives the cache */
 	struct mrrc_stats *stats; /* likewise, zeroes; NULL: its own */
 	bool helper;		  /* a helper thread calls dereg */
-	/* and registers ahead of use, too, if the budget's node lets it; NULL:
-	 * it does not */
+	/*
+	 * the helper also registers ahead of use, if the node's budget allows
+	 * it; NULL: it does not
+	 */
 	const struct mrrc_predictor *predictor;
 	enum mrrc_node_helpers helpers;
 	/* The user's records, one for each use of a region; threads keep some
@@ -52,8 +54,11 @@ struct mrrc_cache_attr {
 	struct mrrc_pool *records;
 	/* What is registered is taken from it. Outlives the cache; or NULL */
 	struct mrrc_budget *budget;
-	/* With a helper: ns until the key of a closed registration ends that
-	 * mrrc_cache_mt_put_key() put; 0, MRRC_REVOKE_NEVER: it has no end */
+	/*
+	 * With a helper: ns until a key is revoked after
+	 * mrrc_cache_mt_put_key() closed its registration; 0,
+	 * MRRC_REVOKE_NEVER: never
+	 */
 	uint64_t revoke;
 };
 
@@ -62,20 +67,23 @@ struct mrrc_cache_mt;
 int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
 		       struct mrrc_cache_mt **cache);
 
-/* Deregisters everything. -EBUSY, and nothing done, while regions are held. */
+/*
+ * Deregisters all regions. -EBUSY, with nothing done, while regions are held.
+ */
 int mrrc_cache_mt_close(struct mrrc_cache_mt *cache);
 
 /*
- * A registration that covers [addr, addr + len) and allows the access, held
- * for the caller until put; region->desc and region->cookie are its to read.
- * -EINVAL: empty; -EFAULT: NULL or wrapping; else the registration's error.
+ * Gets a registration that covers [addr, addr + len) and allows the access,
+ * held until the caller puts it; the caller may read region->desc and
+ * region->cookie. -EINVAL: empty; -EFAULT: NULL or wrapping; else the
+ * registration's error.
  */
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region);
 
 /*
- * The same in at most @pieces regions: the plan's, each held, cover the pages
- * of the range in order.
+ * As mrrc_cache_mt_get(), with at most @pieces regions: those of the plan, each
+ * held, cover the pages of the range in order.
  */
 int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
@@ -87,8 +95,9 @@ void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 
 /*
  * mrrc_cache_mt_get_pieces() for a buffer that the caller could copy through
- * registered memory: *copy says that this is cheaper. Then nothing is held,
- * and the lookup is counted as a miss. admit is guarded by the cache's lock.
+ * registered memory: *copy is set if copying is cheaper: then no region is
+ * held, and the lookup is counted as a miss. admit is guarded by the cache's
+ * lock.
  */
 int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      struct mrrc_admit *admit, const void *addr,
@@ -96,16 +105,19 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      unsigned pieces, struct mrrc_plan *plan,
 			      bool *copy);
 
-/* Is all of it registered as one region? Then it is held, as by the others. */
+/*
+ * Is the whole range registered as one region? Then the region is held, as by
+ * the other calls.
+ */
 bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache, const void *addr,
 			 size_t len, enum mrrc_access access,
 			 struct mrrc_plan *plan);
 
 /*
- * As mrrc_cache_mt_get_or_copy() after mrrc_cache_mt_known() has found nothing,
- * for a source in a mapping that nothing but its owner changes, and that is
- * invalidated before it is unmapped: it is not watched. admit: or NULL, if it
- * cannot be copied.
+ * As mrrc_cache_mt_get_or_copy(), after mrrc_cache_mt_known() has found
+ * nothing. The source is in a mapping that its owner alone changes, and
+ * invalidates before unmapping it, so it is not watched. admit: NULL if the
+ * source cannot be copied.
  */
 int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
 			     struct mrrc_admit *admit, const void *addr,
@@ -122,13 +134,15 @@ void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
 void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
 void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 
-/* Once per region, when the operation has completed. Any thread. */
+/*
+ * To be called once per region, when the operation has completed. Any thread.
+ */
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
 
 /*
- * For a region whose key peers are given: the first of these after it was got,
- * and the other in place of mrrc_cache_mt_put(). If it is not got again, the
- * helper deregisters it within attr.revoke.
+ * For a region whose key peers are given: mrrc_cache_mt_key_given() after
+ * getting it, and mrrc_cache_mt_put_key() in place of mrrc_cache_mt_put(). If
+ * the region is not got again, the helper deregisters it within attr.revoke.
  */
 void mrrc_cache_mt_key_given(struct mrrc_cache_mt *cache,
 			     struct mrrc_region *region);
@@ -136,32 +150,38 @@ void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
 			   struct mrrc_region *region);
 
 /*
- * Deregister what is not in use, and wait for what is being deregistered.
- * Returns how many regions went.
+ * Deregisters all regions that are not in use, and waits for those that are
+ * being deregistered. Returns the number of regions deregistered.
  */
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
 
-/* The same for regions that were evicted and wait, also for the helper. */
+/*
+ * Deregisters the evicted regions that wait for it, those queued for the helper
+ * included.
+ */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
-/* Does its helper predict uses, so that they have to be noted (cache_use.h)? */
+/*
+ * Does the cache's helper predict uses, so that they have to be noted
+ * (cache_use.h)?
+ */
 bool mrrc_cache_mt_predicts(const struct mrrc_cache_mt *cache);
 
 /* Forget a range, as after an unmap that no monitor reports. */
 void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 			      size_t len);
 
-/* To be added to with mrrc_stats_add(), until the cache is closed. */
+/* Counters to be added to with mrrc_stats_add(), until the cache is closed. */
 struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache);
 
-/* Adds up what threads have counted, for those who read the shared counters. */
+/* Adds the counts of all threads to the shared counters, for their readers. */
 void mrrc_cache_mt_collect(struct mrrc_cache_mt *cache);
 
 void mrrc_cache_mt_stats(struct mrrc_cache_mt *cache, struct mrrc_stats *stats);
 
 /*
- * How many regions operations use now; walks the index, after what the helper
- * is registering.
+ * The number of regions that operations use now. Waits for the helper's
+ * registration, and walks the index.
  */
 size_t mrrc_cache_mt_held(struct mrrc_cache_mt *cache);
 

@@ -12,7 +12,7 @@
 #include "sys/base/pool.h"
 #include "sys/cache/region_hints.h"
 
-/* Pages on their way into the index; on the stack of the missing thread. */
+/* Pages that are being registered; on the stack of the thread that missed. */
 struct mrrc_pending {
 	uintptr_t start;
 	size_t len;
@@ -22,14 +22,18 @@ struct mrrc_pending {
 	pthread_t thread;	 /* that registers it */
 	bool stale;		 /* an event touched the range */
 	bool watched;		 /* to be unwatched unless indexed */
-	bool gentle;		 /* ahead of use: nothing makes room for it */
+	/* registered ahead of use: no region is evicted for it */
+	bool gentle;
 	struct mrrc_place place; /* lock: where the lookup found the gap */
 	TAILQ_ENTRY(mrrc_pending) link;
 };
 
 struct mrrc_ahead;
 
-/* What predicts, which is above the cache: sys/predict/ahead.h. */
+/*
+ * The calls of a predictor, which is a layer above the cache:
+ * sys/predict/ahead.h.
+ */
 struct mrrc_predictor {
 	int (*open)(struct mrrc_cache_mt *cache, bool counter,
 		    struct mrrc_ahead **ahead);
@@ -87,7 +91,7 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access,
 			    struct mrrc_region *region);
 
-/* Memory for a region, NEW and zero but for its word; NULL: none left. */
+/* Allocates a region, NEW and zero except its word; NULL: no memory is left. */
 struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
 			       struct mrrc_region *region);
@@ -109,8 +113,8 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 
 /*
  * After a miss: register the range, published or not, and insert it if that is
- * safe. The result is held. No lock held. @changes: NULL, or the count of
- * changes at which pages beyond the request were known to be mapped.
+ * safe. The resulting region is held. No lock held. @changes: NULL, or the
+ * count of changes at which pages beyond the request were known to be mapped.
  */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		       struct mrrc_pending *pending, const uint64_t *changes,
@@ -121,27 +125,32 @@ int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
 
 /*
- * Lock held: give the victims to the helper. If too many bytes already wait for
- * it, they stay in the list, for the caller.
+ * Gives the victims to the helper. Lock held. If too many bytes already wait
+ * for it, they stay in the list, for the caller.
  */
 void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
 
-/* No lock held: the helper has deregistered what it had taken. */
+/*
+ * To be called when the helper has deregistered the regions that it took. No
+ * lock held.
+ */
 void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache);
 
 /*
- * Register a region ahead of its use, without making room for it. @token: its
- * memory is as it was (mrrc_mon_unchanged). @flushes: there was no flush since.
- * -EEXIST: something is registered there; else it is not to be, now.
+ * Register a region ahead of its use, without making room for it. @token:
+ * proves that the memory is unchanged (mrrc_mon_unchanged). @flushes: the
+ * cache's count of flushes, which must not have grown. -EEXIST: the range is
+ * registered; other errors: it cannot be registered now.
  */
 int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 			size_t len, enum mrrc_access access, uint64_t token,
 			uint64_t flushes);
 
 /*
- * cache_revoke.c, lock held: closed regions whose time is over become victims.
- * Returns when to call it next: 0 at once, UINT64_MAX when it is signalled.
+ * Makes victims of closed regions whose time has passed (cache_revoke.c). Lock
+ * held. Returns the time of the next call; 0: at once, UINT64_MAX: when it is
+ * signalled.
  */
 uint64_t mrrc_cache_mt_revoke(struct mrrc_cache_mt *cache);
 
@@ -160,7 +169,7 @@ static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 		       0;
 }
 
-/* Register for one operation, counting the reason (CNT: already counted). */
+/* Registers for one operation, counting the reason (CNT: counted already). */
 int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, enum mrrc_stat cause,
 		       struct mrrc_region **region);
@@ -178,8 +187,8 @@ void mrrc_cache_mt_budget_open(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache);
 
 /*
- * Before a registration: takes its bytes, and evicts for that. false: they are
- * beyond the budget, which is for one operation only.
+ * Takes bytes of the budget before a registration, and evicts regions for that.
+ * false: the registration exceeds the budget, so it serves one operation only.
  */
 bool mrrc_cache_mt_budget_take(struct mrrc_cache_mt *cache, size_t len);
 

@@ -3,9 +3,8 @@
  * The end of keys of closed registrations (core/cache/revoke.h), by the cache's
  * helper.
  *
- * A registration that finds the region at the moment of its end either holds it
- * before it leaves the index, so that it is deregistered when that registration
- * is closed; or it does not find it.
+ * If a new registration finds the region just before it leaves the index, it
+ * holds the region, which is then deregistered when the registration is closed.
  */
 #include "config.h"
 #include "sys/cache/cache_mt_priv.h"

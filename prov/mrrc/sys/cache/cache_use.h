@@ -15,7 +15,10 @@ bool mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, const void *site);
 void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache);
 
-/* Was it noted? Then the helper is to be woken after the call. */
+/*
+ * Notes a use. Returns true if it was noted: then the helper has to be woken
+ * after the call.
+ */
 static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
 				  size_t len, const void *site)
 {
@@ -30,8 +33,8 @@ static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
 }
 
 /*
- * Uses were noted, and their regions are held, or were: a helper that runs at
- * once would deregister them before that.
+ * Wakes the helper, after the regions of noted uses were held: a helper that
+ * ran earlier would deregister them.
  */
 static inline void mrrc_cache_use_wake(struct mrrc_cache_mt *cache)
 {

@@ -17,7 +17,7 @@
 
 /* Evictions before all idle regions are evicted. */
 #define MRRC_ROOM_TRIES 6
-/* And before a range that cannot be watched goes uncached. */
+/* Number of attempts to watch a range before it is left uncached. */
 #define MRRC_WATCH_TRIES 2
 
 /* One miss. */
@@ -41,8 +41,8 @@ static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 }
 
 /*
- * One attempt on [start, start + len); fills miss->region. It is counted by the
- * next thread that takes the lock.
+ * Registers [start, start + len) in one attempt; fills miss->region. The next
+ * thread that takes the lock counts it.
  */
 static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
@@ -68,8 +68,8 @@ static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 }
 
 /*
- * The same; if a limit is reached, evicts idle regions and tries again: a few
- * at first, then more each time.
+ * Registers the range; if a limit is reached, evicts idle regions and tries
+ * again: a few at first, then more each time.
  */
 static int miss_reg_tries(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			  enum mrrc_access as)
@@ -91,7 +91,10 @@ static int miss_reg_tries(struct mrrc_miss *miss, uintptr_t start, size_t len,
 	}
 }
 
-/* The same, with bytes of the node's budget, in which children have no part. */
+/*
+ * Registers the range with bytes of the node's budget; a forked child takes
+ * none.
+ */
 static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 		    enum mrrc_access as)
 {
@@ -123,7 +126,9 @@ static void miss_settle(struct mrrc_miss *miss)
 		pthread_cond_broadcast(&cache->settled);
 }
 
-/* CACHE lock held: does another thread register a range that would do? */
+/*
+ * Is another thread registering a range that covers this one? CACHE lock held.
+ */
 static bool miss_under_way(struct mrrc_cache_mt *cache,
 			   const struct mrrc_pending *pending)
 {
@@ -163,9 +168,10 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 
 /*
  * Publish the range as pending. If another thread has registered it, returns
- * that region, held; if another thread is registering it, waits for that once,
- * as the result may not be indexed. Else NULL. It waits before it publishes, so
- * no thread waits for a waiting one.
+ * that region, held. If another thread is registering it, waits for that once,
+ * as the result may not be indexed. Otherwise returns NULL. The thread waits
+ * before it publishes, so no thread ever waits for a thread that is waiting
+ * itself.
  */
 static struct mrrc_region *miss_begin(struct mrrc_miss *miss,
 				      const uint64_t *changes)
@@ -216,7 +222,7 @@ static void miss_withdraw(struct mrrc_miss *miss)
 
 /*
  * Watches the range. At the limit of watched ranges, other caches or idle
- * regions make room, but for a gentle one.
+ * regions make room, unless the range is registered ahead of use.
  */
 static int miss_watch(struct mrrc_miss *miss)
 {
@@ -236,7 +242,10 @@ static int miss_watch(struct mrrc_miss *miss)
 					      attempt)))
 			break;
 	}
-	/* A refusal has changed nothing: the watch there may be another's. */
+	/*
+	 * A refusal has changed nothing: an existing watch may be another
+	 * user's.
+	 */
 	pending->watched = mrrc_mon_watched(ret);
 	return ret;
 }
@@ -269,7 +278,7 @@ static enum mrrc_stat watch_cause(int ret)
 	}
 }
 
-/* CACHE lock held: would nothing leave for it? */
+/* Can the range be indexed without evicting anything? CACHE lock held. */
 static bool miss_fits(const struct mrrc_cache *cache,
 		      const struct mrrc_pending *pending)
 {
@@ -280,8 +289,8 @@ static bool miss_fits(const struct mrrc_cache *cache,
 
 /*
  * CACHE lock held, memory quiet: index the region, or find what another
- * thread indexed meanwhile. Returns what the operation uses; *cause says why
- * that is not ours or is not indexed.
+ * thread indexed meanwhile. Returns the region for the operation; *cause says
+ * why it is another region, or not indexed.
  */
 static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 				      struct mrrc_region_list *victims,
@@ -300,7 +309,9 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		*cause = MRRC_STAT_UNCACHED_RACED;
 		return region;
 	}
-	/* if nothing has moved since the lookup, this is where that was */
+	/*
+	 * if no region has moved since the lookup, this is the lookup's place
+	 */
 	mrrc_cache_seek(cache, pending->start, pending->access,
 			&pending->place);
 	found = mrrc_cache_find_at(&pending->place, pending->len);
@@ -398,7 +409,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 					  MRRC_STAT_UNCACHED_TOO_BIG, out);
 	/*
 	 * Publish, unless the lookup did: from now on events mark the range
-	 * stale, no thread ends its watch, and others wait for this one.
+	 * stale, no thread ends its watch, and threads that need it wait.
 	 */
 	*out = pending->published ? NULL : miss_begin(&miss, changes);
 	if (*out)
@@ -415,12 +426,12 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	ret = miss_register(&miss);
 	if (ret)
 		goto err_withdraw;
-	/* All its pages are there now: is the watch told of their changes? */
+	/* All its pages are present now: would the watch report each change? */
 	miss.seen = !miss.token || mrrc_mon_sees(cache->mon, pending->start,
 						 pending->len, miss.token);
 	/*
-	 * Insert, once memory is quiet, with the lock: a change since the
-	 * watch began either has made the range stale by then, or is not over.
+	 * Insert, once memory is quiet, with the lock: a change since the watch
+	 * began either has made the range stale, or is still in progress.
 	 */
 	miss_insert(&miss, out);
 	return 0;
@@ -436,7 +447,7 @@ err_withdraw:
 				  pending->access, watch_cause(watch), out);
 }
 
-/* CACHE lock held, memory quiet: may it be registered ahead of use? */
+/* May the range be registered ahead of use? CACHE lock held, memory quiet. */
 static int ahead_begin(struct mrrc_cache_mt *cache,
 		       struct mrrc_pending *pending, uint64_t flushes)
 {
@@ -483,7 +494,7 @@ int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 	mrrc_lock_release(&cache->lock);
 	if (ret)
 		return ret;
-	/* looked at last, while changes make the range stale */
+	/* checked last, while changes make the range stale */
 	if (mrrc_mon_unchanged(cache->mon, start, len) != token) {
 		miss_withdraw(&miss);
 		ret = -ESTALE;

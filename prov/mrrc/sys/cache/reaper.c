@@ -7,7 +7,7 @@
  * so that it is woken once for many victims. Victims that wait are still
  * registered: beyond a part of the byte limit the thread that misses
  * deregisters its own. Without a helper a thread that misses deregisters its
- * victims, and those that the monitor leaves are deregistered by the next call.
+ * victims; the next call deregisters regions that the monitor invalidated.
  */
 #include "config.h"
 #include "sys/cache/cache_use.h"
@@ -42,8 +42,8 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 	if (cache->helping) {
 		/*
-		 * do not wait for what the helper takes next: that may never
-		 * end
+		 * do not wait for regions that the helper takes next: that
+		 * might never end
 		 */
 		round = cache->rounds;
 		cache->waiting++;
@@ -110,7 +110,7 @@ __attribute__((noinline)) void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache)
 	mrrc_lock_release(&cache->lock);
 }
 
-/* The thread has no table yet, or used another one last. */
+/* For a thread that has no table yet, or used that of another cache last. */
 __attribute__((noinline)) bool
 mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 			size_t len, const void *site)
@@ -135,7 +135,7 @@ static void helper_collect(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 }
 
-/* CACHE lock held: there is nothing to do before @wake. */
+/* The helper sleeps: there is nothing to do before @wake. CACHE lock held. */
 static void helper_wait(struct mrrc_cache_mt *cache, uint64_t wake)
 {
 	cache->idle = true;

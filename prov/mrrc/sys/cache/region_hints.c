@@ -124,8 +124,10 @@ static void mrrc_hints_settle(const struct mrrc_holders *holders)
 	mrrc_biased_barrier();
 }
 
-/* The cache's lock held, or in a child: what it counted becomes the regions'
- * own, and it has counted nothing. */
+/*
+ * Moves the table's counts of operations to the regions' own counters. The
+ * cache's lock held, or in a child.
+ */
 static void mrrc_hints_fold(struct mrrc_hints *hints)
 {
 	struct mrrc_pool *regions = hints->list->regions;
@@ -235,8 +237,8 @@ static void hints_thread_ends(void *arg)
 }
 
 /*
- * In the only thread of a forked child. It does not use the parent's caches
- * again, and their locks may be held permanently.
+ * Runs in the only thread of a forked child, which does not use the parent's
+ * caches again; their locks may be held permanently.
  */
 static void hints_fork_child(void)
 {
@@ -252,7 +254,7 @@ static void hints_fork_child(void)
 		hints->list = NULL;
 		hints->spares = 0;
 		atomic_store(&hints->cache, 0);
-		/* its hits so far were the parent's cache's */
+		/* its hits so far belong to the parent's cache */
 		hints->counted = hints->told = atomic_load(&hints->hits);
 		hints->probes_counted = atomic_load(&hints->probes);
 	}
@@ -332,7 +334,7 @@ static struct mrrc_hints *hints_attach(struct mrrc_hints_list *list,
 	if (!lanes)
 		return NULL;
 	hints->lanes = lanes;
-	/* without one the thread's uses are not noted */
+	/* without a ring the thread's uses are not noted */
 	hints->uses = list->notes ? mrrc_uses_new(list->counter) : NULL;
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	mrrc_lock_acquire(list->lock);
@@ -408,7 +410,8 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 	if (!mrrc_hints_ready())
 		return;
 	/*
-	 * Even without a table: an ending thread may still be using the list.
+	 * This happens even without a table: an ending thread may still be
+	 * using the list.
 	 */
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	while ((hints = TAILQ_FIRST(&list->head))) {

@@ -45,7 +45,7 @@
 #define MRRC_HINTS_IS_BIG (1u << 11) /* in a key */
 #define MRRC_HINTS_SPARE  64	     /* records that a thread keeps */
 
-/* From one region of a cache to the next. */
+/* Distance in bytes between two regions of a cache. */
 #define MRRC_REGION_STRIDE ((sizeof(struct mrrc_region) + 63) & ~(size_t) 63)
 
 struct mrrc_hint {
@@ -107,7 +107,9 @@ void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 			  struct mrrc_cache *core, struct mrrc_pool *regions,
 			  struct mrrc_pool *records);
 
-/* Before the first table: threads note their uses (uses.h). */
+/*
+ * Lets threads note their uses (uses.h). To be called before the first table.
+ */
 void mrrc_hints_list_note(struct mrrc_hints_list *list, bool counter);
 
 /* The cache closes: no thread uses it, no lock is held; not in a child. */
@@ -119,13 +121,15 @@ struct mrrc_hints *mrrc_hints_of(const struct mrrc_hints_list *list);
 /* The calling thread's table, created if missing; NULL: no memory. No lock. */
 struct mrrc_hints *mrrc_hints_get(struct mrrc_hints_list *list);
 
-/* The cache's lock held: counters and requests of all threads. */
+/* Collects the counters and requests of all threads. The cache's lock held. */
 void mrrc_hints_collect(struct mrrc_hints_list *list);
 
-/* The cache's lock held: the counters of this one. */
+/* Collects the counters of this table. The cache's lock held. */
 void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core);
 
-/* Remember a region of the cache; @ref is from mrrc_hints_ref. No lock. */
+/*
+ * Adds a hint for a region of the cache; @ref is from mrrc_hints_ref. No lock.
+ */
 void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
 		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
 		     bool big);
@@ -136,7 +140,7 @@ mrrc_hints_last(const struct mrrc_hints_list *list)
 {
 	struct mrrc_hints *hints = mrrc_hints_recent;
 
-	/* never true; it spares tests of what this returns */
+	/* never true; it lets the compiler omit tests of the result */
 	if (!hints)
 		__builtin_unreachable();
 	return __builtin_expect(
@@ -204,9 +208,9 @@ static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 }
 
 /*
- * Owner only: one operation more or less. After another thread's membarrier(2)
- * the owner's next loads are ordered after this store. It is a single
- * instruction if the processor has one, so that a signal handler cannot
+ * Counts an operation, or its end. Owner only. After another thread's
+ * membarrier(2) the owner's next loads are ordered after this store. It is a
+ * single instruction if the processor has one, so that a signal handler cannot
  * interrupt it half-way.
  */
 static inline __attribute__((always_inline)) void
@@ -228,7 +232,9 @@ mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
 #endif
 }
 
-/* Never 0: the first page is never mapped. */
+/*
+ * A key for the unit of an address; never 0, as the first page is never mapped.
+ */
 static inline uint64_t mrrc_hints_key(uintptr_t addr, enum mrrc_access access)
 {
 	return (addr & ~(uintptr_t) 4095) | access;
@@ -291,7 +297,7 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 }
 
 /*
- * A request was served by a hint. Returns whether to add the hits to the
+ * Records that a hint served a request. Returns whether to add the hits to the
  * cache's counters now.
  */
 static inline bool mrrc_hints_hit(struct mrrc_hints *hints, uintptr_t addr,

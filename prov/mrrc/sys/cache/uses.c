@@ -10,7 +10,8 @@
 
 #include "sys/base/apart.h"
 
-#define RATE_NS	  1000000 /* between the looks that tell the rate, at least */
+/* minimum ns between two readings from which the counter's rate is computed */
+#define RATE_NS	  1000000
 #define INVARIANT (1u << 8)
 
 bool mrrc_ticks_counter(void)
@@ -61,7 +62,10 @@ size_t mrrc_uses_read(struct mrrc_uses *uses, struct mrrc_use *out, size_t max,
 			atomic_load_explicit(&slot->when, memory_order_relaxed);
 	}
 	mrrc_fence(acquire);
-	/* the thread may be writing over the one a ring before its head */
+	/*
+	 * the thread may be overwriting the slot that lies one ring before its
+	 * head
+	 */
 	head = atomic_load_explicit(&uses->head, memory_order_relaxed);
 	good = head < MRRC_USES_RING ? 0 : head - MRRC_USES_RING + 1;
 	if (good < from)

@@ -82,7 +82,10 @@ static inline void mrrc_uses_add(struct mrrc_uses *uses, uint64_t site,
 		atomic_load_explicit(&uses->head, memory_order_relaxed);
 	struct mrrc_uses_slot *slot = &uses->slot[head % MRRC_USES_RING];
 
-	/* a reader that sees a part of this use sees the head before it, too */
+	/*
+	 * a reader that sees a part of this use also sees the head that was
+	 * stored before
+	 */
 	mrrc_fence(release);
 	atomic_store_explicit(&slot->site, site, memory_order_relaxed);
 	atomic_store_explicit(&slot->addr, addr, memory_order_relaxed);
@@ -92,7 +95,7 @@ static inline void mrrc_uses_add(struct mrrc_uses *uses, uint64_t site,
 	atomic_store_explicit(&uses->head, head + 1, memory_order_release);
 }
 
-/* Of the machine: can the processor's counter be used? */
+/* Can the processor's counter be used on this machine? */
 bool mrrc_ticks_counter(void);
 
 /* An empty ring; NULL: no memory. */
@@ -107,8 +110,8 @@ static inline bool mrrc_uses_any(const struct mrrc_uses *uses)
 }
 
 /*
- * The helper: the oldest ones, up to @max; returns how many. *lost grows by
- * those that were overwritten.
+ * Reads the oldest uses, at most @max, and returns their number; for the
+ * helper. *lost grows by the number of overwritten uses.
  */
 size_t mrrc_uses_read(struct mrrc_uses *uses, struct mrrc_use *out, size_t max,
 		      uint64_t *lost);
@@ -126,7 +129,7 @@ void mrrc_ticks_init(struct mrrc_ticks *ticks, bool counter);
 /* Look at both clocks; returns nanoseconds. */
 uint64_t mrrc_ticks_look(struct mrrc_ticks *ticks);
 
-/* When that was, no later than the last look. */
+/* The time of a use in ns, not after the last reading of the clock. */
 uint64_t mrrc_ticks_ns(const struct mrrc_ticks *ticks, uint64_t when);
 
 #endif /* MRRC_USES_H */
