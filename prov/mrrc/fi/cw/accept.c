@@ -2,16 +2,16 @@
 /*
  * Incoming connection requests for reliable datagram endpoints with conditional
  * writes: see cw/cw.h. A request has the number of the endpoint that it is for,
- * the sender's name, and a nonce of this attempt. Nothing is done for it before
- * the endpoint that it names as sender has confirmed it (cw/ask.c).
+ * the sender's name, and a nonce of this attempt. A request has no effect
+ * before the endpoint that it names as sender has confirmed it (cw/ask.c).
  *
  * Each pair has one connection. If both sides begin at once, the request of the
  * side with the lesser name counts: that side leaves the other's request
  * unanswered until its own has succeeded or failed; the other side drops its
- * own request for the one that it receives. The accepting side sends the nonce
- * of its own attempt, which makes that attempt void: it does not replace the
- * connection that they agreed on. A newer nonce does replace it: that peer has
- * lost the connection.
+ * own request in favour of the one that it receives. The accepting side sends
+ * the nonce of its own attempt, which makes that attempt void: it does not
+ * replace the connection that they agreed on. A request with a newer nonce does
+ * replace the connection, which that peer has lost.
  *
  * Requests are read under their listener's group's lock, and handled without
  * it, since they are for links in other groups.
@@ -137,7 +137,10 @@ static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 	return rdm;
 }
 
-/* Does it come from where its name says? If not, no question is asked. */
+/*
+ * Does the request come from the address in its name? If not, no question is
+ * asked.
+ */
 static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 			      const struct cw_request *request)
 {
@@ -149,7 +152,8 @@ static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 }
 
 /*
- * Does it ask about our attempt to connect to it? The request is used up then
+ * Does the request ask about our attempt to connect to its sender? Then the
+ * request is consumed
  */
 static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 {
@@ -206,7 +210,7 @@ static int cw_greet_one(struct mrrc_cw_group *group, struct cw_request *request)
 	return ret;
 }
 
-/* The first request that can be handled, or NULL */
+/* The first request that can be handled now, or NULL */
 static struct cw_request *cw_greet_next(struct mrrc_cw_group *group)
 {
 	struct cw_request *request = STAILQ_FIRST(&group->requests);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Verifies the sender of a request for a reliable datagram endpoint: see cw.h.
- * A name is no secret: any process could connect in it. So the named endpoint
- * is asked, at the port where its name says that it listens, which no other
- * process has as long as that endpoint lives. It says yes if it is at this
- * moment connecting to this endpoint with the nonce of the request. So an
+ * A name is no secret: any process could use it to connect. So the named
+ * endpoint is asked, at the port that its name gives, which no other process
+ * has as long as that endpoint lives. It confirms the request if it is
+ * connecting to this endpoint with the same nonce at this moment. So an
  * existing connection is not given up for a forged request.
  *
  * A question is a connection that is always refused, and the answer is in the
@@ -16,7 +16,10 @@
 #include "fi/cw/rdm.h"
 
 #define CW_ASKS 256 /* questions at a time, of a group */
-/* while others wait, a question unanswered for that long is dropped */
+/*
+ * while other questions wait, a question is dropped when it has been unanswered
+ * for this time
+ */
 #define CW_ASK_MS    1000
 #define CW_ASK_TRIES 3 /* tries when the network fails */
 
@@ -39,7 +42,7 @@ static void cw_ask_no(struct mrrc_cw_group *group, struct cw_request *request,
 		      const char *why)
 {
 	cw_ask_end(group, request);
-	/* usual, too, when both sides connect at once */
+	/* also usual when both sides connect at once */
 	MRRC_INFO(EP_CTRL, "control connection from %s is refused: %s\n",
 		  mrrc_cw_addr_text(&request->from).text, why);
 	mrrc_cw_refuse(request);

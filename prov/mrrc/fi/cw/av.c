@@ -5,7 +5,7 @@
  * name.c. Every address vector is of this kind: names may come before an
  * endpoint opts in.
  *
- * Threading: any; the lock guards the names, and what endpoints have of links
+ * Threading: any; the lock guards the names, and the endpoints' tables of links
  * (rdm.c). The core is not called under it.
  */
 #include "config.h"
@@ -22,8 +22,8 @@ static void cw_av_unlink(struct mrrc_cw_av *names, struct cw_av_entry *entry)
 /* ---- inserting ----------------------------------------------------------- */
 
 /*
- * The core's address addr has this name from now on. *old: a name that no
- * address has any more, or zero
+ * Notes that the core's address addr has this name from now on. *old: a name
+ * that no address has any more, or zero
  */
 static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 		      const struct mrrc_cw_name *name, struct mrrc_cw_name *old)
@@ -56,7 +56,7 @@ static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
 	return 0;
 }
 
-/* Names of the count addresses at addr that the core accepted */
+/* Notes the names of the count addresses at addr that the core accepted */
 static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 			   const fi_addr_t *fi_addr)
 {
@@ -112,7 +112,7 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 							      FI_ADDR_NOTAVAIL;
 	}
 	/*
-	 * With FI_EVENT as well: the cores that can have such names
+	 * This is right with FI_EVENT, too: cores that can have such names
 	 * (libfabric's common address vectors) have finished when they return,
 	 * and then write the event.
 	 */

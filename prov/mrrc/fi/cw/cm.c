@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application's connection, of endpoints with conditional writes: how the
- * two sides' control endpoints learn of each other. See cw/cw.h.
+ * The application's connection of two endpoints with conditional writes, over
+ * which their control endpoints learn of each other. See cw/cw.h.
  *
- * Marks in front of the application's own private data tell: the connecting
+ * Marks in front of the application's own private data do that: the connecting
  * side says that it takes part; the accepting side says the same, and adds the
  * port where it listens for the control endpoint, and a cookie that the control
  * endpoint has to bring. The listener is our own, as the application may close
  * its listener, or never look at it again.
  *
- * The handle of a request is noted if it had a mark (obj/request.c).
+ * The handle of a connection request is noted if the request had a mark
+ * (obj/request.c).
  */
 #include "config.h"
 #include <arpa/inet.h>
@@ -22,7 +23,7 @@
 
 /* ---- connecting and accepting -------------------------------------------- */
 
-/* The peer has sent the port where it listens. Lock held. */
+/* Connects to the port at which the peer said that it listens. Lock held. */
 static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
 	struct cw_mark mine;
@@ -89,7 +90,10 @@ int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 	return ret;
 }
 
-/* Where the peer's control endpoint has to connect, and its cookie */
+/*
+ * Starts listening; sets the port and the cookie for the peer's control
+ * endpoint
+ */
 static int cw_expect(struct mrrc_cw_ep *cw, uint16_t *port)
 {
 	uint64_t cookie;
@@ -164,8 +168,8 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep)
 }
 
 /*
- * The link of an event: the endpoint may close meanwhile, and an application's
- * event may name anything. It stays until cw_put().
+ * Finds the link of an event: the endpoint may close concurrently, and an event
+ * that an application wrote may name any object. It stays until cw_put().
  */
 static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 				 const struct fid *core)
@@ -183,7 +187,10 @@ static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 	return cw;
 }
 
-/* On the connecting side. mark: NULL if the peer does not take part */
+/*
+ * Handles that the connection was accepted, on the connecting side. mark: NULL
+ * if the peer does not take part
+ */
 static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
 	int ret;
@@ -205,8 +212,8 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 }
 
 /*
- * The application's connection has ended. Connected control endpoints find out
- * by themselves, after all that is under way has arrived.
+ * The application's connection has ended. Connected control endpoints notice
+ * that by themselves, after all data under way have arrived.
  */
 static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 {
@@ -268,7 +275,7 @@ static size_t cw_eq_event(struct mrrc_eq *eq, uint32_t event,
 	return sizeof(*entry) + data_len;
 }
 
-/* The same for any event, in a buffer. */
+/* Handles any event, in a buffer, as cw_eq_event() does. */
 static size_t cw_eq_seen(struct mrrc_eq *eq, uint32_t event, void *buf,
 			 size_t len, uint64_t flags)
 {

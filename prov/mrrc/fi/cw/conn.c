@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The connection of a link, from its first phase to its end: one side listens,
- * the other connects, and either gives up after CW_MEET_MS. See cw/cw.h.
+ * the other connects, and each side gives up after CW_MEET_MS. See cw/cw.h.
  *
  * One port of a group (cw/listen.c) serves the connections to all its endpoints,
  * and to reliable datagram endpoints whose home is the group.
@@ -30,7 +30,10 @@ static void cw_set_phase(struct mrrc_cw_ep *cw, enum cw_phase phase)
 {
 	bool met = cw_meeting(cw->phase), meets = cw_meeting(phase);
 
-	/* a listener of reliable datagrams stays as long as their endpoint */
+	/*
+	 * the listener for a reliable datagram endpoint stays as long as the
+	 * endpoint
+	 */
 	if (!cw->rdm)
 		cw->group->awaited +=
 			(phase == CW_LISTENING) - (cw->phase == CW_LISTENING);
@@ -173,7 +176,9 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 		return ret;
 	ret = fi_accept(cw->ctl, param, len);
 	if (ret) {
-		/* the request is rejected then: it may be the endpoint's */
+		/*
+		 * the request is rejected then: the control endpoint may own it
+		 */
 		fi_close(&cw->ctl->fid);
 		cw->ctl = NULL;
 	}
@@ -205,7 +210,9 @@ bool mrrc_cw_attempt(struct mrrc_cw_ep *cw, uint64_t nonce)
 	return true;
 }
 
-/* A connection request at our listener: find the link by its cookie. */
+/*
+ * Handles a connection request at our listener: finds the link by the cookie.
+ */
 static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 		       const void *data, size_t len)
 {
@@ -260,7 +267,10 @@ static void cw_connected(struct mrrc_cw_ep *cw, const void *data, size_t len)
 	mrrc_cw_after(cw);
 }
 
-/* The link of an event, by address: the object that it names may be closed. */
+/*
+ * Finds the link of an event by address, since the object that the event names
+ * may be closed.
+ */
 static struct mrrc_cw_ep *cw_find(struct mrrc_cw_group *group,
 				  const struct fid *fid)
 {
@@ -320,7 +330,7 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 
 	for (;; cnt++) {
 		/*
-		 * tcp (2.1) takes errno for the reason why a connection ended
+		 * tcp (2.1) reports errno as the reason why a connection ended
 		 */
 		errno = 0;
 		ret = fi_eq_read(group->eq, &event, &entry, sizeof(entry), 0);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Completion queues of endpoints with conditional writes: see cw/cw.h. Reading
- * one makes progress with conditional writes, and serves their completions,
- * which are pending, first; all else is as without (the table below). A wait
- * covers the core's CQ, the control endpoints' and pending completions alike.
+ * such a queue makes progress with conditional writes, and first returns their
+ * completions, which are pending. Otherwise it works like any queue (the table
+ * below). A wait covers the core's CQ, the control endpoints' and pending
+ * completions alike.
  *
  * Threading: any, as for the CQ. The domain's cw->lock guards its list of CQs;
  * whether one of them takes part is also guarded by the domain's cq_lock, which
  * is taken under it. A CQ may begin to take part while other threads read it: a
- * thread that uses the new table of calls finds all that was set up before it.
+ * thread that uses the new table of calls sees all state that was set up
+ * before.
  */
 #include "config.h"
 #include <poll.h>
@@ -23,7 +25,7 @@
 
 static struct mrrc_cq *cw_cq_of(struct fid_cq *cq_fid)
 {
-	/* the caller's own load of it orders nothing */
+	/* the caller loaded the table without ordering later loads */
 	(void) __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 	return mrrc_cq_of(cq_fid);
 }
@@ -55,7 +57,7 @@ static ssize_t cw_cq_readfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		return ret;
 	ret = src ? cq->cw->below->readfrom(cq_fid, buf, count, src) :
 		    cq->cw->below->read(cq_fid, buf, count);
-	/* there are completions, but no room for one was given */
+	/* completions exist, but the caller gave no room for one */
 	if (!count && ret == -FI_EAGAIN && atomic_load(&cq->pending_cnt))
 		ret = 0;
 	return ret;
@@ -76,7 +78,10 @@ static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 	if (atomic_load(&cq->pending_cnt))
 		ret = mrrc_pending_readerr(cq, entry);
 	mrrc_cq_unlock(cq);
-	/* pending since the core reported an error: the error is meant */
+	/*
+	 * became pending after the core reported an error: the caller asks for
+	 * that error
+	 */
 	return ret != -FI_EAGAIN ? ret :
 				   cq->cw->below->readerr(cq_fid, entry, flags);
 }
@@ -109,7 +114,10 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	mrrc_cw_seen(cq->domain->cw);
 	mrrc_cw_progress(cq->domain->cw, true);
 	if (atomic_load(&cq->pending_cnt)) {
-		/* this caller need not read what other threads are woken for */
+		/*
+		 * this caller need not read the completions for which other
+		 * threads are woken
+		 */
 		cw_cq_wake(cq);
 		return -FI_EAGAIN;
 	}
@@ -131,7 +139,9 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	return ret ? -FI_EAGAIN : 0;
 }
 
-/* The core's descriptors, then ours; how many, or an error. */
+/*
+ * Lists the core's descriptors, then ours; returns their number, or an error.
+ */
 static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 {
 	struct fi_wait_pollfd set = { .nfds = CW_FDS - 2, .fd = fds };
@@ -153,8 +163,8 @@ static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 }
 
 /*
- * Sleeps until something may have happened; shortly if the core has more
- * descriptors than fit. Is one of them ready?
+ * Sleeps until a descriptor is ready; only briefly if the core has more
+ * descriptors than fit. Returns whether one is ready.
  */
 static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 {
@@ -164,7 +174,9 @@ static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 
 	if (mrrc_trywait(&cq->domain->fabric->fabric, &fid, 1))
 		return false;
-	/* another thread may have taken the signal that would wake this one */
+	/*
+	 * another thread may have consumed the signal that was to wake this one
+	 */
 	if (atomic_load(&cq->cw->signalled))
 		return false;
 	if (timeout < 0 || timeout > CW_SLICE_MS)
@@ -218,8 +230,8 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		if (ret == -FI_EAGAIN && atomic_exchange(&cq->cw->signalled, 0))
 			break;
 		/*
-		 * Ready, but without an event: tcp and net (1.17) have a
-		 * descriptor that only a wait of their own resets.
+		 * A descriptor is ready, but there is no event: in tcp and net
+		 * (1.17) one is reset only by the core's own wait.
 		 */
 		if (ret == -FI_EAGAIN && ready)
 			ret = cw_cq_below_sread(
@@ -400,8 +412,8 @@ static const struct mrrc_cq_over cw_cq_over = {
 };
 
 /*
- * Replaces the CQ's calls, unless its descriptor is given out, which other
- * threads may be asking for.
+ * Replaces the CQ's calls, unless its descriptor was given to the application,
+ * for which other threads may be asking just now.
  */
 static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 {
@@ -442,7 +454,9 @@ int mrrc_cw_cq_join(struct mrrc_cq *cq)
 	}
 	LIST_INSERT_HEAD(&cwd->cqs, ccq, link);
 	mrrc_mutex_unlock(&cwd->lock);
-	/* a thread inside the core's sread does not know of it yet */
+	/*
+	 * a thread inside the core's sread does not know of the new calls yet
+	 */
 	if (cq->wait)
 		fi_cq_signal(cq->core);
 	return 0;

@@ -7,8 +7,8 @@
 #include "fi/cw/mark.h"
 
 /*
- * For a control endpoint: the application's info without its choices. A
- * request's info is only for its own handle.
+ * Makes an info for a control endpoint: the application's info without its
+ * choices. A request's info is only for its own handle.
  */
 void mrrc_cw_info_adapt(struct fi_info *info)
 {
@@ -18,7 +18,9 @@ void mrrc_cw_info_adapt(struct fi_info *info)
 		*port = 0;
 	info->tx_attr->op_flags = 0;
 	info->rx_attr->op_flags = 0;
-	/* a message must follow its write: not every core grants this order */
+	/*
+	 * a message has to follow its write: not every core grants this order
+	 */
 	info->tx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
 	info->rx_attr->msg_order |= FI_ORDER_SAS | FI_ORDER_SAW;
 	info->tx_attr->size = CW_TX;

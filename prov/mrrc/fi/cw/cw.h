@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional writes on libfabric: this folder, and its calls. The protocol and
- * its states are core/cw/cw.h. Objects call nothing of it: fi_cw_enable() replaces
- * their calls. Ranges of files are posted by file/post.c.
+ * Conditional writes over libfabric: the files of this folder, and the calls
+ * that it offers. The protocol and its states are core/cw/cw.h. The objects'
+ * files call no function of this folder: fi_cw_enable() replaces the objects'
+ * calls. Ranges of files are posted by file/post.c.
  *
  *   mark.h        marks and names, as peers see them
  *   link.h        links and operations
@@ -54,7 +55,7 @@
 
 #include "fi/cw/link.h"
 
-/* modes that exclude registrations of the provider's own */
+/* modes that exclude registrations that the provider makes itself */
 #define CW_NO_MODES (FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
 /* cw/ep.c: once */
@@ -66,7 +67,10 @@ void mrrc_cw_pep_calls(struct mrrc_pep *pep);
 /* cw/enable.c */
 int mrrc_cw_enable(struct fid *fid, uint64_t flags);
 
-/* cw/cm.c: the calls of a connected endpoint; paramlen: without the mark */
+/*
+ * cw/cm.c: the connection calls of a connected endpoint; paramlen: without the
+ * mark
+ */
 int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 		    size_t paramlen);
 int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);

@@ -21,7 +21,8 @@ static int cw_enable_pep(struct mrrc_pep *pep)
 }
 
 /*
- * Connection requests of verbs have addresses of another format than they say.
+ * Has this info IP addresses? The addresses in connection requests of verbs are
+ * not of the format that the info says.
  */
 static bool cw_inet(const struct fi_info *info)
 {
@@ -49,7 +50,8 @@ static const char *cw_lacks(const struct mrrc_ep *ep)
 	if (!cw_inet(info))
 		return "addresses of FI_SOCKADDR_IN or FI_SOCKADDR_IN6";
 	if (info->ep_attr->type == FI_EP_RDM)
-		return NULL; /* the rest is a matter of the domain below */
+		/* the domain below has to meet the other requirements */
+		return NULL;
 	if (!ep->core->rma || !(info->caps & FI_RMA))
 		return "an endpoint with FI_RMA";
 	if (ep->domain->reg.mr_mode & CW_NO_MODES)
@@ -87,7 +89,7 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 	if (!cw)
 		return -FI_ENOMEM;
 	cw->ep = cw->via = ep;
-	/* tags may be given before it is accepted */
+	/* the application may give tags before it accepts the connection */
 	cw->accepts = ep->accepts;
 	ret = mrrc_cw_group_join(cw);
 	if (ret) {
@@ -95,7 +97,8 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 		return ret;
 	}
 	/*
-	 * a late event may name an object that had the core endpoint's address
+	 * a late event may name an object that had the same address as this
+	 * core endpoint
 	 */
 	mrrc_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = cw;
@@ -104,7 +107,10 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 	return 0;
 }
 
-/* domain->cw->enabling held: another thread may be asking for the same. */
+/*
+ * Enables conditional writes. domain->cw->enabling held, as another thread may
+ * do the same.
+ */
 static int cw_enable_once(struct mrrc_ep *ep)
 {
 	int ret;

@@ -41,7 +41,10 @@ void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
 
 /* ---- cancelled targets --------------------------------------------------- */
 
-/* Their links count as those that connect: the group's deadlines are seen. */
+/*
+ * The link counts as one that is connecting, so that the group's deadlines are
+ * checked.
+ */
 void mrrc_cw_confirm(struct cw_rec *rec)
 {
 	struct mrrc_cw_ep *cw = rec->cw;

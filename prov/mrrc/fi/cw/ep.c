@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The calls of endpoints and passive endpoints on which fi_cw_enable() was
- * called: they do their part and then call the usual ones (obj/ep.c, obj/cm.c,
- * obj/pep.c).
+ * called: these calls do their part and then make the usual calls (obj/ep.c,
+ * obj/cm.c, obj/pep.c).
  *
  * Threading: as for the usual calls.
  */

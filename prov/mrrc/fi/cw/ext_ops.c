@@ -10,8 +10,8 @@
 #include "fi/cw/rdm.h"
 
 /*
- * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
- * call comes with an endpoint that is not ours.
+ * Hooking providers (FI_HOOK) hand out our table but keep our fid: so a call
+ * may come with an endpoint that is not ours.
  */
 static struct mrrc_ep *cw_ops_ep(struct fid_ep *ep)
 {
@@ -31,7 +31,10 @@ static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
 				    -FI_EOPNOTSUPP;
 }
 
-/* Calls without flags use the endpoint's, of which only this one applies. */
+/*
+ * The flags of a call without flags: those of the endpoint, of which only this
+ * one applies.
+ */
 static uint64_t cw_ops_flags(struct fid_ep *ep_fid, bool tx)
 {
 	struct mrrc_ep *ep;

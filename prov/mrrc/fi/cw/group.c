@@ -85,7 +85,10 @@ static int cw_group_open(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 	return 0;
 }
 
-/* A group of this address with room for one more. cw->lock held */
+/*
+ * Finds a group with this address that has room for one more endpoint. cw->lock
+ * held
+ */
 static int cw_group_find(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			 const struct fi_info *info,
 			 struct mrrc_cw_group **group_out)
@@ -213,7 +216,10 @@ void mrrc_cw_ep_close(struct mrrc_ep *ep)
 	struct mrrc_cw_ep *cw = ep->cw;
 
 	if (mrrc_cw_inherited(ep->domain)) {
-		/* the control endpoint stays, and keeps its domain open */
+		/*
+		 * the core did not close the control endpoint, which keeps its
+		 * domain open
+		 */
 		mrrc_ref_get(&ep->domain->ref);
 		ep->cw = NULL;
 		return;
@@ -276,7 +282,10 @@ static void cw_domain_progress(struct mrrc_domain *domain)
 	mrrc_cw_progress(domain->cw, false);
 }
 
-/* A write that has no tag yet, and what it reads is wanted. Lock held. */
+/*
+ * Finds a write that has no tag yet, and whose source a writer of the file
+ * waits for. Lock held.
+ */
 static struct cw_rec *cw_wanted(struct mrrc_cw_group *group)
 {
 	struct mrrc_block *block;
@@ -310,7 +319,7 @@ static void cw_yield(struct cw_rec *rec, struct mrrc_spare *spare)
 	spare->buf = NULL;
 }
 
-/* A group's lock is not waited for: it is tried again soon. */
+/* Does not wait for a group's lock: it will be tried again soon. */
 static void cw_domain_yield(struct mrrc_domain *domain,
 			    struct mrrc_spare *spare)
 {

@@ -28,7 +28,10 @@ struct mrrc_cw_group {
 	atomic_uint cnt;       /* of eps, and homes */
 	atomic_uint meeting;   /* listening, connecting, or asking */
 	_Atomic uint16_t port; /* where it listens, in network order */
-	/* open while a peer is expected: so until an endpoint's home is left */
+	/*
+	 * open while a peer is expected; with an endpoint's home, until the
+	 * endpoint leaves it
+	 */
 	struct fid_pep *pep;
 
 	/* The lock: listening */
@@ -53,7 +56,10 @@ struct mrrc_cw_group {
 	bool greeting; /* a thread handles requests, unlocked */
 };
 
-/* Of a domain, from the first endpoint that takes part until it closes. */
+/*
+ * State of a domain, from the first endpoint that takes part until the domain
+ * closes.
+ */
 struct mrrc_cw_domain {
 	/* Set when it is opened; no lock */
 	pid_t pid;		    /* the process that opened it */
@@ -62,15 +68,15 @@ struct mrrc_cw_domain {
 	struct mrrc_mutex lock;
 
 	/*
-	 * No lock; ns: the last read of a CQ by the application, and the last
-	 * read after a gap
+	 * ns, no lock: the application's last read of a CQ, and its last read
+	 * after a gap
 	 */
 	_Atomic uint64_t seen, missed;
 
 	/* Written under the lock, read without it as well */
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
-	/* of reliable datagrams, as long as they: cw/msg_domain.c */
+	/* for reliable datagrams, as long as they exist: cw/msg_domain.c */
 	struct mrrc_ep *below;
 
 	/* The lock */
@@ -78,7 +84,7 @@ struct mrrc_cw_domain {
 	LIST_HEAD(, mrrc_cw_rdm) rdms;
 };
 
-/* Of a CQ that such endpoints are bound to. */
+/* State of a CQ to which such endpoints are bound. */
 struct mrrc_cw_cq {
 	/* Set when it is opened; no lock */
 	struct mrrc_cq *cq;
@@ -103,7 +109,10 @@ static inline uint64_t mrrc_cw_now_ns(void)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
-/* The group's timer is set to its next deadline when it is unlocked. Lock held */
+/*
+ * Has the group's timer set to the next deadline when the group is unlocked.
+ * Lock held
+ */
 static inline void mrrc_cw_alarm(struct mrrc_cw_group *group)
 {
 	group->alarm = true;
@@ -112,8 +121,8 @@ static inline void mrrc_cw_alarm(struct mrrc_cw_group *group)
 #define CW_GAP_NS 500000 /* longer: it does other things */
 
 /*
- * The application makes progress by reading. A post makes none, or only for
- * itself.
+ * Records that the application read a CQ, which makes progress. A post makes
+ * none, or only for itself.
  */
 static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 {
@@ -132,20 +141,23 @@ static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 }
 
 /* cw/poll.c */
-/* Lock held. asleep: on behalf of a thread that sleeps until there is something */
+/*
+ * Polls a group. Lock held. asleep: on behalf of a thread that sleeps until the
+ * group has events
+ */
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
 /* Unlocks, then finishes what has ended. */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group);
 /* Unlocks where nothing can have ended. */
 void mrrc_cw_group_release(struct mrrc_cw_group *group);
 /*
- * No lock held. asleep: the caller is about to block, so idle groups are polled,
- * too.
+ * Polls all groups. No lock held. asleep: the caller is about to block, so idle
+ * groups are polled, too.
  */
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
 /*
- * Send what is queued before its connection is ended here; until end at most,
- * in ms. No lock held
+ * Sends the queued messages of a link before its connection is ended here;
+ * until the time end (ms) at most. No lock held
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
 #define CW_LINGER_MS 200
@@ -154,30 +166,33 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
 void mrrc_cw_ep_close(struct mrrc_ep *ep);
 int mrrc_cw_domain_open(struct mrrc_domain *domain);
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw);
-/* A group that listens, with a place taken in it. */
+/* Finds a group that listens, and takes a place in it. */
 int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 		       struct mrrc_cw_group **group_out);
 void mrrc_cw_group_leave_home(struct mrrc_cw_group *group);
 /*
- * In a child of fork(2): its state is the parent's, as a thread of the parent
- * may have left it, with locks held that are never released.
+ * Is this a child of fork(2)? Then the state is a copy of the parent's, in
+ * which a thread of the parent may hold locks that are never released.
  */
 bool mrrc_cw_inherited(const struct mrrc_domain *domain);
 /* cw/listen.c. Lock held. */
-/* Where an endpoint with this info listens: its address, without a port */
+/* The address, without a port, at which an endpoint with this info listens */
 void mrrc_cw_listen_at(const struct fi_info *info, struct sockaddr_storage *at);
-/* The group listens from then on; via: as in struct mrrc_cw_ep */
+/* Makes the group listen; via: as in struct mrrc_cw_ep */
 int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
-/* Stops listening, unless a connection has just come; always: also then */
+/* Stops listening, unless a connection has just come; always: even then */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always);
 /* Has its EQ something to read while it listens? */
 bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
 /* After a read of the EQ. in_vain: it was readable, without an event */
 void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
-/* When that is to be called next, in ms; 0: at the next chance */
+/*
+ * The time of the next call of mrrc_cw_listen_tend(), in ms; 0: at the next
+ * chance
+ */
 int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
 
-/* Is it time? Then the group's timer has woken the sleeping threads. */
+/* Has that time come? Then the group's timer has woken the sleeping threads. */
 static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
 {
 	int64_t at = mrrc_cw_listen_until(group);
@@ -186,48 +201,57 @@ static inline bool mrrc_cw_listen_due(const struct mrrc_cw_group *group)
 }
 
 /* cw/ctl_info.c. Any thread, no state. */
-/* For a control endpoint to dest, or for a listener (NULL) */
+/* Gets an info for a control endpoint to dest, or for a listener (NULL) */
 struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 			     const struct sockaddr *dest);
 /* Info to connect to dest, from from's address if that is not NULL */
 int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 		    const struct mrrc_cw_name *from, struct fi_info **info);
 /*
- * For a control endpoint: the application's info without its choices. A
- * request's info is only for its own handle.
+ * Makes an info for a control endpoint: the application's info without its
+ * choices. A request's info is only for its own handle.
  */
 void mrrc_cw_info_adapt(struct fi_info *info);
 
 /* cw/conn.c. Lock held. */
 #define CW_MEET_MS 10000 /* to connect, before it is given up */
 
-/* The link's next phase begins; what is to be done then */
+/* Moves the link to its next phase; returns the action to take */
 enum cw_act mrrc_cw_step(struct mrrc_cw_ep *cw, enum cw_event event);
 /* The link's next deadline; 0: none */
 int64_t mrrc_cw_until(const struct mrrc_cw_ep *cw);
-/* A connection to the peer is there, or coming. */
+/* Does a connection to the peer exist, or is one being set up? */
 bool mrrc_cw_meets(const struct mrrc_cw_ep *cw);
-/* Its state machine, as for a new connection */
+/* Initialises the link's state machine, as for a new connection */
 void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
 /*
- * Close its connection, which is not up; then it has none. Operations end if
- * the peer has spoken already.
+ * Closes the link's connection, which is not up. Operations end if the peer has
+ * sent a message already.
  */
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
-/* A lost connection: end_all, unless another connection will come. */
+/*
+ * Handles a lost connection: ends all operations, unless another connection
+ * will come.
+ */
 void mrrc_cw_lost(struct mrrc_cw_ep *cw);
 /* Resets a link in CW_LOST, so that it can connect again. */
 void mrrc_cw_renew(struct mrrc_cw_ep *cw);
 /*
- * The peer asks for a connection: it is awaited then. false: ours goes first.
- * ours_first: if both connect
+ * Makes the link await a connection for which the peer asks. false: our own
+ * attempt goes first. ours_first: it does so if both sides connect
  */
 bool mrrc_cw_make_way(struct mrrc_cw_ep *cw, bool ours_first);
-/* Is that our attempt to connect? Then the peer is about to accept. */
+/*
+ * Is this nonce that of our attempt to connect? Then the peer is about to
+ * accept.
+ */
 bool mrrc_cw_attempt(struct mrrc_cw_ep *cw, uint64_t nonce);
-/* Open the control endpoint, and connect it; or accept with it. */
+/*
+ * Opens the control endpoint, and connects it to dest or accepts a request with
+ * it.
+ */
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);
 int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
@@ -235,7 +259,10 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 /* Handles events of a group's EQ and returns how many. */
 unsigned mrrc_cw_events(struct mrrc_cw_group *group);
 
-/* cw/msg_domain.c. cw->lock held; then it stays until the domain closes. */
+/*
+ * cw/msg_domain.c: opens the MSG domain, which stays until the domain closes.
+ * cw->lock held.
+ */
 int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *info);
 void mrrc_cw_below_close(struct mrrc_cw_domain *cwd);
 
@@ -250,8 +277,8 @@ void mrrc_cw_cq_add_group(struct mrrc_cw_cq *ccq, struct mrrc_cw_group *group);
 int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
 
 /*
- * Has something for the core that no event will announce: instead of sleeping,
- * a thread asks the core again. Lock held
+ * Has the group transfers for which the core had no room? No event announces
+ * room, so instead of sleeping a thread asks the core again. Lock held
  */
 static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
 {
@@ -259,8 +286,9 @@ static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
 }
 
 /*
- * Something can happen there, or a peer that connects in vain must be told. In
- * other groups the end of a closed connection may stay unread, and wakes.
+ * Can this group have events, or must it refuse a peer that connects in vain?
+ * In other groups the end of a closed connection may stay unread, and would
+ * wake threads.
  */
 static inline bool mrrc_cw_group_used(const struct mrrc_cw_group *group)
 {

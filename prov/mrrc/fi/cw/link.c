@@ -42,7 +42,10 @@ static int cw_post_recv(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 		       &slot->context);
 }
 
-/* Before anything is posted; the group's lock is not needed yet. */
+/*
+ * Opens the link's memory before anything is posted; the group's lock is not
+ * needed yet.
+ */
 static int cw_mem_open(struct mrrc_cw_ep *cw)
 {
 	const size_t len = (CW_SLOTS + CW_RX + 1) * MRRC_CW_FRAME_MAX;
@@ -156,8 +159,8 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group)
 /* ---- the state machine's calls ------------------------------------------- */
 
 /*
- * The message goes out when the group is unlocked, together with others: so
- * after all writes that were issued until then.
+ * Queues a message, which is sent when the group is unlocked, together with
+ * others, and so after all writes that were issued until then.
  */
 static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 {
@@ -180,7 +183,10 @@ static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 	return 0;
 }
 
-/* The buffers for len bytes of the write from off on: how many */
+/*
+ * Finds the buffers for len bytes of the write from off on; returns their
+ * number
+ */
 static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 		       struct iovec *iov, void **desc)
 {
@@ -205,8 +211,8 @@ static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 }
 
 /*
- * The core's queues may be full with other connections' transfers: then no
- * completion of this connection need announce when there is room again.
+ * Notes that the core had no room. Its queues may be full with other
+ * connections' transfers: then no completion of this connection announces room.
  */
 static void cw_full_begin(struct mrrc_cw_ep *cw)
 {
@@ -346,7 +352,7 @@ static void cw_push_partial(struct mrrc_cw_ep *cw)
 	}
 }
 
-/* A peer that sends what is not of the protocol is refused from now on. */
+/* Refuses a peer from now on, because it violated the protocol. */
 static void cw_blame(struct mrrc_cw_ep *cw, int err)
 {
 	if (!cw->rdm || err != -EPROTO || cw->hostile)
@@ -432,7 +438,10 @@ static void cw_sent(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 	mrrc_cw_push(&cw->sm);
 }
 
-/* Errors end the connection: on a reliable one nothing goes on after them. */
+/*
+ * An error ends the connection: a reliable connection cannot continue after
+ * one.
+ */
 static void cw_complete(struct cw_context *context, size_t len, int err)
 {
 	struct cw_slot *slot = container_of(context, struct cw_slot, context);
@@ -459,7 +468,10 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 	mrrc_cw_after(cw);
 }
 
-/* A peer's write with data: tcp names no peer, verbs the receive it took. */
+/*
+ * Handles a peer's write with data, for which tcp names no peer, and verbs the
+ * receive that it consumed.
+ */
 static void cw_stray(struct cw_context *context)
 {
 	if (!context || mrrc_cw_closed(context->cw))
@@ -513,7 +525,10 @@ void mrrc_cw_link_close(struct mrrc_cw_ep *cw)
 	cw_read(cw->group, UINT_MAX);
 }
 
-/* Tries each link once: it may be put on the list again, or end another. */
+/*
+ * Pushes each link of the list once: pushing one may put it on the list again,
+ * or end another link.
+ */
 static void cw_push_full(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;

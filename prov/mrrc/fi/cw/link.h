@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A link: what one endpoint has with one peer (cw/cw.h); and the operations on
- * it.
+ * A link: the state between one endpoint and one peer (cw/cw.h), and the
+ * operations on it.
  */
 #ifndef MRRC_CW_LINK_H
 #define MRRC_CW_LINK_H
@@ -41,9 +41,9 @@ struct cw_piece {
 };
 
 /*
- * An operation, from posting until its completion is written. The thread that
- * posts it has it alone, then the group's lock guards it until it has ended, and
- * the thread that finishes it has it alone again.
+ * An operation, from posting until its completion is written. It belongs first
+ * to the thread that posts it; then the group's lock guards it until it has
+ * ended; then it belongs to the thread that finishes it.
  */
 struct cw_rec {
 	union {
@@ -60,7 +60,7 @@ struct cw_rec {
 	uint64_t seq; /* of reliable datagrams: its age */
 	struct mrrc_cw_node by_context;
 	struct mrrc_cw_end end;
-	/* cancelled, the peer has not confirmed it: until when; or 0 */
+	/* deadline for the peer's confirmation of a cancelled target; or 0 */
 	int64_t confirm_by;
 	TAILQ_ENTRY(cw_rec) confirm_link;
 	/* a write */
@@ -84,7 +84,10 @@ STAILQ_HEAD(cw_list, cw_rec);
 struct mrrc_cw_ep {
 	/* Set before it is found by others; no lock */
 	struct mrrc_ep *ep;
-	/* the control endpoint's domain and info are its: ep, or of below */
+	/*
+	 * endpoint whose domain and info the control endpoint has: ep, or that
+	 * of the MSG domain
+	 */
 	struct mrrc_ep *via;
 	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
 	struct mrrc_cw_group *group;
@@ -94,7 +97,10 @@ struct mrrc_cw_ep {
 	struct sockaddr_storage dest; /* the application's destination */
 	bool accepts;		      /* the passive side */
 
-	/* No lock: operations ended, not finished; threads that use the link */
+	/*
+	 * No lock: numbers of ended operations that are not finished, and of
+	 * threads that use the link
+	 */
 	atomic_int ending;
 
 	/* The AV's lock, of reliable datagrams */
@@ -163,30 +169,36 @@ static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
 }
 
 /*
- * cw/end.c. The group's lock held. The peer has to confirm that it will not
- * write to a cancelled target: in a time, or its connection ends.
+ * cw/end.c. The group's lock held. Sets a deadline for the peer to confirm that
+ * it will not write to a cancelled target; if it passes, the connection ends.
  */
 void mrrc_cw_confirm(struct cw_rec *rec);
 void mrrc_cw_confirmed(struct cw_rec *rec);
-/* cw/end.c. No lock held. The buffers of a target are exposed no more. */
+/* cw/end.c. No lock held. Ends the exposure of a target's buffers. */
 void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec);
 void mrrc_cw_rec_free(struct cw_rec *rec);
 void mrrc_cw_finish(struct cw_list *list);
 
 /*
- * Calls upward: what is done for reliable datagrams on all connections. The
- * group's lock held
+ * Calls upward, to the code of reliable datagrams, for events of any
+ * connection. The group's lock held
  */
 struct mrrc_cw_over {
 	/* After a change of the link's tags */
 	void (*count)(struct mrrc_cw_ep *cw);
-	/* A request at the listener. false: of a connected endpoint */
+	/*
+	 * Handles a request at the listener. false: it is for a connected
+	 * endpoint
+	 */
 	bool (*request)(struct mrrc_cw_group *group, struct fi_info *info,
 			const void *data, size_t len);
 	/* An event of a core's endpoint that is no link's. err: or 0 */
 	void (*answer)(struct mrrc_cw_group *group, const struct fid *fid,
 		       const void *data, size_t len, int err);
-	/* The next deadline, in ms, or 0; and giving up what is past it */
+	/*
+	 * The next deadline, in ms, or 0; and ending requests whose deadline
+	 * has passed
+	 */
 	int64_t (*until)(const struct mrrc_cw_group *group);
 	void (*late)(struct mrrc_cw_group *group);
 	/* Handle waiting requests; releases the lock meanwhile. */
@@ -204,12 +216,16 @@ void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
 /* After each call of the state machine. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
 /*
- * Messages that the core does not take now are sent with the next completion.
+ * Sends the queued messages of all links; those that the core does not take now
+ * are sent with the next completion.
  */
 void mrrc_cw_flush_all(struct mrrc_cw_group *group);
-/* Completions of the group's links, and what the core did not take before */
+/*
+ * Handles completions of the group's links, and posts transfers for which the
+ * core had no room before
+ */
 void mrrc_cw_links_poll(struct mrrc_cw_group *group);
-/* Its oldest operation with this context, or NULL */
+/* The link's oldest operation with this context, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
 /* Its operations stay. */
 void mrrc_cw_link_close(struct mrrc_cw_ep *cw);
@@ -218,12 +234,15 @@ void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
 extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
 
 /* cw/group.c. Any thread, no lock held. */
-/* Ends its operations and removes it: it is not found any more. */
+/*
+ * Ends the link's operations and removes the link, so that it is no longer
+ * found.
+ */
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
 
 /* cw/op.c. No lock held. */
 struct mrrc_source;
-/* source: NULL, or what is written in place of msg's buffers */
+/* source: NULL, or the source that is written in place of msg's buffers */
 ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 			   uint64_t flags, const struct mrrc_source *source);
 ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,

@@ -6,15 +6,15 @@
  * that are executed.
  *
  * tcp keeps silent connections without a limit of time or number, and reports
- * none. So when its event queue was readable and no event came of it, silent
- * connections are looked for, and ended after a while or beyond a number. If
- * that repeats, since no descriptor is left, or many more come, the event queue
- * is muted for a while, as it would wake threads for nothing.
+ * none. So when its event queue was readable but had no event, silent
+ * connections are searched for, and ended after some time or beyond a number.
+ * If that repeats, because no descriptor is left or many connections come, the
+ * event queue is muted for some time, as it would wake threads in vain.
  *
  * tcp of libfabric 2.x may accept in a thread of its own, and its event queue
- * does not become readable then: there silent connections are looked for all
- * the time, less often, and the listener stays open, as it cannot be closed
- * safely between two accepts.
+ * does not become readable then: there silent connections are searched for at
+ * all times, but less often, and the listener stays open, as it cannot be
+ * closed safely between two accepts.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -160,7 +160,8 @@ static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 /*
  * A closed listener of tcp is still used for the connections that are half set
  * up, and tcp (1.17) loses their sockets when the event queue closes. So these
- * are accepted, ended, and their end is read first.
+ * connections are accepted and ended first, and the events of their end are
+ * read.
  */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 {
@@ -181,7 +182,10 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 	    mrrc_sockets_unread((struct sockaddr *) &at))
 		return;
 	mrrc_cw_over->shut(group);
-	/* others: of links here whose endpoint has its home in another group */
+	/*
+	 * other requests are for links of this group whose endpoint has its
+	 * home in another group
+	 */
 	STAILQ_FOREACH_SAFE(request, &group->requests, link, next) {
 		if (request->pep != group->pep)
 			continue;
@@ -219,7 +223,10 @@ static void cw_mute_at(int epoll_fd, int fd, bool mute)
 	epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event);
 }
 
-/* Its EQ wakes no thread, or does again; false: not now */
+/*
+ * Stops the event queue from waking threads, or lets it do so again; false: not
+ * possible now
+ */
 static bool cw_mute(struct mrrc_cw_group *group, bool mute)
 {
 	struct mrrc_cw_domain *cwd = group->cwd;

@@ -38,7 +38,7 @@ struct cw_mark {
 
 _Static_assert(sizeof(struct cw_mark) == FI_CW_CM_DATA, "as documented");
 
-/* A name as other sides have it: marked; zero after the address */
+/* A name as other processes have it: marked; zero after the address */
 struct mrrc_cw_name {
 	union {
 		struct sockaddr sa;
@@ -66,7 +66,7 @@ bool mrrc_cw_mark_read(const void *data, size_t len, enum cw_mark_kind kind,
 		       struct cw_mark *mark);
 uint64_t mrrc_cw_mark_cookie(const struct cw_mark *mark);
 
-/* cw/name.c. Ports and numbers as they are in the name. */
+/* cw/name.c. Pointers to the port and the number inside the name. */
 uint16_t *mrrc_cw_addr_port(void *addr); /* NULL: no such address */
 /* For log messages; addr may be NULL */
 struct cw_addr_text mrrc_cw_addr_text(const void *addr);
@@ -74,7 +74,7 @@ size_t mrrc_cw_addr_len(const struct sockaddr *addr);
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
 bool mrrc_cw_addr_known(const void *addr); /* has it a host, not "any"? */
 bool mrrc_cw_addr_same_host(const void *addr, const void *other);
-/* Is this a name? Copies it, unless name is NULL */
+/* Is this a marked name? Copies it, unless name is NULL */
 bool mrrc_cw_name_read(const void *addr, struct mrrc_cw_name *name);
 void mrrc_cw_name_strip(void *addr);
 /* false: such an address cannot be marked */
@@ -84,7 +84,7 @@ uint32_t mrrc_cw_name_number(const struct mrrc_cw_name *name);
 /* The address where it listens for control connections */
 void mrrc_cw_name_dest(const struct mrrc_cw_name *name,
 		       struct sockaddr_storage *dest);
-/* A key for maps; different names may have the same. */
+/* A key for maps; different names may have the same key. */
 uint64_t mrrc_cw_name_key(const struct mrrc_cw_name *name);
 
 static inline bool mrrc_cw_name_same(const struct mrrc_cw_name *name,

@@ -3,10 +3,11 @@
  * The MSG domain beside a domain of reliable datagrams: connected endpoints of
  * the same device, for control endpoints. See cw/cw.h.
  *
- * The datagrams' own domain hides its connections: it reports no peer's death,
- * and a write that fails in it breaks the application's connection. So buffers
- * are registered here, by a cache of its own. When they are resolved, an
- * endpoint without a core's object stands in for the application's.
+ * The domain of the datagram endpoints hides its connections: it does not
+ * report that a peer has died, and a write that fails in it breaks the
+ * application's connection. So buffers are registered in the MSG domain, which
+ * has its own cache. When they are resolved, an endpoint without a core's
+ * object stands in for the application's.
  */
 #include "config.h"
 #include "fi/below.h"
@@ -25,7 +26,10 @@ static int cw_below_info(const struct mrrc_domain *domain,
 	uint16_t *port;
 
 	if (name && at) {
-		/* the endpoint has it: verbs would try to bind to it, too */
+		/*
+		 * the application's endpoint uses the port: verbs would try to
+		 * bind to it, too
+		 */
 		port = mrrc_cw_addr_port(at->src_addr);
 		if (port)
 			*port = 0;

@@ -2,7 +2,7 @@
 /*
  * Conditional operations: posting and cancelling: see cw/cw.h.
  *
- * Buffers are registered before the group's lock is taken, and given up after
+ * Buffers are registered before the group's lock is taken, and released after
  * it is released.
  */
 #include "config.h"
@@ -49,7 +49,9 @@ static int cw_check_bufs(const struct iovec *iov, size_t count)
 	return 0;
 }
 
-/* With room for its completion, which cannot fail later. */
+/*
+ * Makes a record, with memory for its completion, which so cannot fail later.
+ */
 static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 				 const struct fi_msg_cw *msg, uint64_t flags,
 				 size_t iovs)
@@ -75,7 +77,10 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 	return rec;
 }
 
-/* Can an operation be posted? The group's lock held, or as a first look. */
+/*
+ * Can an operation be posted? With the group's lock held, or without it as a
+ * preliminary check.
+ */
 static int cw_check(const struct mrrc_cw_ep *cw)
 {
 	switch (mrrc_cw_phase_step(cw->phase, CW_ON_POST).act) {
@@ -90,7 +95,7 @@ static int cw_check(const struct mrrc_cw_ep *cw)
 	}
 }
 
-/* The link that msg is for; it stays until mrrc_cw_put(). */
+/* Gets the link for msg; the link stays until mrrc_cw_put(). */
 static int cw_get(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		  struct mrrc_cw_ep **cw_out)
 {
@@ -114,8 +119,8 @@ static int cw_ready(struct mrrc_cw_ep *cw)
 }
 
 /*
- * Before it is posted, since posting may end it. Cancelling finds it from now
- * on. The group's lock held
+ * Notes an operation, so that cancelling finds it; before it is posted, since
+ * posting may end it. The group's lock held
  */
 static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 {
@@ -136,8 +141,8 @@ static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
 }
 
 /*
- * The buffers of a write, held by a record that no completion of the core's
- * names: CLAIMED keeps flushes from it.
+ * Resolves the buffers of a write. Its record holds them, and no completion of
+ * the core names that record: CLAIMED keeps flushes from it.
  */
 static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		      const struct mrrc_source *source, struct mrrc_op **op_out,
@@ -252,7 +257,10 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		ret = cw_get(ep, msg, &cw);
 	if (ret)
 		return ret;
-	/* descriptors of the application's domain do not apply below */
+	/*
+	 * descriptors of the application's domain are not valid in the MSG
+	 * domain
+	 */
 	if (cw->rdm)
 		own.desc = NULL;
 	ret = cw_post_write(cw, &own, flags, source);
@@ -383,7 +391,10 @@ ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 
 static void cw_cancel_target(struct cw_rec *rec)
 {
-	/* it may end in the call, and stays until the group is unlocked */
+	/*
+	 * the target may end in this call, and stays until the group is
+	 * unlocked
+	 */
 	mrrc_cw_cancel_target(&rec->cw->sm, &rec->target);
 	if (rec->target.state != MRRC_CW_TARGET_ENDED && !rec->confirm_by)
 		mrrc_cw_confirm(rec);

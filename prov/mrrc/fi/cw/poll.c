@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Progress of a group: its completions, events and deadlines, and what is left
- * to do when its lock is released. See cw/cw.h.
+ * Progress of a group: its completions, events and deadlines, and the work left
+ * for when its lock is released. See cw/cw.h.
  */
 #include "config.h"
 #include <sys/timerfd.h>
@@ -12,13 +12,13 @@
 #include "sys/base/pause.h"
 
 #define CW_EQ_EVERY  64 /* polls of a group that is not connecting */
-#define CW_EQ_ASLEEP 16 /* a poll before sleeping counts for so many */
+#define CW_EQ_ASLEEP 16 /* a poll before sleeping counts as this many polls */
 
 /* ---- deadlines ----------------------------------------------------------- */
 
 /*
- * A thread may sleep until the group has something, with no other clock. So set
- * the group's timer to the first deadline of links, or of the listener.
+ * Sets the group's timer to the first deadline of its links or its listener: a
+ * thread may sleep until the group has events, with no other clock.
  */
 static void cw_set_timer(struct mrrc_cw_group *group)
 {
@@ -39,7 +39,7 @@ static void cw_set_timer(struct mrrc_cw_group *group)
 		at.it_value.tv_sec = ++first / 1000;
 		at.it_value.tv_nsec = first % 1000 * 1000000;
 	}
-	/* also without a deadline: then it is not readable any more */
+	/* set even without a deadline: then the timer is no longer readable */
 	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
@@ -108,8 +108,9 @@ void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 }
 
 /*
- * One thread at a time finishes, without the lock, also what others add
- * meanwhile: so completions come in the order in which operations ended.
+ * One thread at a time finishes operations, without the lock, also those that
+ * other threads add while it does: so completions come in the order in which
+ * operations ended.
  */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 {
@@ -117,7 +118,10 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 	struct mrrc_cw_ep *cw;
 	int cancel;
 
-	/* no other thread would greet and finish, which write to descriptors */
+	/*
+	 * a thread cancelled here would leave requests unanswered and
+	 * operations unfinished, for which no other thread looks
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {
 		while ((cw = TAILQ_FIRST(&group->lost)))
@@ -154,9 +158,9 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 }
 
 /*
- * Sends what is queued for the peer first: the peer has received the bytes and
- * would not know. It may be slow to make room; other links of the group
- * continue.
+ * Sends the messages queued for the peer first: otherwise the peer has received
+ * data and would not be told. It may be slow to make room; other links of the
+ * group continue.
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 {

@@ -5,10 +5,10 @@
  * until it closes.
  *
  * While the application reads its completion queues often enough, reading makes
- * the progress, and the thread only checks now and then that it still does:
- * with both polling, each is in the other's way. Otherwise, as when the
+ * the progress, and the thread only checks from time to time that it still
+ * does: two threads that poll would hinder each other. Otherwise, as when the
  * application computes between reads, the thread sleeps until a control
- * endpoint has something. The application must not have asked for
+ * endpoint has events. The application must not have asked for
  * FI_THREAD_DOMAIN: this is another thread in the core.
  */
 #include "config.h"
@@ -47,10 +47,10 @@ static void cw_auto_nap(long ns)
 }
 
 /*
- * Forks wait until no such thread is at work: a child may close what it
- * inherited, and locks that a thread held, the core's too, would stay locked
- * there. The wait is bounded: the forking thread may hold what this one waits
- * for.
+ * Forks wait until no progress thread is at work: a child may close objects
+ * that it inherited, and locks that a thread held, also the core's, would stay
+ * locked there. The wait is bounded: the forking thread may hold what this one
+ * waits for.
  */
 #define CW_AUTO_FORK_NS 200000000
 #define CW_AUTO_TRY_NS	50000
@@ -89,7 +89,10 @@ static void cw_auto_fork_parent(void)
 
 static void cw_auto_fork_child(void)
 {
-	/* its writer was a thread with another number, and other forks wait */
+	/*
+	 * the lock's writer was a thread with another number, and other forks
+	 * may wait
+	 */
 	cw_auto_work = (pthread_rwlock_t) PTHREAD_RWLOCK_INITIALIZER;
 	atomic_store(&cw_auto_forks, 0);
 }
@@ -104,8 +107,8 @@ static void cw_auto_init(void)
 }
 
 /*
- * No group has work: the descriptors may be slept on. A group's lock is not
- * waited for: its holder makes progress, and would wait for this thread in
+ * Collects the descriptors to sleep on, if no group has work. Does not wait for
+ * a group's lock: its holder makes progress, and might wait for this thread in
  * turn.
  */
 static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
@@ -154,10 +157,10 @@ static void cw_auto_short_turns(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* Has the application read all the time lately? */
+/* Has the application read often enough lately? */
 static bool cw_auto_idle(struct mrrc_cw_domain *cwd)
 {
-	/* load before the time is taken, so that it is not later */
+	/* loaded before the time is taken, so that it is not later than that */
 	const uint64_t seen = atomic_load(&cwd->seen);
 	const uint64_t missed = atomic_load(&cwd->missed);
 	const uint64_t now = mrrc_cw_now_ns();
@@ -186,7 +189,7 @@ static void *cw_auto_main(void *arg)
 		pthread_rwlock_unlock(&cw_auto_work);
 		if (!ret)
 			poll(fds, CW_AUTO_FDS, CW_AUTO_WAIT_MS);
-		/* an application that is reading has it already */
+		/* an application that reads has got the completion already */
 		seen = atomic_load(&cwd->seen);
 		cw_auto_nap(grace);
 		if (atomic_load(&cwd->seen) != seen) {
@@ -203,8 +206,9 @@ static void *cw_auto_main(void *arg)
 }
 
 /*
- * Signals are the application's. Not mrrc_thread_start(): this thread frees
- * memory, so it must count as one of the application's.
+ * The thread blocks all signals, which are for the application's threads. Not
+ * mrrc_thread_start(): this thread frees memory, so it must count as one of the
+ * application's.
  */
 static int cw_auto_thread(struct mrrc_cw_auto *cwa)
 {

@@ -5,8 +5,8 @@
  * when it is first needed, or when the peer connects (cw/accept.c). See
  * cw/cw.h.
  *
- * A link outlives its connections: the next operation connects a lost one anew.
- * It ends with the peer's address, or with the endpoint.
+ * A link outlives its connections: the next operation connects a lost link
+ * again. A link ends when the peer's address is removed, or with the endpoint.
  *
  * Lock order: the AV's lock of names, then a group's. A link is found under the
  * first, held by its count (ending), and used under the second.
@@ -105,7 +105,9 @@ static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 	mrrc_cw_link_free(cw, err);
 }
 
-/* Of a stranger: 0 if it has no connection, and none is coming */
+/*
+ * The merit of a stranger: 0 if it has no connection, and none is being set up
+ */
 static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 {
 	bool heard;
@@ -132,9 +134,10 @@ static unsigned cw_stranger_kin(const struct mrrc_cw_rdm *rdm,
 }
 
 /*
- * The stranger that makes room for another: one without a connection; else one
- * that has sent nothing; else a quarantined one, whose quarantine is forgotten
- * then; else one of the host with most strangers. Of equals the oldest.
+ * Chooses the stranger that makes room for another: one without a connection;
+ * else one that has sent nothing; else a quarantined one, whose quarantine is
+ * then forgotten; else one of the host with most strangers. Among equals, the
+ * oldest is chosen.
  */
 static struct mrrc_cw_ep *cw_stranger_least(const struct mrrc_cw_rdm *rdm)
 {
@@ -186,7 +189,10 @@ struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 	return cw;
 }
 
-/* Names are passed on by applications, which may leave part of them out. */
+/*
+ * Warns of a name without its mark: applications pass names on, and may omit a
+ * part of them.
+ */
 static void cw_say_nameless(fi_addr_t addr)
 {
 	static atomic_bool said;
@@ -212,7 +218,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		return -FI_EOPBADSTATE;
 	if (addr == FI_ADDR_UNSPEC)
 		return -FI_EINVAL;
-	/* twice if there is no link yet: none is opened under this lock */
+	/* twice if no link exists yet, since none is opened under this lock */
 	do {
 		mrrc_mutex_lock(&av->cw->lock);
 		known = mrrc_cw_av_name(av, addr, &name);
@@ -465,7 +471,10 @@ static void cw_rdm_linger(struct mrrc_cw_rdm *rdm)
 		mrrc_cw_linger(cw, end);
 }
 
-/* Until no thread uses it, and deferred requests are refused. */
+/*
+ * Waits until no thread uses the endpoint's links, and deferred requests are
+ * refused.
+ */
 static void cw_rdm_wait(struct mrrc_cw_rdm *rdm)
 {
 	unsigned tries = 0;
@@ -483,7 +492,10 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 	struct mrrc_cw_ep *cw;
 
 	if (mrrc_cw_inherited(ep->domain)) {
-		/* control endpoints stay, and keep their domain open */
+		/*
+		 * the core did not close control endpoints, which keep their
+		 * domain open
+		 */
 		mrrc_ref_get(&ep->domain->ref);
 		ep->cw_rdm = NULL;
 		return;

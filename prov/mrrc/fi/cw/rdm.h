@@ -8,9 +8,9 @@
 #include "fi/cw/link.h"
 
 /*
- * A connection request at a group's listener, of reliable datagrams. The group's
- * lock guards it while it is in a list of its; the thread that took it out has
- * it alone.
+ * A connection request at a group's listener, of reliable datagrams. The
+ * group's lock guards it while it is in one of the group's lists; afterwards it
+ * belongs to the thread that took it out.
  */
 struct cw_request {
 	STAILQ_ENTRY(cw_request) link;
@@ -68,11 +68,11 @@ int mrrc_cw_rdm_open(struct mrrc_ep *ep);
 /* The link to a peer, which stays until mrrc_cw_put(). */
 int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		    struct mrrc_cw_ep **cw_out);
-/* The link to the peer of this name, likewise, or NULL */
+/* As mrrc_cw_rdm_get(), by the peer's name; NULL: there is no such link */
 struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 				    const struct mrrc_cw_name *name);
 /*
- * The link for a request from this name, likewise; -FI_ENOSPC: too many
+ * As mrrc_cw_rdm_get(), for a request from this name; -FI_ENOSPC: too many
  * strangers
  */
 int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
@@ -82,16 +82,19 @@ int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 int mrrc_cw_rdm_ready(struct mrrc_cw_ep *cw);
 /* A name came into the AV. The AV's lock held */
 void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
-/* A name left the AV: the links to it end. */
+/* Ends the links to a name that left the AV. */
 void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /*
- * After a change of its tags: all strangers together may have no more than one
- * peer may have; beyond that, a stranger with more than a share loses its
- * connection. The group's lock held
+ * Enforces the limit after a change of the link's tags: all strangers together
+ * may have as many tags as one peer; beyond that, a stranger with more than its
+ * share loses its connection. The group's lock held
  */
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
-/* The link with the oldest operation of this context, until mrrc_cw_put() */
+/*
+ * Gets the link with the oldest operation of this context; it stays until
+ * mrrc_cw_put()
+ */
 struct mrrc_cw_ep *mrrc_cw_rdm_oldest(struct mrrc_ep *ep, const void *context);
 /* At fi_enable() of the endpoint; at its close. */
 void mrrc_cw_rdm_start(struct mrrc_ep *ep);
@@ -104,17 +107,20 @@ void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request);
 void mrrc_cw_refuse(struct cw_request *request);
-/* Our own attempt has ended: handle the request that was deferred for it. */
+/*
+ * Handles the request that was deferred until our own attempt ended, which it
+ * has.
+ */
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
 
 /* cw/ask.c. Lock held. */
 /*
- * Ask the sender that request names; it gets proven, or is refused. No lock
- * held
+ * Asks the endpoint that the request names as its sender; the request is then
+ * proven, or refused. No lock held
  */
 int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
-/* Is another question possible? One that is not answered makes room. */
+/* Is another question possible? An unanswered question makes room. */
 bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
 /* These are the calls of mrrc_cw_admission. */
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,

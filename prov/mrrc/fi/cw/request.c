@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connection requests of reliable datagrams that wait: see cw/cw.h.
+ * Waiting connection requests of reliable datagram endpoints: see cw/cw.h.
  */
 #include "config.h"
 #include "fi/cw/group.h"
@@ -16,7 +16,7 @@ void mrrc_cw_refuse(struct cw_request *request)
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
 {
-	/* first those that need not wait until a question can be asked */
+	/* first requests that need not wait until a question can be asked */
 	if (request->asks || request->proven)
 		STAILQ_INSERT_HEAD(&group->requests, request, link);
 	else
@@ -26,7 +26,7 @@ void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw)
 {
-	/* the endpoint waits for it, so its listener stays until then */
+	/* the endpoint waits for the link, so its listener stays until then */
 	cw->deferred->rdm = cw->rdm;
 	atomic_fetch_add(&cw->rdm->users, 1);
 	mrrc_cw_greet_later(cw->group, cw->deferred);
