@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of libfabric whose symbol version follows the size of what struct
- * fi_info points to, as the libfabric that loaded us has them.
+ * Calls of libfabric whose symbol version depends on the size of the structures
+ * in struct fi_info, bound to the versions of the libfabric that loaded the
+ * provider.
  *
- * Linked as usual they would be of the version that we were built with. An
- * older libfabric has no such version, and does not load us, without a message;
- * a newer one keeps it for old applications, and leaves out the attributes that
- * were added since. These structures grow at their ends, so what the newest
- * version allocates and copies is right for us too.
+ * Linked as usual, they would have the versions that the provider was built
+ * with. An older libfabric lacks these versions, and would not load the
+ * provider, without a message; a newer one keeps them for old applications, and
+ * leaves out the attributes that were added since. These structures grow at
+ * their ends, so those that the newest version allocates and copies fit here,
+ * too.
  *
  * The definitions below are for the provider alone, which finds them before
  * libfabric's.

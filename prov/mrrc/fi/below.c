@@ -10,7 +10,8 @@
 #define ALONE ""
 
 #define RXM_BUFFER 16384u /* ofi_rxm's buffers, unless set */
-#define RXM_LEAST  64u	  /* it does not accept less than about that */
+/* ofi_rxm does not accept less than about this size */
+#define RXM_LEAST 64u
 
 /* A core provider, the utility providers over it, and their properties. */
 static const struct below_row {
@@ -19,8 +20,10 @@ static const struct below_row {
 } below_rows[] = {
 	{ "verbs", NULL, MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW },
 	{ "verbs", ALONE, MRRC_BELOW_RX_ALWAYS | MRRC_BELOW_DEREG_SAFE },
-	/* where a header says that it is shorter than any is, the message has
-	 * the length of an earlier one */
+	/*
+	 * if a header claims an impossibly short length, the message has the
+	 * length of an earlier one
+	 */
 	{ "tcp", NULL,
 	  MRRC_BELOW_SOCKETS | MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LEN_CLAIMED },
 	{ "net", NULL, MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LEN_CLAIMED },
@@ -63,9 +66,7 @@ size_t mrrc_below_copied(size_t buffer, size_t segmented)
 
 char *mrrc_below_connected(const char *name)
 {
-	/*
-	 * net has connected endpoints of its own; tcp is the older of the two
-	 */
+	/* net has its own connected endpoints; tcp is the older of the two */
 	if (!strcasecmp(name, "net"))
 		return strdup("tcp");
 	return strndup(name, strcspn(name, ";"));

@@ -11,27 +11,38 @@
 #include <stddef.h>
 
 enum mrrc_below {
-	/* a receive has a completion, whatever FI_SELECTIVE_COMPLETION asks */
+	/*
+	 * a receive has a completion even if FI_SELECTIVE_COMPLETION asks for
+	 * none
+	 */
 	MRRC_BELOW_RX_ALWAYS = 1 << 0,
-	/* may have a cache of its own, which keeps closed registrations with
-	 * all their rights; MRRC_MR_NOCACHE bypasses it */
+	/*
+	 * may have a registration cache, which keeps closed registrations with
+	 * all their rights; MRRC_MR_NOCACHE bypasses it
+	 */
 	MRRC_BELOW_CACHES = 1 << 1,
 	/* deregistering takes so long that a helper thread is worth it */
 	MRRC_BELOW_DEREG_SLOW = 1 << 2,
 	/* any thread may deregister, however the domain was opened */
 	MRRC_BELOW_DEREG_SAFE = 1 << 3,
-	/* a utility provider over another one. It takes descriptors for
-	 * structures of its own, and reads them even where none are needed */
+	/*
+	 * a utility provider over another one. It takes descriptors for its own
+	 * structures, and reads them even if none is needed
+	 */
 	MRRC_BELOW_LAYERED = 1 << 4,
 	/* peers read longer messages from the sender's buffer */
 	MRRC_BELOW_PEERS_READ = 1 << 5,
-	/* if a peer goes away in a rendezvous, the receive in several buffers
-	 * completes once for each (1.17) */
+	/*
+	 * if a peer goes away in a rendezvous, a receive in several buffers
+	 * completes once for each buffer (1.17)
+	 */
 	MRRC_BELOW_RECVV_TWICE = 1 << 6,
 	/* connections are TCP sockets of this process */
 	MRRC_BELOW_SOCKETS = 1 << 7,
-	/* buffers are read through their addresses, when it sends them; others
-	 * may have a device read pages that were there before */
+	/*
+	 * the processor reads buffers by their addresses when it sends them;
+	 * with other providers a device may read pages that were there before
+	 */
 	MRRC_BELOW_BY_ADDRESS = 1 << 8,
 	/* a received message has the length that the peer claims (1.17),
 	 * whatever was posted for it */
@@ -42,15 +53,15 @@ enum mrrc_below {
 unsigned mrrc_below(const char *name);
 
 /*
- * The longest message that ofi_rxm copies when it is sent, over a core that
- * requires FI_MR_LOCAL, by its buffer_size and sar_limit; SIZE_MAX: not set.
- * 0: not known.
+ * The longest message that ofi_rxm copies when sending, over a core that
+ * requires FI_MR_LOCAL. @buffer, @segmented: its parameters buffer_size and
+ * sar_limit; SIZE_MAX: not set. Returns 0 if it is not known.
  */
 size_t mrrc_below_copied(size_t buffer, size_t segmented);
 
 /*
- * The provider of connected endpoints on the same devices, to be freed. NULL:
- * no memory.
+ * The name of the provider of connected endpoints on the same devices, to be
+ * freed. NULL: no memory.
  */
 char *mrrc_below_connected(const char *name);
 

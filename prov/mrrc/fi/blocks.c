@@ -175,7 +175,7 @@ void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block)
 			((char *) block - blocks->base) / MRRC_BLOCK_HEAD + 1);
 }
 
-/* Register one more slab of this size; growing is ours. */
+/* Registers one more slab of this size. Only one thread at a time gets here. */
 static int blocks_grow(struct mrrc_blocks *blocks, unsigned i)
 {
 	const size_t stride = block_sizes[i] + MRRC_BLOCK_HEAD;
@@ -226,7 +226,7 @@ struct mrrc_block *mrrc_blocks_alloc(struct mrrc_blocks *blocks, size_t len)
 	struct mrrc_block *block;
 	unsigned i = 0, k;
 
-	/* a child has none of its parent's registrations */
+	/* a child has no registrations of its parent */
 	if (mrrc_mon_forked(blocks->reg->mon))
 		return NULL;
 	while (block_sizes[i] < len)

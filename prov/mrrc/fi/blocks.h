@@ -37,11 +37,14 @@ struct mrrc_block_ops {
 	/* the operation has ended, or was not posted */
 	void (*end)(struct mrrc_op *op, struct mrrc_block *block);
 	bool (*lost)(const struct mrrc_block *block); /* is its data wrong? */
-	/* does a writer wait for what the operation reads? */
+	/*
+	 * does a writer of the file wait for the part that the operation reads?
+	 */
 	bool (*wanted)(const struct mrrc_block *block);
 	/*
-	 * Of an operation that the core does not have: all of its data are in
-	 * buf from now on, which is the block's. false: they are where they were.
+	 * For an operation that was not given to the core: moves all of its
+	 * data to buf, which then belongs to the block. false: the data are
+	 * where they were.
 	 */
 	bool (*yield)(struct mrrc_op *op, struct mrrc_block *block, void *buf,
 		      void **desc);
@@ -57,14 +60,16 @@ static inline char *mrrc_block_data(struct mrrc_block *block)
 }
 
 /*
- * Blocks for up to @max bytes each, in at most @bytes. 0 and NULL when that has
- * room for none, or this system cannot tell whether memory is mapped.
+ * Makes blocks of up to @max bytes each, in at most @bytes bytes. Returns 0 and
+ * sets NULL if @bytes has no room for a block, or if the system cannot tell
+ * whether memory is mapped.
  */
 int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 		     struct mrrc_blocks **blocks);
 
 /*
- * Deregister all; none is in use. They can be used again. blocks may be NULL.
+ * Deregisters all blocks; none is in use. They can be used again later. blocks
+ * may be NULL.
  */
 void mrrc_blocks_flush(struct mrrc_blocks *blocks);
 void mrrc_blocks_close(struct mrrc_blocks *blocks);

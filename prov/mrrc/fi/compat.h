@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Definitions that libfabric's public headers lack: what only some versions
- * have, what others call deprecated, and a few internal bits of libfabric.
+ * Definitions that libfabric's public headers lack: those that only some
+ * versions have, those that others call deprecated, and a few internal bits of
+ * libfabric.
  */
 #ifndef MRRC_COMPAT_H
 #define MRRC_COMPAT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mr_alloc(3): the domain's own heaps, made as they are asked for.
+ * fi_mr_alloc(3): the domain's heaps, made when first needed.
  */
 #include "config.h"
 #include <assert.h>
@@ -47,7 +47,7 @@ struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain)
 
 /* ---- the domain's allocator ---------------------------------------------- */
 
-/* Registrations are made in advance, with one key each: not every core can. */
+/* Can the core register blocks in advance, with one key each? */
 static bool alloc_possible(const struct mrrc_reg *reg)
 {
 	return !(reg->mr_mode & (FI_MR_ENDPOINT | FI_MR_RAW));
@@ -70,7 +70,7 @@ int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **out)
 	int ret;
 
 	if (!alloc) {
-		/* a child has nothing of its parent's domain, now or later */
+		/* a child cannot use its parent's domain, now or later */
 		if (!alloc_possible(reg) || reg->pid != getpid())
 			return -FI_EOPNOTSUPP;
 		fresh = calloc(1, sizeof(*fresh));
@@ -214,7 +214,7 @@ int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages)
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* The heap for some rights and pages; the first to ask makes it. */
+/* The heap for these rights and pages; the first caller makes it. */
 static int alloc_own_heap(struct mrrc_reg *reg, enum mrrc_access rights,
 			  enum mrrc_pages pages, struct mrrc_heap **out)
 {
@@ -323,7 +323,7 @@ static int alloc_free_any(struct fid_domain *domain, void *buf)
 	return alloc_error(mrrc_heap_free(alloc->heaps, buf));
 }
 
-/* Of a domain that is open, and rights that there are. */
+/* The key of an open domain and valid access rights. */
 static uintptr_t alloc_key(const struct fid_domain *domain, uint64_t access)
 {
 	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1 &&
@@ -333,9 +333,9 @@ static uintptr_t alloc_key(const struct fid_domain *domain, uint64_t access)
 }
 
 /*
- * Most of the time of these calls is jumps and what waits for them. So the
- * usual case runs straight on to the return, and the others go on in functions
- * of their own.
+ * Most of the time of these calls is spent on jumps, and on instructions that
+ * wait for them. So the usual case runs straight on to the return, and other
+ * cases continue in separate functions.
  */
 static __attribute__((noinline)) struct fi_mr_place
 alloc_place_slow(struct fid_domain *domain, size_t len, uint64_t access)

@@ -3,7 +3,7 @@
  * Preregistered memory: fi_mr_alloc(3) over sys/heap/heap.h, for the domains of the
  * provider and of the hook.
  *
- * Any thread, no lock held, but for close.
+ * Any thread, no lock held, except close.
  */
 #ifndef MRRC_ALLOC_H
 #define MRRC_ALLOC_H
@@ -20,29 +20,37 @@ extern struct fi_mrrc_ops_alloc mrrc_alloc_ops;
 
 /*
  * Adds a kind of domain: @reg finds a domain's registrations, or NULL for other
- * domains. Once for each kind, before any is open.
+ * domains. To be called once for each kind, before a domain of it is open.
  */
 void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain));
 
-/* The table of struct mrrc_domain, which tells one from other domains. */
+/*
+ * Sets the table of calls by which a struct mrrc_domain is told from other
+ * domains.
+ */
 void mrrc_alloc_set_own(const struct fi_ops *ops);
 
-/* Heaps of the application are open: the domain cannot be closed. */
+/* Does the application have open heaps, so that the domain cannot be closed? */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
 /*
- * Deregister all that is not allocated. false: something is allocated, and is
- * logged. No thread may use it concurrently.
+ * Deregisters all memory that is not allocated. false: some is allocated, and
+ * is logged. No thread may use the allocator concurrently.
  */
 bool mrrc_alloc_trim(struct mrrc_reg *reg);
 
-/* Closes it with every allocation, before the core closes its domain. */
+/*
+ * Closes the allocator with every allocation, before the core closes its
+ * domain.
+ */
 void mrrc_alloc_close(struct mrrc_reg *reg);
 
 /* Is a feature of fi_mrrc_feature() available on this domain? */
 int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name);
 
-/* Memory for the provider's own operations, and its end. 0 or -FI_E* */
+/*
+ * Allocates memory for the provider's own operations, and frees it. 0 or -FI_E*
+ */
 int mrrc_alloc_take(struct mrrc_reg *reg, size_t align, size_t len, void **buf);
 void mrrc_alloc_give(struct mrrc_reg *reg, void *buf);
 
@@ -51,8 +59,8 @@ bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 		     void **desc);
 
 /*
- * The slot of a range in an allocation at the domain's ring (reg->ring), which
- * has its block from now on until that is deregistered; or -1.
+ * The slot in the domain's ring (reg->ring) of the block with this range, which
+ * the ring has from now on until the block is deregistered; or -1.
  */
 int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
 

@@ -91,7 +91,7 @@ static struct fi_ops_mr_heap heap_ops = {
 	.stats = heap_stats,
 };
 
-/* Larger than any header's struct: size was not set. */
+/* A size beyond that of any header's struct: the caller did not set it. */
 #define HEAP_ATTR_MAX 4096
 
 /* Unknown properties must be 0. */
@@ -109,7 +109,9 @@ static bool heap_attr_known(const struct fi_mr_heap_attr *user)
 	return true;
 }
 
-/* The fields of attr that the caller's header has, the rest zero. */
+/*
+ * Copies the fields of attr that the caller's header has; the others are zero.
+ */
 static int heap_attr(const struct mrrc_reg *reg,
 		     const struct fi_mr_heap_attr *user,
 		     struct mrrc_heap_attr *attr)

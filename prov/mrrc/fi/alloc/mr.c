@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks of the allocator at the core: registers and deregisters them, and logs
+ * Registers the allocator's blocks with the core and deregisters them, and logs
  * the allocator's events. The application gets a block's registration as a
  * struct fid_mr that it cannot close.
  */
@@ -12,7 +12,10 @@
 #include "sys/file/ring.h"
 #include "sys/base/vm.h"
 
-/* Bytes missing for a block: others deregister them. */
+/*
+ * ALLOC_WAIT_MS: time to wait until other processes have deregistered the
+ * missing bytes.
+ */
 #define ALLOC_WAIT_MS 50
 #define ALLOC_GIVE_MS 1000 /* idle for so long: for other processes */
 
@@ -106,7 +109,10 @@ int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len)
 	return known < 0 ? -1 : known - 1;
 }
 
-/* Before the memory has another use: the ring would read to its old pages. */
+/*
+ * Takes the block out of the ring before its memory has another use: the ring
+ * would read into the old pages.
+ */
 static void alloc_mr_unpin(struct mrrc_alloc *alloc, struct mrrc_alloc_mr *mr)
 {
 	struct mrrc_ring *ring = atomic_load(&alloc->reg->ring);
@@ -174,8 +180,8 @@ static bool alloc_reap(void *arg)
 /* ---- log lines ----------------------------------------------------------- */
 
 /*
- * Limits are logged once for each domain, a heap's own once for each heap; the
- * calls return the error.
+ * Was this limit logged? The limits of a domain are logged once for each
+ * domain, that of a heap once for each heap; the calls return the error.
  */
 static bool said(struct mrrc_alloc *alloc, const struct mrrc_heap_note *note)
 {

@@ -17,7 +17,7 @@ struct mrrc_atomic_bufs {
 	size_t result_cnt;
 };
 
-/* Descriptors of one operation, in the core's terms. */
+/* Descriptors of one atomic operation, as the core takes them. */
 struct mrrc_atomic_desc {
 	void *operand[MRRC_IOV_MAX];
 	void *compare[MRRC_IOV_MAX];
@@ -68,7 +68,10 @@ static bool mrrc_atomic_given(const struct mrrc_ep *ep,
 			      msg->context);
 }
 
-/* One of the three message calls, by which buffers there are. */
+/*
+ * Makes one of the core's three message calls, depending on which buffers
+ * exist.
+ */
 static ssize_t mrrc_atomic_call(struct mrrc_ep *ep,
 				const struct fi_msg_atomic *msg,
 				const struct mrrc_atomic_bufs *bufs,

@@ -82,14 +82,14 @@ bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access)
 	const uint32_t flags =
 		atomic_load_explicit(&op->flags, memory_order_relaxed);
 
-	/* conditional writes: their completions are not the core's */
+	/* conditional writes: the core reports no completion for them */
 	if (flags & MRRC_OP_CLAIMED)
 		return false;
 	if (access == MRRC_RO)
 		return ep->copies.out;
 	if (!(flags & MRRC_OP_RX))
 		return ep->copies.read;
-	/* for these more must be known than the length */
+	/* received data: more than the length must be known */
 	return ep->copies.recv &&
 	       !(flags & (MRRC_OP_MULTI | MRRC_OP_PEEK | MRRC_OP_RETRIEVE));
 }
@@ -134,8 +134,8 @@ void mrrc_bounce_in(struct mrrc_op *op, size_t len)
 		if (part > block->len)
 			part = block->len;
 		/*
-		 * unmapped meanwhile: the data are lost, as in a registered
-		 * buffer
+		 * if the memory was unmapped, the data are lost, as in a
+		 * registered buffer
 		 */
 		mrrc_blocks_copy(block->user, mrrc_block_data(block), part,
 				 true);

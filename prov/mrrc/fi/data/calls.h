@@ -7,8 +7,8 @@
  * the recorder calls it, peer, (parameters), arguments behind the endpoint).
  * They return ssize_t.
  *
- * MRRC_*_PLAIN_CALLS, and collective ones: the others, as X(type, group, call,
- * (parameters), arguments).
+ * MRRC_*_PLAIN_CALLS and the lists of collective calls: the other calls, as
+ * X(type, group, call, (parameters), arguments).
  */
 #ifndef MRRC_CALLS_H
 #define MRRC_CALLS_H

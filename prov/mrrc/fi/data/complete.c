@@ -23,7 +23,7 @@ static bool multi_over(struct mrrc_op *op, uint32_t *state,
 	uintptr_t place = (uintptr_t) entry->buf - op->multi_base;
 	size_t len = entry->len;
 
-	/* the rest of the buffer is cancelled, or was too small for one */
+	/* the rest of the buffer is cancelled, or too small for a message */
 	if (err == FI_ECANCELED || err == FI_ETRUNC ||
 	    (entry->flags & FI_MULTI_RECV))
 		*state |= MRRC_OP_FULL;
@@ -53,7 +53,9 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 	if (op->cq)
 		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
 					 memory_order_release);
-	/* shared contexts have no such option: the last message shows it */
+	/*
+	 * shared contexts lack the option: their last message shows the limit
+	 */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ?
 				0 :
@@ -129,7 +131,7 @@ static bool claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry, int err,
 	silent = cq->internal || (silent && !err);
 
 	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
-		/* ends when the message is claimed, or the endpoint closes */
+		/* stays until the message is claimed, or the endpoint closes */
 		mrrc_op_retire_silent(op);
 		atomic_store_explicit(&op->flags,
 				      MRRC_OP_FOUND | MRRC_OP_RX |
@@ -171,7 +173,10 @@ void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
 			  len, room, fate);
 }
 
-/* A message of @room bytes that says that it is longer: an error. */
+/*
+ * Makes an error of a message that claims to be longer than the @room bytes of
+ * its buffers.
+ */
 static bool __attribute__((noinline))
 claim_too_long(struct mrrc_cq *cq, struct mrrc_op *op, const void *entry,
 	       size_t room, struct mrrc_op **done)

@@ -3,7 +3,7 @@
  * Operations by their endpoint: cancelling one, and ending those in flight when
  * an endpoint is closed.
  *
- * Both are rare, so they take the locks of every CQ of the domain and look at
+ * Both are rare, so they take the locks of all CQs of the domain and examine
  * every operation in flight; posting and completing keep no lists for them.
  */
 #include "config.h"
@@ -17,7 +17,10 @@ struct mrrc_search {
 	struct mrrc_op *op;
 };
 
-/* Of several under one context: a receive before a send, then the oldest. */
+/*
+ * Chooses among operations with one context: a receive before a send, then the
+ * oldest.
+ */
 static bool search_better(const struct mrrc_op *op, const struct mrrc_op *than)
 {
 	uint32_t rx, than_rx;
@@ -48,7 +51,7 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 	struct mrrc_search search = { .ep = ep, .context = context };
 	ssize_t ret;
 
-	/* operations posted through an alias are the endpoint's */
+	/* an alias's operations belong to its endpoint */
 	if (base != &ep->ep)
 		return base->ops->cancel(&base->fid, context);
 	if (!ep->domain->ops)
@@ -127,15 +130,16 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 }
 
 /*
- * The core's endpoint is closed: the network touches nothing for it any more,
- * and whatever it still reports is in the core's CQs. Read these as pending
- * completions, then end what was never reported.
+ * Ends the operations of an endpoint. The core's endpoint is closed: the
+ * network no longer accesses its buffers, and remaining reports are in the
+ * core's CQs. They are read as pending completions; then operations that were
+ * never reported are ended.
  *
- * A thread that is inside a core's sread may hold a completion that we cannot
- * see, and is the only one to read that CQ. Records that are reported there
+ * A thread inside a core's sread may hold a completion that is not visible
+ * here, and is the only thread to read that CQ. Records that are reported there
  * stay as zombies until the last such thread comes out (mrrc_cq_reap). Any CQ
- * may report what was posted to a shared receive context: those wait until such
- * threads have come out of each CQ that has any now (`awaited`).
+ * may report receives of a shared context: these wait until the threads inside
+ * sread now have left every CQ (`awaited`).
  */
 void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Operations by their endpoint: cancel, and the end of those in flight. */
+/* Operations by their endpoint: cancelling one, and ending those in flight. */
 #ifndef MRRC_SWEEP_H
 #define MRRC_SWEEP_H
 
@@ -8,10 +8,10 @@
 /* fi_cancel() */
 ssize_t mrrc_ep_cancel(struct fid *fid, void *context);
 
-/* No endpoint and no CQ is left: ends all records. */
+/* Ends all records, when no endpoint and no CQ is left. */
 void mrrc_domain_flush_ops(struct mrrc_domain *domain);
 
-/* After the core's endpoint is closed, before ep is freed. */
+/* To be called after the core's endpoint is closed, before ep is freed. */
 void mrrc_ep_flush_ops(struct mrrc_ep *ep);
 
 #endif /* MRRC_SWEEP_H */

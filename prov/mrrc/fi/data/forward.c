@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data calls of endpoints that resolve nothing: each goes on to the core's
- * endpoint and adds three instructions, a tail call. Receives of cores that
- * pass on lengths that peers claim have records all the same. obj/ep.c chooses
- * between these tables and those of msg.c, rma.c, tagged.c and atomic.c when it
- * opens an endpoint, so no call pays for the choice.
+ * Data calls of endpoints that resolve no descriptors: each calls the core's
+ * endpoint by a tail call, which adds three instructions. Receives have records
+ * nevertheless, if the core passes on lengths that peers claim. obj/ep.c
+ * chooses between these tables and those of msg.c, rma.c, tagged.c and atomic.c
+ * when it opens an endpoint, so no call pays for the choice.
  *
  * The core's tables are read in each call, not copied: a core may change them
  * when an endpoint is bound, enabled or set up.
@@ -60,7 +60,7 @@ struct fi_ops_atomic mrrc_atomic_fwd_ops = {
 
 MRRC_COLLECTIVE_CALLS(FWD)
 
-/* newer than the rest: the core's table may not have it */
+/* newer than the other calls: the core's table may lack it */
 static ssize_t fwd_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr,
 				       uint64_t flags, void *context)
 {

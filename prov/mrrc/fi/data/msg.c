@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages, on endpoints that resolve null descriptors. A call that gives
- * all descriptors goes to the core as it is; the others become the core's
- * message form with a record of ours as context.
+ * Messages, on endpoints that resolve null descriptors. A call that gives all
+ * descriptors goes to the core unchanged; other calls become the core's message
+ * form with a record of the provider as context.
  */
 #include "config.h"
 #include "fi/data/post.h"
@@ -11,9 +11,9 @@ MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO,
 	     ep->copied)
 
 /*
- * Receives at NULL go to the core, which accepts or refuses them: programs post
- * them for messages without data (upstream's fi_shared_ctx does). Other
- * messages may come all the same.
+ * Receives into NULL go to the core, which accepts or refuses them: programs
+ * post them for messages without data (upstream's fi_shared_ctx does), though
+ * messages with data may come, too.
  */
 static bool mrrc_recv_nowhere(const struct fi_msg *msg)
 {
@@ -43,10 +43,11 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 }
 
 /*
- * FI_BUFFERED_RECV: the context is a structure of the core's that contains the
- * one that completes. A discarded message does not complete. A receive without
- * either flag never matches a message, so its buffers are not registered; the
- * core's message form would take its context for that structure.
+ * With FI_BUFFERED_RECV the context is a structure of the core's, which
+ * contains the context that completes. A discarded message does not complete. A
+ * receive without either flag never matches a message, so its buffers are not
+ * registered; the core's message form would take its context for that
+ * structure.
  */
 static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 				  uint64_t flags)

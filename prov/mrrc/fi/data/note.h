@@ -3,9 +3,9 @@
  * Notes the buffers of a data call for a helper that predicts uses: those that
  * come without a descriptor.
  *
- * MRRC_NOTE(CALL): of the calls of fi/data/calls.h that are no atomics, with
- * their parameters, and the cache and the call site in `cache` and `site`. Was
- * anything noted?
+ * MRRC_NOTE(CALL): notes a call of fi/data/calls.h that is no atomic, with the
+ * cache and the call site in `cache` and `site`; tells whether a buffer was
+ * noted.
  */
 #ifndef MRRC_NOTE_H
 #define MRRC_NOTE_H

@@ -44,7 +44,7 @@ MRRC_RMA_CALLS(NOTED)
 struct fi_ops_rma mrrc_noted_rma_ops = { .size = sizeof(struct fi_ops_rma),
 					 MRRC_RMA_CALLS(ENTRY) };
 
-/* Calls that name no memory to be registered are the usual ones. */
+/* Calls without memory to be registered are the usual ones. */
 #define SAME(type, group, call, ...) \
 	mrrc_noted_##group##_ops.call = mrrc_##group##_ops.call;
 

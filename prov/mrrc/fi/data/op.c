@@ -10,7 +10,7 @@
 
 /*
  * Unsignalled operations are signalled internally. The application may never
- * read their CQ, so posting reads it for them every so many.
+ * read their CQ, so posting reads it once for each MRRC_SILENT_MAX of them.
  */
 #define MRRC_SILENT_MAX 64
 
@@ -23,7 +23,8 @@ static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 	if (mrrc_unlikely(op->bounces != NULL))
 		mrrc_bounce_free(op);
 	/*
-	 * until it begins again it is claimed, so its old fields are not used
+	 * marked as claimed until it begins again, so that its old fields are
+	 * not used
 	 */
 	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
 			      memory_order_relaxed);
@@ -171,7 +172,7 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 	struct mrrc_domain *domain = op->domain;
 	struct mrrc_hints *hints;
 
-	/* the hit path does not retry: for the next call */
+	/* the hit path does not retry: this makes room for the next call */
 	if (ret == -FI_EAGAIN)
 		mrrc_op_make_room(op);
 	mrrc_op_retire_silent(op);
@@ -194,8 +195,8 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
  * A core may place messages in a buffer and then refuse it: the buffer does not
  * come back, but the messages complete (ofi_rxm, when it runs out of entries
  * for unexpected messages). FI_MULTI_RECV shows it, and completes before the
- * call returns. Meanwhile other threads may have read all of that: POSTING
- * keeps them from ending the record.
+ * call returns. Other threads may have read all these completions by then:
+ * POSTING keeps them from ending the record.
  */
 ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 {
@@ -211,7 +212,10 @@ ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 	if (failed && !cq->sreaders)
 		mrrc_cq_read_ahead(cq, SIZE_MAX, &done);
 	state = atomic_load_explicit(&op->flags, memory_order_relaxed);
-	/* a thread in the core's sread may have got a completion of it */
+	/*
+	 * a thread in the core's sread may have got a completion of the
+	 * operation
+	 */
 	if (failed && cq->sreaders)
 		state |= MRRC_OP_FULL;
 	state &= ~MRRC_OP_POSTING;
@@ -236,8 +240,8 @@ bool mrrc_op_make_room(struct mrrc_op *op)
 	int before;
 
 	/*
-	 * without unsignalled operations reading makes none; and the core may
-	 * not be safe for it
+	 * without unsignalled operations, reading makes no room; and the core
+	 * may not be safe for it
 	 */
 	if (!cq || (flags & MRRC_OP_RETRIED) || !op->domain->implicit)
 		return false;

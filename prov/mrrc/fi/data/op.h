@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An operation that we touch: the record that travels through the core as
- * operation context, from posting until completion, cancel or close.
+ * The record of an operation that the provider changes. It is the core's
+ * operation context from posting until completion, cancel or close.
  *
  * Life: mrrc_op_begin() -> resolve buffers -> posted. From then on exactly one
  * thread claims the record: the one that reads its completion, under that CQ's
@@ -47,8 +47,10 @@ struct mrrc_op {
 	struct mrrc_op *next; /* in the list of its claimer */
 	struct mrrc_cq *cq;   /* reports it; NULL: shared context */
 	uint64_t seq;	      /* age in its CQ: smaller is older */
-	/* NULL and 0 in a free record, as in a new one: bounces, region_cnt,
-	 * more */
+	/*
+	 * a free record has NULL and 0 in bounces, region_cnt and more, like a
+	 * new one
+	 */
 	struct mrrc_block *bounces; /* copies instead of buffers */
 	/* of a receive: bytes posted; SIZE_MAX: any length is possible */
 	size_t rx_len;
@@ -70,13 +72,16 @@ static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
 }
 
 /*
- * A record for an operation in one direction of ep. flags: of the call. The
- * caller adds FI_COMPLETION to what it posts.
+ * Begins a record for an operation in one direction of ep. flags: those of the
+ * call. The caller adds FI_COMPLETION to what it posts.
  */
 int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		  void *context, struct mrrc_op **op);
 
-/* The calling thread's hints, or NULL: none, as without a cache. */
+/*
+ * The calling thread's hints; NULL: there are none, for example without a
+ * cache.
+ */
 static inline struct mrrc_hints *mrrc_op_hints(const struct mrrc_domain *domain)
 {
 	return mrrc_likely(domain->reg.cache != NULL) ?
@@ -84,7 +89,10 @@ static inline struct mrrc_hints *mrrc_op_hints(const struct mrrc_domain *domain)
 		       NULL;
 }
 
-/* NULL: too many in flight. hints: the calling thread's, or NULL. */
+/*
+ * Allocates a record; NULL: too many operations are in flight. hints: the
+ * calling thread's, or NULL.
+ */
 static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 					    struct mrrc_hints *hints)
 {
@@ -100,7 +108,7 @@ static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
 	return cq ? &cq->posts : &domain->posts;
 }
 
-/* The last step of beginning: from now on flushes find it. */
+/* The last step of beginning a record: from now on flushes find it. */
 static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
 				 struct mrrc_cq *cq,
 				 atomic_uint_fast64_t *posts, void *context,
@@ -114,7 +122,7 @@ static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
 	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
 }
 
-/* It does not count among its CQ's unsignalled operations any more. */
+/* The record no longer counts among its CQ's unsignalled operations. */
 static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 {
 	if (op->cq && (atomic_load_explicit(&op->flags, memory_order_relaxed) &
@@ -124,10 +132,11 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 }
 
 /*
- * FI_PEEK | FI_CLAIM, and the FI_CLAIM that follows. Cores keep the context of
- * the first, or something in it, until the second: both get the same record,
- * whose place is in the application's struct fi_context. -FI_EINVAL when there
- * is no message under this context.
+ * FI_CLAIM, and the FI_CLAIM that follows.|Begins a record for FI_PEEK |
+ * FI_CLAIM, and for the FI_CLAIM that follows. | FI_CLAIM, and the FI_CLAIM
+ * that follows. Cores keep the first call's context, or data in it, until the
+ * second call: both get the same record, whose place is in the application's
+ * struct fi_context. -FI_EINVAL when there is no message under this context.
  */
 int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
 		 struct mrrc_op **op);
@@ -137,7 +146,10 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 /* Add a region that the operation holds. */
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
 
-/* These buffers are posted for it: no message is longer. */
+/*
+ * Notes the length of the buffers posted for the operation: no message is
+ * longer.
+ */
 static inline void mrrc_op_room(struct mrrc_op *op, const struct iovec *iov,
 				size_t count)
 {
@@ -152,7 +164,10 @@ static inline void mrrc_op_room(struct mrrc_op *op, const struct iovec *iov,
 void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		   const struct iovec *iov, size_t count);
 
-/* The core refused it: ends the record and returns the core's error. */
+/*
+ * Ends the record of an operation that the core refused, and returns the core's
+ * error.
+ */
 ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret);
 
 /* The core's result of posting. */
@@ -186,17 +201,17 @@ void mrrc_op_end_list(struct mrrc_op *list);
 #define MRRC_OP_POST(op, call) mrrc_op_posted(op, MRRC_OP_TRY(op, call))
 
 /*
- * bounce.c: copy a source that cannot be registered, and let iov point to the
- * copy, which lives as long as op. -FI_EFAULT if it cannot be read.
+ * bounce.c: copies a source that cannot be registered, and lets iov point to
+ * the copy, which lives as long as op. -FI_EFAULT: the source cannot be read.
  */
 int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
 
-/* May its data go through blocks of registered memory? */
+/* May the operation's data go through blocks of registered memory? */
 bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access);
 
 /*
- * A block for a buffer at this offset in its message: -FI_ENOMEM if none is
- * left, -FI_EFAULT if the buffer is not mapped or not writable.
+ * Takes a block for a buffer at this offset in its message: -FI_ENOMEM if none
+ * is left, -FI_EFAULT if the buffer is not mapped or not writable.
  */
 int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 		      size_t offset, enum mrrc_access access, void **base,
@@ -210,16 +225,16 @@ void mrrc_bounce_in(struct mrrc_op *op, size_t len);
  * address is returned unchanged.
  */
 void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
-/* Did it read a part of a file that may have been wrong? */
+/* Did the operation read a part of a file that may have been wrong? */
 bool mrrc_bounce_lost(const struct mrrc_op *op);
 void mrrc_bounce_free(struct mrrc_op *op);
 
 /*
- * complete.c: claim the operation behind a completion, under the lock of the
- * CQ that reported it. entry is the core's, in the CQ's core format, or an
- * error entry with its err; data are brought to where they belong. Adds the
- * record to *done when it is over. True if the application sees this
- * completion; *context is then its own.
+ * complete.c: claims the operation of a completion, under the lock of the CQ
+ * that reported it. entry is the core's, in the CQ's core format, or an error
+ * entry with its err; received data are copied to the application's buffers.
+ * Adds the record to *done when the operation is over. True if the application
+ * sees this completion; *context is then its own.
  */
 bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		       int err, void **context, struct mrrc_op **done);
@@ -228,7 +243,7 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 				 void *entry, int err, void **context,
 				 struct mrrc_op **done)
 {
-	/* a transmission that is reported, with nothing else to do */
+	/* a transmission that is reported and needs nothing else */
 	if (mrrc_unlikely(
 		    atomic_load_explicit(&op->flags, memory_order_acquire)) ||
 	    mrrc_unlikely(op->bounces != NULL))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The pending completions of a completion queue: those that were read on the
- * application's behalf, because unsignalled operations had to be retired or
- * an endpoint was closed. The application gets them first, in their order.
+ * Pending completions of a completion queue were read on the application's
+ * behalf, because unsignalled operations had to be retired or an endpoint was
+ * closed. The application gets them before others, in their order.
  *
  * Guarded by the CQ's spin lock.
  */
@@ -65,8 +65,8 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
 }
 
 /*
- * Copy an error entry as the core would: only the fields that the application's
- * version has, err_data into its buffer if it gave one.
+ * Copies an error entry as the core would: only the fields that the
+ * application's version has, err_data into its buffer if it gave one.
  */
 static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			     struct fi_cq_err_entry *entry)
@@ -97,7 +97,7 @@ static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 		entry->err_data_size = size;
 		return;
 	}
-	/* available until the next time the CQ is read */
+	/* available until the CQ is read the next time */
 	free(cq->err_data);
 	cq->err_data = malloc(sizeof(comp->err_data));
 	if (cq->err_data)
@@ -167,9 +167,10 @@ void mrrc_pending_clear(struct mrrc_cq *cq)
 }
 
 /*
- * An offer names the core's endpoint, which was opened with our fid as context.
- * Without FI_MORE the application may read all of the message in the core's
- * buffer: one that claims to be longer than the buffer is thrown away.
+ * Handles the offer of a buffered message. It names the core's endpoint, which
+ * was opened with our fid as context. Without FI_MORE the application may read
+ * all of the message in the core's buffer: a message that claims to be longer
+ * than the buffer is discarded.
  */
 bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry)
 {
@@ -197,8 +198,8 @@ bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry)
 }
 
 /*
- * Read one completion of the core into comp. 1: the application sees it,
- * 0: it does not, or a core's error code. Lock held.
+ * Reads one completion of the core into comp. Returns 1: the application sees
+ * it, 0: it does not, or the core's error code. Lock held.
  */
 static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			     struct mrrc_op **done)
@@ -237,8 +238,8 @@ static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 }
 
 /*
- * Most completions that one drain reads, so that a fast peer does not hold up
- * posting.
+ * Maximum number of completions that one drain reads, so that a fast peer does
+ * not hold up posting.
  */
 #define MRRC_DRAIN_MAX 1024
 
@@ -318,9 +319,7 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 static void cq_collect(struct mrrc_cq *cq, struct mrrc_op **done)
 {
 	mrrc_cq_lock(cq);
-	/*
-	 * a thread that sleeps in the core is woken by the core, and reads it
-	 */
+	/* the core wakes a thread that sleeps in it, and that thread reads */
 	if (!cq->sreaders)
 		mrrc_cq_read_ahead(cq, MRRC_DRAIN_MAX, done);
 	mrrc_cq_unlock(cq);

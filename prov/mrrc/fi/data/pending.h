@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A completion queue below its calls: the lock under which it is read, and
- * its pending completions, which were read on the application's behalf.
+ * The part of a completion queue that its calls share: the lock under which it
+ * is read, and pending completions, which were read on the application's
+ * behalf.
  */
 #ifndef MRRC_PENDING_H
 #define MRRC_PENDING_H
@@ -60,9 +61,10 @@ static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
 }
 
 /*
- * A completion of ours, which becomes pending for the application: made when
- * the operation is posted, so that its end needs no memory. entry is what the
- * application reads, an error if it has err. No lock held.
+ * Allocates a completion of the provider, which becomes pending for the
+ * application. Done when the operation is posted, so that its end needs no
+ * memory. The application reads entry, which is an error if its err is set. No
+ * lock held.
  */
 struct mrrc_comp *mrrc_comp_new(void);
 void mrrc_comp_free(struct mrrc_comp *comp);
@@ -70,16 +72,19 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			const struct fi_cq_err_entry *entry);
 
 /*
- * A completion of the core's that became an error is pending, or lost if there
- * is no memory; and those behind it, in their order (false: no memory). Lock
- * held.
+ * Makes a core's completion pending that became an error, or loses it if memory
+ * is short; and the completions behind it, in their order. Returns false if
+ * memory was short. Lock held.
  */
 void mrrc_pending_error(struct mrrc_cq *cq,
 			const struct fi_cq_err_entry *entry);
 bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
 			 fi_addr_t src);
 
-/* A message claims @len bytes, where there is room for @room. */
+/*
+ * Makes an error of a message that claims @len bytes for buffers of @room
+ * bytes.
+ */
 void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
 		     const char *fate);
 
@@ -92,14 +97,15 @@ ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
 ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
 
 /*
- * Read the core's completions, at most max for the application, which become
+ * Reads the core's completions; those for the application, at most max, become
  * pending. Lock held, no thread in the core's sread.
  */
 void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
 
 /*
- * After that, lock released, unless the caller serves the pending completions
- * itself: polling the CQ's descriptor shows only the core's.
+ * To be called after mrrc_cq_read_ahead() without the lock, unless the caller
+ * serves the pending completions itself: polling the CQ's descriptor shows only
+ * the core's.
  */
 static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 {
@@ -115,8 +121,8 @@ static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 }
 
 /*
- * Is there a completion that the application sees, when the core reports one?
- * No lock held.
+ * The core reports a completion: is there one that the application sees? No
+ * lock held.
  */
 bool mrrc_cq_ready(struct mrrc_cq *cq);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What messages, tagged messages and remote memory access have in common: the
- * path from an application's call to the core's, from the shortest (one buffer,
- * a hit) to the general one.
+ * The common part of messages, tagged messages and remote memory access: the
+ * paths from an application's call to the core's, from the shortest (one
+ * buffer, a hit) to the general one.
  */
 #ifndef MRRC_POST_H
 #define MRRC_POST_H
@@ -10,8 +10,8 @@
 #include "fi/data/resolve.h"
 
 /*
- * Does the direction allow so many buffers? Never more than fit in struct
- * mrrc_bufs.
+ * Does the direction allow this many buffers? It never allows more than fit in
+ * struct mrrc_bufs.
  */
 static inline bool mrrc_post_fits(const struct mrrc_ep_dir *dir, size_t count)
 {
@@ -19,8 +19,8 @@ static inline bool mrrc_post_fits(const struct mrrc_ep_dir *dir, size_t count)
 }
 
 /*
- * A record for an operation in one direction of ep, and the core's buffers in
- * place of iov. An error has ended the record.
+ * Begins a record for an operation in one direction of ep, and resolves iov to
+ * the core's buffers. On an error the record has ended.
  */
 static inline ssize_t
 mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
@@ -38,8 +38,9 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 }
 
 /*
- * Where nothing is resolved: a receive without a completion that could tell a
- * length, or with a context that is more than a pointer, needs no record.
+ * On an endpoint that resolves nothing: needs this receive no record? It needs
+ * none without a completion that tells a length, or with a context that is more
+ * than a pointer.
  */
 static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 {
@@ -62,8 +63,8 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 /*
  * ssize_t name(ep, msg, flags): a transmission by @call, the core's form for
- * struct @type. What the core copies in the call needs no record; it does so
- * unasked up to @copies bytes.
+ * struct @type. Messages that the core copies in the call need no record; it
+ * copies up to @copies bytes without being asked.
  */
 #define MRRC_POST_TX(name, type, call, split, access, copies)                  \
 	static ssize_t __attribute__((noinline))                               \
@@ -100,10 +101,11 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 /*
  * ssize_t mrrc_NAME(ep, buf, len, desc, @params, context): one buffer. A call
- * that gives a descriptor goes to the core's @call as it is. Else, each step
- * apart, so that none saves registers for the next: a region that this thread
- * used before; the same where that takes calls, or memory of fi_mr_alloc(3);
- * @post, with a struct @type of what follows.
+ * that gives a descriptor goes to the core's @call as it is. Otherwise three
+ * steps are tried, as separate functions, so that none saves registers for the
+ * next: a region that this thread used before; the same by function calls, or
+ * memory of fi_mr_alloc(3); @post, with a struct @type of the remaining
+ * arguments.
  */
 #define MRRC_ONE_BUFFER(name, call, pointer, access, least, params, args,      \
 			post, type, flags, ...)                                \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data calls of recorded objects: each notes which call asks, and then makes
- * the usual one, so that the usual ones need no code for recording and cost
- * nothing more where nothing is recorded. They also note what a predicting
- * helper wants to know, as noted.c does.
+ * Data calls of recorded objects: each notes which call it is and makes the
+ * usual call, so that the usual calls need no code for recording and cost
+ * nothing more if nothing is recorded. They also note uses for a predicting
+ * helper, as noted.c does.
  *
  * The call site is the return address of the application's call, or of the
  * library's in between: cheap, and good enough to tell calls apart.
@@ -13,7 +13,7 @@
 #include "fi/data/note.h"
 #include "fi/record/record.h"
 
-/* The peer is named by its endpoint where that has one peer. */
+/* Records the peer; an endpoint with one peer stands for it. */
 static void record_call(enum mrrc_trace_op op, struct fid_ep *ep_fid,
 			fi_addr_t addr, const void *site)
 {
@@ -73,7 +73,7 @@ struct fi_ops_atomic mrrc_recorded_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic), MRRC_ATOMIC_CALLS(ENTRY)
 };
 
-/* Calls that name no memory to be registered are the usual ones. */
+/* Calls without memory to be registered are the usual ones. */
 #define SAME(type, group, call, ...) \
 	mrrc_recorded_##group##_ops.call = mrrc_##group##_ops.call;
 

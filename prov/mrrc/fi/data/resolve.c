@@ -124,7 +124,9 @@ err_put:
 	return ret;
 }
 
-/* Use a block instead. 0, or the buffer is unchanged. */
+/*
+ * Replaces the buffer by a block. Unless it returns 0, the buffer is unchanged.
+ */
 static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 			 size_t offset, enum mrrc_access access,
 			 struct mrrc_bufs *core)
@@ -138,7 +140,10 @@ static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 	return ret;
 }
 
-/* A limit of the core's or the system's, not a property of the memory. */
+/*
+ * Is this error a limit of the core's or the system's, not a property of the
+ * memory?
+ */
 static bool resolve_limited(int ret)
 {
 	return ret && ret != -FI_EFAULT && ret != -FI_EACCES &&
@@ -146,8 +151,8 @@ static bool resolve_limited(int ret)
 }
 
 /*
- * In at most so many pieces, or by a copy: where that is cheaper, or where
- * registering fails.
+ * Resolves a buffer in at most @limit pieces, or by a copy, if that is cheaper
+ * or registering fails.
  */
 static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		       size_t offset, enum mrrc_access access, unsigned pieces,
@@ -166,7 +171,7 @@ static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
 		bufs_add(core, iov->iov_base, 0, NULL);
 		return 0;
 	}
-	/* preregistered: nothing to hold, its owner frees it after use */
+	/* preregistered memory is not held: its owner frees it after use */
 	if (mrrc_alloc_desc(&op->domain->reg, iov->iov_base, iov->iov_len,
 			    &desc)) {
 		bufs_add(core, iov->iov_base, iov->iov_len, desc);
@@ -323,7 +328,9 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 		return false;
 	if (*flags & FI_INJECT)
 		return true;
-	/* for others the provider reads the queue, as they need progress */
+	/*
+	 * for other cores the provider reads the queue, as they need progress
+	 */
 	if (!seen)
 		most = 0;
 	/* forced registration is for tests, which must see it */

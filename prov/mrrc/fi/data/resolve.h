@@ -38,7 +38,7 @@ static inline bool mrrc_given_iov(const struct mrrc_ep_dir *dir,
 	return true;
 }
 
-/* What the core gets in place of an application's buffers. */
+/* The buffers that the core gets in place of an application's. */
 struct mrrc_bufs {
 	struct iovec iov[MRRC_IOV_MAX];
 	void *desc[MRRC_IOV_MAX];
@@ -88,9 +88,9 @@ mrrc_resolve_known(struct mrrc_ep *ep, const struct mrrc_least *least,
 }
 
 /*
- * One buffer in fi_mr_alloc() memory of this domain: the call can go to the
- * core with its descriptor. Nothing has to be held, since the application frees
- * the memory only after use.
+ * Is the buffer in fi_mr_alloc() memory of this domain? Then the call can go to
+ * the core with its descriptor. Nothing has to be held, since the application
+ * frees the memory only after use.
  */
 static inline bool mrrc_resolve_born(const struct mrrc_ep *ep,
 				     const struct mrrc_ep_dir *dir,
@@ -104,7 +104,10 @@ static inline bool mrrc_resolve_born(const struct mrrc_ep *ep,
 	       mrrc_alloc_desc(reg, buf, len, core_desc);
 }
 
-/* The regions of a plan, held, and the part of the buffer in each. */
+/*
+ * Resolves to the regions of a plan, which are held, and the part of the buffer
+ * in each.
+ */
 int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
 		      const struct mrrc_plan *plan, struct mrrc_bufs *core);
 
@@ -119,21 +122,21 @@ struct mrrc_source {
 int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
 
 /*
- * Descriptors for count buffers: those given in desc (may be NULL, wholly or in
- * part), else of regions that op holds from now on. A buffer in several regions
- * becomes several, as long as there are at most limit in all. Sources that
- * cannot be registered, and small buffers for which copying is cheaper, are
- * replaced by copies. On error the caller still has to end op
- * (mrrc_op_posted()). Empty buffers get a neighbour's descriptor: verbs reads
- * every descriptor that it is given. *any is false if there was none, for the
- * same reason; where the core needs one, there always is one. A domain that
+ * Gets descriptors for count buffers: those given in desc (which may be NULL,
+ * or have NULL entries), or those of regions that op holds from now on. A
+ * buffer in several regions becomes several, as long as there are at most limit
+ * in all. Sources that cannot be registered, and small buffers for which
+ * copying is cheaper, are replaced by copies. On error the caller still has to
+ * end op (mrrc_op_posted()). Empty buffers get a neighbour's descriptor: verbs
+ * reads every descriptor that it is given. *any is false if there was no
+ * descriptor; if the core needs one, there always is one. A domain that
  * resolves nothing passes buffers as they are, and sets no *any.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 		 size_t count, size_t limit, enum mrrc_access access,
 		 struct mrrc_bufs *core, bool *any);
 
-/* The same for atomics, whose buffers count elements of datatype. */
+/* mrrc_resolve() for atomics, whose buffers count elements of datatype. */
 int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		     void *const *desc, size_t count, enum fi_datatype datatype,
 		     enum mrrc_access access, void **core_desc);
@@ -141,9 +144,10 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 size_t mrrc_datatype_size(enum fi_datatype datatype);
 
 /*
- * Small enough that the core copies it in the call, so that nothing needs a
- * descriptor: post it without one, with *flags and the application's own
- * context. @most: the longest that it copies without being asked to.
+ * Is the message so small that the core copies it in the call? Then no buffer
+ * needs a descriptor: post it without one, with *flags and the application's
+ * own context. @most: the longest message that the core copies without being
+ * asked.
  */
 bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 		 void *const *desc, size_t count, const void *context,
