@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* the write fails instead, and that is reported */
+	/* an ignored SIGXFSZ makes the write fail instead, which is reported */
 	signal(SIGXFSZ, SIG_IGN);
 	ret = get_run(&options, &stop);
 	get_options_free(&options);

@@ -29,7 +29,10 @@ static void on_signal(int number)
 	prof_stop = 1;
 }
 
-/* On a signal the tracer's settings are restored before the program ends. */
+/*
+ * Catches signals, so that the tracer's settings are restored before the
+ * program ends.
+ */
 static void catch_signals(void)
 {
 	const struct sigaction action = { .sa_handler = on_signal };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_trace: converts what the provider recorded for people, the simulator
+ * fi_mrrc_trace: converts the provider's recordings for people, the simulator
  * and other programs (fi_mrrc_trace(1)).
  */
 #include "config.h"

@@ -11,7 +11,7 @@
 /* Once, first thing in main(). The name stays the caller's. */
 void out_check_at_exit(const char *program);
 
-/* What is buffered is written. 0, or -errno of this or an earlier failure. */
+/* Writes the buffered output. 0, or -errno of this or an earlier failure. */
 int out_flush(FILE *out);
 
 #endif /* OUT_H */

@@ -82,13 +82,13 @@ struct prof_cell *prof_cell_find(const struct prof_cells *cells,
 				 enum mrrc_pages kind, bool touched,
 				 size_t size);
 
-/* measure.c: all of it; on failure there is nothing to free. */
+/* measure.c: measures all cells; on failure there is nothing to free. */
 int prof_cells_measure(const struct prof_options *options,
 		       struct prof_device *device, struct prof_cells *cells,
 		       struct prof_err *err);
 void prof_cells_free(struct prof_cells *cells);
 
-/* bandwidth.c: into the cells of touched pages of 4 KiB. */
+/* bandwidth.c: measures into the cells of touched pages of 4 KiB. */
 int prof_bandwidth(const struct prof_options *options,
 		   struct prof_device *device, struct prof_cells *cells,
 		   struct prof_err *err);

@@ -60,7 +60,10 @@ static bool is_exact(const struct fi_info *info, const char *provider,
 			    !strcmp(info->domain_attr->name, domain)));
 }
 
-/* Some providers answer for any domain, utility providers for those below. */
+/*
+ * Keeps the infos that match exactly: some providers answer for any domain,
+ * utility providers for the domains below them.
+ */
 static struct fi_info *exact(struct fi_info *list, const char *provider,
 			     const char *domain)
 {
@@ -127,8 +130,8 @@ static bool is_here(const struct addrinfo *addr)
 }
 
 /*
- * Providers accept any address: some fail when something is opened there,
- * others use another instead. Other than IP addresses are left to them.
+ * Is this IP address that of another machine? Providers accept any address:
+ * some fail when an object is opened there, others use another address instead.
  */
 static bool is_elsewhere(const char *source)
 {

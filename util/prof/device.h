@@ -44,10 +44,10 @@ const char *prof_device_name(const struct prof_device *device);
 int prof_device_reg(struct prof_device *device, void *buf, size_t len,
 		    struct fid_mr **mr);
 
-/* fi_getinfo for this device; NULL node for none. */
+/* An fi_info to query this device; NULL node for none. */
 struct fi_info *prof_device_hints(const char *provider, const char *domain);
 
-/* Providers and devices, a line each; how many. */
+/* Prints providers and devices, one on each line; returns their number. */
 int prof_device_list(struct prof_err *err);
 
 #endif /* PROF_DEVICE_H */

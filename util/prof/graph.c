@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /*
- * Of each kind all functions that the kernel has are traced, and none calls
- * another of its kind: where the system call itself can be traced, the
- * functions that it calls are not.
+ * All functions of a kind that the kernel has are traced. None calls another of
+ * its kind: if the system call itself can be traced, the functions that it
+ * calls are not.
  */
 static const struct {
 	const char *name;
@@ -72,7 +72,7 @@ static int get(const struct prof_graph *graph, const char *name, char *text,
 	return 0;
 }
 
-/* Whether its settings differ from those of an unused tracer. */
+/* Do the tracer's settings differ from those of an unused tracer? */
 static bool is_busy(const struct prof_graph *graph)
 {
 	static const struct {
@@ -148,7 +148,10 @@ static const char *graph_why(int ret)
 	}
 }
 
-/* At least the call itself, and the functions that take its time. */
+/*
+ * Sets the filter to the call itself, and to the functions that take most of
+ * its time.
+ */
 static int set_filter(struct prof_graph *graph)
 {
 	bool has[PROF_FUNC_CNT] = { false }, enough[PROF_FUNC_CNT] = { false };
@@ -187,7 +190,10 @@ static int set_up(struct prof_graph *graph)
 		ret = put(graph, "set_ftrace_pid", O_TRUNC, tid);
 	if (!ret)
 		ret = put(graph, "current_tracer", 0, "function_graph");
-	/* put names at the end of nested calls: the option exists only now */
+	/*
+	 * put names at the end of nested calls: this option exists only from
+	 * here on
+	 */
 	if (!ret)
 		ret = put(graph, "options/funcgraph-tail", 0, "1");
 	return ret;
@@ -221,7 +227,10 @@ void prof_graph_close(struct prof_graph *graph)
 
 /* ---- its output ---- */
 
-/* The name of the line's function: after the bar, or in a remark at its end. */
+/*
+ * The name of the function in a line: after the bar, or in a comment at the
+ * line's end.
+ */
 static const char *line_name(const char *line, size_t *len)
 {
 	const char *at = strchr(line, '|');

@@ -2,8 +2,8 @@
 /*
  * Times by the kernel's function_graph tracer, of the calling thread.
  *
- * There is one for the whole system, so it is not taken from another user, and
- * it is left as it was found.
+ * The system has one tracer, so it is not taken from another user, and it is
+ * left as it was found.
  */
 #ifndef PROF_GRAPH_H
 #define PROF_GRAPH_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is measured, under the names that kernels have for it. */
+/* The measured functions, under the names that kernels have for them. */
 enum prof_func {
 	PROF_FUNC_CALL,	   /* the system call of the device */
 	PROF_FUNC_UMEM,	   /* pages found, pinned and translated */
@@ -41,7 +41,10 @@ void prof_graph_close(struct prof_graph *graph);
 int prof_graph_start(struct prof_graph *graph);
 int prof_graph_stop(struct prof_graph *graph);
 
-/* One line of the tracer's. false: not the end of one of the functions. */
+/*
+ * Parses one line of the tracer. false: the line is not the end of one of the
+ * functions.
+ */
 bool prof_graph_line(const char *line, enum prof_func *func, double *us);
 
 #endif /* PROF_GRAPH_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times of cells (cells.h): rounds through all of them in turn, then, where
- * the kernel can be traced, some more with that.
+ * Times of cells (cells.h): rounds through all cells in turn, then, if the
+ * kernel can be traced, some more rounds with tracing.
  */
 #include "config.h"
 #include "prof/measure.h"
@@ -120,7 +120,7 @@ static int touched_once(struct prof_measure *m, struct prof_cell *cell)
 	if (ret)
 		return ret;
 	start = prof_now();
-	/* beyond the limit there is nothing to compare with */
+	/* beyond the limit of locked memory there is nothing to compare with */
 	if (mlock(buf, cell->size))
 		return 0;
 	ret = prof_add(m, cell, PROF_MLOCK, prof_now() - start);
@@ -169,7 +169,9 @@ static int absent_once(struct prof_measure *m, struct prof_cell *cell)
 	return ret ? ret : populate_once(m, cell);
 }
 
-/* A large size before may have left all caches cold. */
+/*
+ * Warms up, since a large size measured before may have left all caches cold.
+ */
 static int warm_up(struct prof_measure *m, const struct prof_cell *cell)
 {
 	double reg, dereg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How cells are measured: what measure.c, memory.c and traced.c share. One
- * thread.
+ * Measuring cells: the declarations that measure.c, memory.c and traced.c
+ * share. One thread.
  */
 #ifndef PROF_MEASURE_H
 #define PROF_MEASURE_H
@@ -23,19 +23,21 @@ struct prof_measure {
 	struct prof_err *err;
 };
 
-/* memory.c: buffers of the largest size, touched, and the copy's. */
+/*
+ * memory.c: maps buffers of the largest size, touched, and the copy's buffer.
+ */
 int prof_map_all(struct prof_measure *m);
 void prof_unmap_all(struct prof_measure *m);
 /* A buffer of absent pages; free with mrrc_pages_unmap(). */
 int prof_map_absent(struct prof_measure *m, const struct prof_cell *cell,
 		    char **buf, size_t *mapped);
 
-/* measure.c: once for each cell in turn, while there is time. */
+/* measure.c: measures each cell once in turn, while there is time. */
 int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
 		unsigned most, double share,
 		int (*once)(struct prof_measure *, struct prof_cell *));
 /*
- * The last bytes of a buffer: the first pages that a process gets are
+ * Returns the last bytes of a buffer: the first pages that a process gets are
  * scattered, later ones are adjacent, and small sizes must not use only
  * scattered ones.
  */
@@ -48,7 +50,7 @@ int prof_reg_once(struct prof_measure *m, char *buf, size_t size, double *reg,
 int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
 	     double value);
 
-/* traced.c: where the time goes, if the kernel can be traced. */
+/* traced.c: measures the parts of a call, if the kernel can be traced. */
 int prof_traced(struct prof_measure *m);
 
 #endif /* PROF_MEASURE_H */

@@ -58,7 +58,10 @@ static bool thp_exists(void)
 	return !strstr(text, "[never]");
 }
 
-/* A second buffer must fit as well: of absent pages, while this one exists. */
+/*
+ * Maps a touched buffer. A second buffer, of absent pages, must fit while this
+ * one exists.
+ */
 static int map_touched(struct prof_measure *m, enum mrrc_pages kind,
 		       size_t size)
 {
@@ -102,9 +105,9 @@ static size_t memory_available(void)
 }
 
 /*
- * Memory that is touched at once, and one range of absent pages; a process that
- * takes more than there is is killed, or others are. Reserved huge pages are
- * separate.
+ * Checks that memory suffices for the touched buffers and one range of absent
+ * pages: if a process takes more than there is, it or another process is
+ * killed. Reserved huge pages are separate.
  */
 static int check_memory(struct prof_measure *m, size_t largest)
 {

@@ -20,8 +20,8 @@
 /* ---- lines ---- */
 
 /*
- * The time to copy pages of 4 KiB, whatever the others are. 0: not known;
- * larger buffers are not copied, and their times derived from smaller ones.
+ * The time to copy pages of 4 KiB; 0: not known. Larger buffers are not copied:
+ * their times are derived from those of smaller ones.
  */
 static double copy_ns(const struct prof_cells *cells, size_t size)
 {
@@ -134,7 +134,10 @@ static double block_us(const struct prof_cells *cells, enum mrrc_pages kind,
 	return cell->value[PROF_MAP] + cell->value[PROF_REGISTER];
 }
 
-/* Decided by the largest blocks that were measured: auto takes thp for them. */
+/*
+ * Chooses the kind of pages by the largest blocks measured, for which auto
+ * takes thp.
+ */
 static void set_pages(const struct prof_cells *cells, struct prof_model *model)
 {
 	struct prof_setting *set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What follows from the measured times: cost models, and settings of
- * fi_mrrc_params(7). Pure functions of the cells.
+ * Cost models and settings of fi_mrrc_params(7), computed from measured times.
+ * Pure functions of the cells.
  */
 #ifndef PROF_MODEL_H
 #define PROF_MODEL_H
@@ -35,7 +35,7 @@ struct prof_model {
 	size_t settings;
 };
 
-/* @file: where the cost model goes, or NULL. */
+/* @file: name of the file for the cost model, or NULL. */
 void prof_model_make(const struct prof_cells *cells, const char *file,
 		     struct prof_model *model);
 

@@ -218,7 +218,10 @@ static void set_format(struct argp_state *state, struct prof_options *options,
 	argp_error(state, "'%s' is not table, csv or json", text);
 }
 
-/* With ofi_mrrc in the name its cache would be measured. */
+/*
+ * A provider whose name contains ofi_mrrc is refused, since its cache would be
+ * measured.
+ */
 static void set_provider(struct argp_state *state, struct prof_options *options,
 			 const char *text)
 {

@@ -31,7 +31,7 @@ int prof_pair_open(struct prof_device *device, struct prof_pair *pair,
 		   struct prof_err *err);
 void prof_pair_close(struct prof_pair *pair);
 
-/* One message, until both ends have completed it. */
+/* Sends one message, and returns when both ends have completed it. */
 int prof_pair_send(struct prof_pair *pair, const void *from, void *from_desc,
 		   void *to, void *to_desc, size_t len, struct prof_err *err);
 

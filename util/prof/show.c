@@ -113,7 +113,8 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 }
 
 /*
- * A registration that takes less time than making its pages does not make them.
+ * Can registering be compared with populating? If it takes less time, it does
+ * not populate the pages.
  */
 static bool is_comparable(const struct prof_cells *cells)
 {
@@ -129,7 +130,7 @@ static bool is_comparable(const struct prof_cells *cells)
 	return true;
 }
 
-/* Compared with other work on the same pages. */
+/* Prints times of registering compared with other work on the same pages. */
 static void put_compared(const struct prof_cells *cells, FILE *out)
 {
 	const struct prof_cell *cell, *touched;

@@ -13,7 +13,7 @@
 #define BATCH		  4
 #define SHARE_TRACED	  .2 /* share of the time available */
 
-/* A new least time replaces the values of the former one. */
+/* Forgets the values of the former least time, which a new one replaces. */
 static void forget(struct prof_cell *cell, enum prof_value first,
 		   enum prof_value last)
 {
@@ -24,8 +24,8 @@ static void forget(struct prof_cell *cell, enum prof_value first,
 }
 
 /*
- * The tracer's times of a registration that took so long by the clock. The
- * shares are those of the least disturbed registration.
+ * Adds the tracer's times of a registration that took @took us by the clock.
+ * The shares are those of the least disturbed registration.
  */
 static int add_reg(struct prof_measure *m, struct prof_cell *cell,
 		   const struct prof_call *call, double took)
@@ -69,8 +69,9 @@ static int add_dereg(struct prof_measure *m, struct prof_cell *cell,
 }
 
 /*
- * Calls of a batch: one for each end of each registration, or nothing is known.
- * The first finds the tracer cold.
+ * Adds the calls of a batch, which must be one for registering and one for
+ * deregistering each buffer; otherwise nothing is known. The first finds the
+ * tracer cold.
  */
 static int add_calls(struct prof_measure *m, struct prof_cell *cell,
 		     const double *took)
