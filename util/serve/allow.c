@@ -14,7 +14,9 @@
 
 #define MAPPED_BITS 96 /* in front of an address of IPv4 */
 
-/* The bits of the network behind the slash, all of them without. */
+/*
+ * Reads the number of network bits after the slash; without a slash, all bits.
+ */
 static int read_bits(const char *slash, unsigned max, unsigned *bits)
 {
 	unsigned long value = max;

@@ -24,7 +24,7 @@ struct allow {
 
 /*
  * Adds "10.0.0.0/8", "fd00::/8", an address, or a user's name or number.
- * -EINVAL: it is none; -ENOSPC: there are too many.
+ * -EINVAL: the text is none of these; -ENOSPC: there are too many.
  */
 int allow_add(struct allow *allow, const char *text);
 

@@ -20,7 +20,10 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	rx->op.busy = conn->link.rdm;
 	if (conn->link.rdm)
 		return 0;
-	/* tcp may complete it with a length that was not received, either */
+	/*
+	 * tcp may complete a receive with a length that was not received,
+	 * either
+	 */
 	memset(rx->buf, 0, SERVE_MSG_MAX);
 	ret = fi_recv(conn->link.rx, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
 	if (!ret)
@@ -28,7 +31,10 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	return (int) ret;
 }
 
-/* Receive buffers and requests that it may have and does not have yet. */
+/*
+ * Allocates the receive buffers and requests that the client may have and does
+ * not have yet.
+ */
 static int grow(struct conn *conn)
 {
 	unsigned i;
@@ -75,8 +81,8 @@ static bool is_heard(const struct conn *conn)
 }
 
 /*
- * A message, if there is a request for it; else it waits in its buffer. The
- * first one may be there before the event that the client is connected.
+ * Handles a message, if a request is free; else it waits in its buffer. The
+ * first message may arrive before the event that the client is connected.
  */
 static void handle_rx(struct conn *conn, struct rx *rx)
 {
@@ -123,8 +129,8 @@ bool conn_live(const struct conn *conn)
 }
 
 /*
- * Tried again soon; but where nobody may be, over reliable datagrams, it is a
- * connection that is tried.
+ * Notes when to post again: soon, but later over reliable datagrams to a client
+ * that may not exist, since each try is a connection.
  */
 static void stall(struct conn *conn)
 {
@@ -144,7 +150,10 @@ static void lose(struct conn *conn, int err)
 				 fi_strerror(err));
 }
 
-/* It has said BYE: it has all its answers, which we may not know yet. */
+/*
+ * Closes a client that said BYE: it has all its answers, though their
+ * completions may not be here yet.
+ */
 static void leave(struct conn *conn)
 {
 	if (conn->leaves && !conn_busy(conn))
@@ -168,14 +177,17 @@ static void post_all(struct conn *conn)
 	}
 }
 
-/* A writer got the file before its pages were sent: the hash will not do. */
+/*
+ * Did a writer get the file before its pages were sent? Then the hash may not
+ * match.
+ */
 static bool lost_pages(const struct op *op, int err)
 {
 	return err == FI_EIO && op->kind == OP_WRITE &&
 	       op->conn->req[op->index].own;
 }
 
-/* Its end, or a write without a request. */
+/* Handles the client's end, or a write that belongs to no request. */
 static void end_life(struct conn *conn, int err)
 {
 	if (!err)
@@ -259,7 +271,10 @@ void conn_complete(struct op *op, size_t len, int err)
 		lose(conn, err);
 		return;
 	}
-	/* who may not request files yet has no more time for it */
+	/*
+	 * a client that may not request files yet has no time left for its
+	 * proof
+	 */
 	if (conn->state == CONN_READY)
 		conn->moved = server_now();
 	if (op->kind == OP_RX) {
@@ -340,7 +355,7 @@ static void close_job(struct job *job)
 	struct conn *conn =
 		(struct conn *) ((char *) job - offsetof(struct conn, close));
 
-	/* may wait for the peer, 200 ms at most: fi_cwrite(3) */
+	/* may wait for the peer, at most 200 ms: see fi_cwrite(3) */
 	net_endpoint_close(&conn->link);
 }
 
@@ -446,7 +461,10 @@ void conn_tick(struct conn *conn, uint64_t now)
 	}
 }
 
-/* Over connections none is left when the endpoint is closed. */
+/*
+ * Are conditional writes left? Over connections none is left when the endpoint
+ * is closed.
+ */
 static bool has_writes(const struct conn *conn)
 {
 	bool busy = conn->life.busy;
@@ -464,7 +482,7 @@ static bool reap_req(struct conn *conn, struct req *req)
 		return false;
 	source_block_free(&req->block);
 	req_end(req);
-	/* of a connection that is closed nothing is sent */
+	/* to a closed connection no message is sent */
 	if (conn->link.rdm && req->send.busy)
 		return false;
 	conn_release(conn, &req->out);

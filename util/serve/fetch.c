@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One file: opened, its partial file compared, the rest read, range by range
- * (serve/get.h).
+ * Fetches one file: opens it, compares its partial file, and reads the rest
+ * range by range (serve/get.h).
  */
 #include "config.h"
 #include "serve/get.h"
@@ -40,7 +40,7 @@ void fetch_end(struct fetch *fetch)
 	free(fetch->remote);
 	free(fetch->local_path);
 	fetch->state = FETCH_NONE;
-	/* answers that still come belong to no phase */
+	/* answers that still arrive belong to no phase */
 	fetch->phase = 0;
 }
 
@@ -68,7 +68,10 @@ static const char *local_error(int ret)
 	}
 }
 
-/* An error of this machine: what may not go away with the next file ends all. */
+/*
+ * Handles an error of this machine: it ends the program, unless the next file
+ * may succeed.
+ */
 static int local_failed(struct get *get, struct fetch *fetch, int ret)
 {
 	const char *why = local_error(ret);
@@ -97,14 +100,14 @@ bool fetch_wants(const struct fetch *fetch)
 		fetch->next < fetch->end);
 }
 
-/* Finds what is there, before its bytes are asked for. */
+/* Finds the local file, before its bytes are requested. */
 static int look(struct get *get, struct fetch *fetch)
 {
 	struct local *local = &fetch->local;
 	struct stat st;
 	int ret;
 
-	/* of a source that is a directory the name may be empty */
+	/* if the source is a directory, the name may be empty */
 	if (local->dir >= 0 || !*fetch->local_path)
 		return 0;
 	ret = local_find(get->tree.dir, fetch->local_path, local);
@@ -169,7 +172,9 @@ static void go_to(struct get *get, struct fetch *fetch, enum fetch_state state,
 	fetch->end = end;
 }
 
-/* From the begin, with what is there by now. */
+/*
+ * Starts the file again from the beginning, with the local file as it is now.
+ */
 static void again(struct get *get, struct fetch *fetch, const char *why)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };
@@ -203,7 +208,10 @@ static bool is_same_dir(int a, int b)
 	       st.st_dev == other.st_dev && st.st_ino == other.st_ino;
 }
 
-/* Files mostly end in the order of directories: each is synced once. */
+/*
+ * Notes that a directory has to be synced. Files mostly end in the order of
+ * directories, so each directory is synced once.
+ */
 static int renamed(struct get *get, struct local *local)
 {
 	int ret;
@@ -237,7 +245,7 @@ static int finish(struct get *get, struct fetch *fetch)
 
 static bool is_same_hash(const void *buf, size_t len, uint64_t hash)
 {
-	/* a range of length 0 that was not read has none */
+	/* an unread range of length 0 has no hash */
 	return !len || XXH3_64bits(buf, len) == hash;
 }
 
@@ -261,7 +269,7 @@ static int take_range(struct get *get, struct fetch *fetch,
 	return fetch->done == fetch->ident.size ? finish(get, fetch) : 0;
 }
 
-/* Where the partial file differs, it is cut. */
+/* Compares the partial file, and cuts it where it differs. */
 static int compare(struct get *get, struct fetch *fetch,
 		   const struct session_pipe *pipe, const struct asked *asked)
 {

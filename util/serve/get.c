@@ -41,7 +41,7 @@ void get_print(const char *path)
 
 /* ---- what is next -------------------------------------------------------- */
 
-/* Is an older one for the same file here? That one comes first. */
+/* Is an older fetch of the same file in progress? That one comes first. */
 static bool is_late(const struct get *get, const struct fetch *fetch)
 {
 	const struct fetch *other = get->fetch;

@@ -57,7 +57,7 @@ struct get {
 	uint64_t complaints; /* also those that were not printed */
 };
 
-/* The exit status where all was fetched but entries that cannot be */
+/* Exit status if all files were fetched except entries of unsupported kinds */
 #define GET_LEFT_OUT 3
 
 /* All sources. The exit status. */
@@ -66,7 +66,10 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
 /* As above, with --list. */
 int get_list(struct get *get);
 
-/* The most lines for paths on standard error: a server determines how many */
+/*
+ * Maximum number of lines for paths on standard error, which a server could
+ * make very large
+ */
 #define GET_COMPLAINTS 1000
 
 /* Lines on standard error and output. Any byte may be in path. */
@@ -75,16 +78,16 @@ void get_print(const char *path);
 
 /* fetch.c */
 
-/* Of a new file; the paths are the fetch's from now on. */
+/* Begins the fetch of a new file; the paths belong to the fetch from now on. */
 void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
 		 char *local);
 bool fetch_wants(const struct fetch *fetch);
-/* Sends the next request; fetch_wants() is true and a pipe is idle. */
+/* Sends the next request, when fetch_wants() is true and a pipe is idle. */
 int fetch_post(struct get *get, struct fetch *fetch);
 /* The oldest answer. Errors end the session. */
 int fetch_handle(struct get *get, const struct asked *asked);
 void fetch_end(struct fetch *fetch);
-/* Writes the directory of the last files to the disk. 0, or a negative errno. */
+/* Syncs the directory of the last files to the disk. 0, or a negative errno. */
 int fetch_sync(struct get *get);
 
 #endif /* SERVE_GET_H */

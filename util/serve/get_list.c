@@ -13,7 +13,10 @@
 
 #include "serve/path.h"
 
-/* Entries that are sorted: a server may list any number of them. */
+/*
+ * Maximum number of entries that are sorted: a server may list any number of
+ * them.
+ */
 #define LIST_SORTED 100000
 
 struct list {

@@ -74,8 +74,8 @@ static const struct argp_option option_table[] = {
 };
 
 /*
- * Without a slash at its begin or end, "//" and "/./". NULL: it has "..", or is
- * too long.
+ * Copies a path without slashes at its beginning and end, "//" and "/./". NULL:
+ * the path has "..", or is too long.
  */
 static char *clean(const char *path)
 {
@@ -99,7 +99,7 @@ static char *clean(const char *path)
 	return made;
 }
 
-/* HOST:PATH, HOST in brackets if it has colons. */
+/* Parses HOST:PATH, with HOST in brackets if it has colons. */
 static void add_source(struct argp_state *state, struct get_options *options,
 		       const char *arg)
 {

@@ -63,7 +63,7 @@ static void *work(void *arg)
 		jobs->running--;
 		pthread_cond_signal(&jobs->idle);
 		list_add(&jobs->done, job);
-		/* it cannot be full: the loop reads it */
+		/* the pipe cannot be full, since the loop reads it */
 		len = write(jobs->fd, &one, sizeof(one));
 		(void) len;
 	}
@@ -99,7 +99,7 @@ int jobs_open(struct jobs *jobs, unsigned threads)
 	return -ret;
 }
 
-/* Until no job runs, or the time is over. */
+/* Waits until no job runs, or the time has passed. */
 static bool wait_idle(struct jobs *jobs)
 {
 	struct timespec end;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads for what may block. Jobs are posted and collected by one thread, the
- * event loop. A read may hang for good (a dead disk, a network file system), so
- * what the server waits for at its end is never done by a thread that reads.
+ * Threads for calls that may block. Jobs are posted and collected by one
+ * thread, the event loop. A read may hang permanently (a dead disk, a network
+ * file system), so jobs for which the server waits at its end are never done by
+ * a thread that reads.
  */
 #ifndef SERVE_JOBS_H
 #define SERVE_JOBS_H
@@ -37,17 +38,17 @@ struct jobs {
 int jobs_open(struct jobs *jobs, unsigned threads);
 
 /*
- * Forgets jobs that do not run, and waits a second for those that do. False: one
- * still runs, and all that it uses has to stay, @jobs as well.
+ * Forgets jobs that do not run, and waits a second for those that do. Returns
+ * false if a job still runs: then all that it uses has to stay, @jobs as well.
  */
 bool jobs_close(struct jobs *jobs);
 
 void jobs_post(struct jobs *jobs, struct job *job);
 
-/* True: a job that was posted has not begun, and does not. */
+/* Returns true if the posted job had not begun; it will not run. */
 bool jobs_cancel(struct jobs *jobs, struct job *job);
 
-/* A job that has run since the last call, or NULL. */
+/* Takes a job that has run since the last call, or NULL. */
 struct job *jobs_take(struct jobs *jobs);
 
 #endif /* SERVE_JOBS_H */

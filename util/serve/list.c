@@ -15,7 +15,10 @@
 #include "serve/path.h"
 #include "serve/source.h"
 
-/* Is it left out? Else what it is, without following a link. */
+/*
+ * Describes an entry, without following a link. Returns false if it is left
+ * out.
+ */
 static bool describe(int fd, const struct dirent64 *dirent,
 		     struct serve_entry *entry)
 {
@@ -35,7 +38,10 @@ static bool describe(int fd, const struct dirent64 *dirent,
 	return true;
 }
 
-/* Returns 1 when the page is full, 0 at the end, or a negative errno. */
+/*
+ * Fills a page. Returns 1 when the page is full, 0 at the end, or a negative
+ * errno.
+ */
 static int fill(int fd, uint64_t *cursor, uint8_t *buf, size_t *len)
 {
 	char chunk[4096] __attribute__((aligned(8)));

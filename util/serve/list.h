@@ -11,9 +11,10 @@
 struct source;
 
 /*
- * Entries of a directory of the source, from *cursor on, as serve_entry_add()
- * makes them, into buf of SERVE_MSG_MAX. *cursor: where the next page begins, 0
- * if there is none. Files that may not be read are listed, too. May block.
+ * Writes the entries of a directory of the source, from *cursor on, to buf of
+ * SERVE_MSG_MAX bytes, as serve_entry_add() makes them. *cursor: where the next
+ * page begins, 0 if there is none. Files that the server may not read are
+ * listed, too. May block.
  */
 enum serve_status list_page(const struct source *source, const char *path,
 			    uint64_t *cursor, uint8_t *buf, size_t *len);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where clients connect (serve/server.h).
+ * The socket to which clients connect (serve/server.h).
  *
- * libfabric's tcp keeps a connection that sends nothing for as long as it
- * listens, and tells of none; when no descriptor is left its event queue wakes
- * the loop permanently. So when the queue was readable and no event came of it,
- * silent connections are looked for, and ended after a while or beyond a number.
- * The provider's control connections have the same (prov/mrrc/fi/cw/listen.c).
+ * libfabric's tcp keeps connections that send nothing as long as it listens,
+ * and reports none of them; when no descriptor is left, its event queue wakes
+ * the loop permanently. So when the queue was readable but had no event, silent
+ * connections are searched for, and ended after some time or beyond a number.
+ * The provider does the same for its control connections
+ * (prov/mrrc/fi/cw/listen.c).
  */
 #include "config.h"
 #include "serve/server.h"

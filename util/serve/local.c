@@ -59,7 +59,7 @@ bool local_is_same(const struct local *local, const struct serve_ident *ident)
 	return here.size == ident->size && here.mtime_ns == ident->mtime_ns;
 }
 
-/* Does the name still lead to the open file? */
+/* Does the name still refer to the open file? */
 static bool is_there(const struct local *local, const struct stat *open_st)
 {
 	struct stat st;
@@ -145,9 +145,9 @@ int local_append(struct local *local, const void *buf, size_t len)
 }
 
 /*
- * After an error the kernel may drop what it did not write, and tell of it only
- * once: what is read then is not what is on the disk. So none of it is kept.
- * Some file systems find out only at a close that the disk is full.
+ * After an error the kernel may drop data that it did not write, and report
+ * that only once: later reads may not return the data on the disk. So none of
+ * them are kept. Some file systems report only at close that the disk is full.
  */
 static int write_out(struct local *local, bool sync)
 {

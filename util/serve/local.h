@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A file that is being fetched, on this machine. Bytes go to a partial file
- * next to it, in order, so the partial file always is a beginning of the whole.
- * It gets the file's name when all is there.
+ * A file that is being fetched, on this machine. Bytes are written in order to
+ * a partial file next to it, which is thus always a beginning of the whole
+ * file. It is renamed to the file's name when it is complete.
  */
 #ifndef SERVE_LOCAL_H
 #define SERVE_LOCAL_H
@@ -24,16 +24,16 @@ struct local {
 	uint64_t size; /* of the partial file */
 };
 
-/* Is it the name of a partial file? */
+/* Is this the name of a partial file? */
 bool local_is_part(const char *name, size_t len);
 
 /*
- * Finds path beneath dir, nothing is made yet. @size: of the partial file that
- * is there, 0 if there is none. 0, or a negative errno.
+ * Finds path beneath dir; creates nothing. @size: the size of an existing
+ * partial file, else 0. 0, or a negative errno.
  */
 int local_find(int dir, const char *path, struct local *local);
 
-/* Is the whole file there already, with this size and time? */
+/* Does the whole file exist already, with this size and time? */
 bool local_is_same(const struct local *local, const struct serve_ident *ident);
 
 /*
@@ -42,20 +42,21 @@ bool local_is_same(const struct local *local, const struct serve_ident *ident);
  */
 int local_begin(struct local *local);
 
-/* Reads what is there: exactly len bytes at off. */
+/* Reads exactly len bytes of the partial file at off. */
 int local_read(const struct local *local, uint64_t off, void *buf, size_t len);
 
 /* Cuts the partial file. */
 int local_cut(struct local *local, uint64_t size);
 
-/* Appends. After an error the partial file has what it had before. */
+/* Appends to the partial file. After an error its contents are as before. */
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * All is there: sets the time, and the name, and permissions: those of the file
- * that is replaced, else ident's less umask. Where it cannot be written to the
- * disk, the partial file is cut to nothing. With @sync the bytes are on the disk;
- * the name is when the caller has synced the directory.
+ * Finishes the complete file: sets its time, its name, and its permissions:
+ * those of the file that it replaces, else ident's less umask. If it cannot be
+ * written to the disk, the partial file is cut to length 0. With @sync the
+ * bytes are on the disk on return, and the name once the caller has synced the
+ * directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 mode_t mask, bool sync);

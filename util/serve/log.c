@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Lines of a process, in their order (serve/log.h). Those that do not fit while
- * none is taken are counted, and that is said when there is room again.
+ * The lines that a process logs, in their order (serve/log.h). Lines that find
+ * the buffer full are counted, and their number is logged when there is room
+ * again.
  */
 #include "config.h"
 #include "serve/log.h"
@@ -130,7 +131,7 @@ void server_complain(const char *fmt, ...)
 	va_end(args);
 }
 
-/* Lock held. The number of lines that were lost, to be told. */
+/* Takes the number of lost lines, to be logged. Lock held. */
 static unsigned long take_lost(void)
 {
 	const unsigned long lost = log_of.lost;

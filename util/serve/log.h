@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server's lines on standard output and standard error. Once it is open, a
- * thread writes them, as writing blocks where no one reads them. Any thread.
+ * The server's lines on standard output and standard error. Once the log is
+ * open, a thread writes them, as writing blocks if no process reads them. Any
+ * thread.
  */
 #ifndef SERVE_LOG_H
 #define SERVE_LOG_H
 
 /* 0, or a negative errno. Until then lines are written at once. */
 int log_open(void);
-/* Waits until all is written, a second at most. */
+/* Waits until all lines are written, at most a second. */
 void log_close(void);
 
 /* A line on standard output, or on standard error. */

@@ -27,8 +27,10 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 	hints->ep_attr->type = kind->rdm ? FI_EP_RDM : FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA;
 	hints->mode = FI_RX_CQ_DATA;
-	/* all progress is made by reading: a thread of the provider's would
-	 * only wake for each message, too */
+	/*
+	 * reading makes all progress: a thread of the provider would only wake
+	 * for each message, too
+	 */
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
@@ -94,8 +96,8 @@ static int find_any(const struct addrinfo *addr, bool source,
 /*
  * ofi_rxm of libfabric 1.17 crashes when it closes a connection on which a
  * message has just arrived, but not where connections share their receives. A
- * client has one connection, so that as many receives do as without sharing.
- * What the user has set stays.
+ * client has one connection, so that sharing needs no more receives. Settings
+ * of the user are kept.
  */
 static void set_up_rxm(bool server)
 {
@@ -146,8 +148,9 @@ void net_close(struct net *net)
 
 /*
  * A tagged message of a peer makes libfabric's tcp (1.17 to 2.x) call through
- * the receive context of the endpoint, which is NULL unless one is bound. Tagged
- * messages find no receive in this one, and are not read. ofi_rxm binds one.
+ * the receive context of the endpoint, which is NULL unless one is bound.
+ * Tagged messages find no receive in the context bound here, and are not read.
+ * ofi_rxm binds a context itself.
  */
 static bool needs_context(const struct fi_info *info)
 {
@@ -258,7 +261,10 @@ int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	uint8_t name[SERVE_NAMED_MAX];
 	int ret;
 
-	/* where it was reached, as it may not know how others see it */
+	/*
+	 * the address where it was reached, as the server may not know its
+	 * address as seen by others
+	 */
 	memcpy(name, welcome->name, welcome->name_len);
 	if (serve_named_move(name, net->info->dest_addr))
 		return -FI_EINVAL;
@@ -288,7 +294,7 @@ void net_addr_text(const void *addr, size_t len, char text[NET_ADDR_TEXT])
 	struct sockaddr_in6 copy = { 0 };
 	char host[64], port[8];
 
-	/* a name has a number of the provider's in place of the scope */
+	/* a marked name has a number of the provider in place of the scope */
 	memcpy(&copy, addr ? addr : &copy,
 	       len < sizeof(copy) ? len : sizeof(copy));
 	if (copy.sin6_family == AF_INET6 &&

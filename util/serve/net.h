@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What server and client open of libfabric: the provider, fabric and domain for
+ * The libfabric objects of server and client: provider, fabric and domain for
  * an address.
  */
 #ifndef SERVE_NET_H
@@ -48,24 +48,27 @@ struct net_link {
 };
 
 /*
- * For the address, at this machine if @source, else a peer's. The provider is
- * the named one, else that of FI_PROVIDER, else verbs with ofi_mrrc, else tcp.
- * 0, or a negative error, and net is as it was.
+ * Opens a provider for the address, which is this machine's if @source, else a
+ * peer's: the named provider, else that of FI_PROVIDER, else verbs with
+ * ofi_mrrc, else tcp. Returns 0, or a negative error with net unchanged.
  */
 int net_open(const struct addrinfo *addr, bool source,
 	     const struct net_kind *kind, struct net *net);
 void net_close(struct net *net);
 
 /*
- * An endpoint on net's event queue or address vector, and cq, with conditional
- * writes, enabled: link->ep and link->rx.
+ * Opens and enables an endpoint with conditional writes, bound to cq and to
+ * net's event queue or address vector: link->ep and link->rx.
  */
 int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 		 void *context, struct net_link *link);
 /* Closes both, if they are open. */
 void net_endpoint_close(struct net_link *link);
 
-/* A message of len bytes at buf, which has SERVE_TAIL more. As fi_send(). */
+/*
+ * Sends a message of len bytes at buf, which has SERVE_TAIL bytes more. Returns
+ * as fi_send().
+ */
 ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,
 		 void *context);
 
@@ -77,15 +80,15 @@ int net_insert(struct net *net, const uint8_t *name, size_t len,
 	       fi_addr_t *addr);
 
 /*
- * A client's link.ep, over reliable datagrams: link is to the address that
- * net_open() had, for messages alone; name is the endpoint's.
+ * For a client's link.ep over reliable datagrams: makes link a link to the
+ * address of net_open(), for messages alone, and name the endpoint's name.
  */
 int net_address(struct net *net, struct net_link *link, uint8_t *name,
 		size_t *len);
 
 /*
- * From the server's WELCOME on there are conditional writes. context completes
- * with an error when the server ends.
+ * Enables conditional writes with the server, after its WELCOME. context
+ * completes with an error when the server ends.
  */
 int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	     struct net_link *link);
@@ -99,7 +102,7 @@ int net_resolve(const char *host, const char *port, struct addrinfo **list);
 /* "1.2.3.4:56" or "[::1]:56". */
 void net_addr_text(const void *addr, size_t len, char text[NET_ADDR_TEXT]);
 
-/* What to do about an error of net_open(), or NULL. */
+/* A hint for the user about an error of net_open(), or NULL. */
 const char *net_hint(int ret);
 
 #endif /* SERVE_NET_H */

@@ -27,7 +27,10 @@ static int resolve(int dir, const char *path, int flags, mode_t mode,
 	};
 	long fd;
 
-	/* -EAGAIN: a rename raced with the resolution, or it is not cached */
+	/*
+	 * -EAGAIN: a rename raced with the resolution, or the path is not
+	 * cached
+	 */
 	do {
 		fd = syscall(SYS_openat2, dir, *path ? path : ".", &how,
 			     sizeof(how));
@@ -65,7 +68,10 @@ const char *path_root_error(int error)
 		       strerror(-error);
 }
 
-/* Of other file systems an open may wait for another process, or host. */
+/*
+ * Is this a local file system? On others an open may wait for another process,
+ * or host.
+ */
 static bool is_local(int fd)
 {
 	struct statfs st;
@@ -103,9 +109,9 @@ bool path_root_others(int dir)
 }
 
 /*
- * A name at a time, so that the rights are those of what is opened: a directory
- * that all users may enter could be in the place of another by the time that
- * the whole path is opened.
+ * Walks a path name by name, so that the checked rights are those of the opened
+ * objects: by the time that a whole path is opened, a directory that all users
+ * may enter could have replaced another.
  */
 static int walk(int dir, const char *path, uint64_t how_else)
 {
@@ -151,7 +157,7 @@ int path_open_data(int dir, const char *path, unsigned flags, struct stat *st)
 							  S_IROTH)) {
 		fd = -EACCES;
 	} else {
-		/* the same object, whatever the path leads to by now */
+		/* the same object, wherever the path leads by now */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 		fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
@@ -160,7 +166,7 @@ int path_open_data(int dir, const char *path, unsigned flags, struct stat *st)
 	return fd;
 }
 
-/* A directory, and its entry in the one that it is in. */
+/* Syncs a directory, and its entry in its parent. */
 static int sync_dir(int parent, const char *name)
 {
 	int fd = path_open(parent, name, O_RDONLY | O_DIRECTORY, 0), ret;
@@ -195,7 +201,7 @@ int path_mkdir(int dir, const char *path, mode_t mode, bool sync)
 
 static int64_t nanoseconds(const struct timespec *ts)
 {
-	/* wraps for times that no clock has, which compare all the same */
+	/* wraps for times that no clock shows, which compare nevertheless */
 	return (int64_t) ((uint64_t) ts->tv_sec * 1000000000U +
 			  (uint64_t) ts->tv_nsec);
 }
@@ -216,7 +222,10 @@ bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b)
 	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* Controls, and what changes the order or the lines of the text around it */
+/*
+ * Is it a control, or a character that changes the order or the lines of the
+ * text around it?
+ */
 static bool is_format(uint32_t ch)
 {
 	return ch < 0x20 || (ch >= 0x7f && ch < 0xa0) || ch == 0x61c ||
@@ -227,10 +236,13 @@ static bool is_format(uint32_t ch)
 	       (ch >= 0xe0000 && ch <= 0xe007f);
 }
 
-/* The bytes of a printable UTF-8 character at text, or 0. */
+/* The length of a printable UTF-8 character at text, or 0. */
 static size_t printable(const unsigned char *text, size_t len)
 {
-	/* by the bytes after the first; shorter ones have another form */
+	/*
+	 * indexed by the number of following bytes; smaller characters have a
+	 * shorter form
+	 */
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	const unsigned char first = text[0];
 	const size_t more = first < 0x80  ? 0 :

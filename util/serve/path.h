@@ -22,24 +22,26 @@ int path_root(const char *name);
 const char *path_root_error(int error);
 
 /*
- * A descriptor of path, "" is the directory itself, or a negative errno:
- * -ELOOP if there is a symbolic link, -EXDEV if it leads outside.
+ * Opens path ("" is the directory itself) and returns a descriptor, or a
+ * negative errno: -ELOOP if there is a symbolic link, -EXDEV if it leads
+ * outside.
  */
 int path_open(int dir, const char *path, int flags, mode_t mode);
 
 enum {
 	/*
-	 * Without waiting for a disk or a network. -EAGAIN: it might have to;
-	 * other errors mean nothing, either.
+	 * Do not wait for a disk or a network. -EAGAIN: the call might have to
+	 * wait; other errors are not conclusive, either.
 	 */
 	PATH_NOW = 1,
-	/* Only what all users may read: -EACCES if it is anything else. */
+	/* Only files that all users may read: -EACCES otherwise. */
 	PATH_OTHERS = 2,
 };
 
 /*
- * As above, to read: a regular file or a directory; nothing else is opened,
- * as opening a device or a FIFO may have effects. -ENOTSUP: neither.
+ * As path_open(), for reading a regular file or a directory; other kinds are
+ * not opened, as opening a device or a FIFO may have effects. -ENOTSUP: path is
+ * neither.
  */
 int path_open_data(int dir, const char *path, unsigned flags, struct stat *st);
 
@@ -47,21 +49,21 @@ int path_open_data(int dir, const char *path, unsigned flags, struct stat *st);
 bool path_root_others(int dir);
 
 /*
- * Makes the last directory of path, with mode less umask. 0 also if there is one.
- * sync: waits until it is on the disk.
+ * Makes the last directory of path, with mode less umask. Returns 0 also if the
+ * directory exists. sync: waits until it is on the disk.
  */
 int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 
 void path_ident(const struct stat *st, struct serve_ident *ident);
 
-/* Two of one file: no version of it was between. */
+/* Do both identities belong to one version of a file? */
 bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b);
 
 /*
- * len bytes as one line of a terminal: control characters, characters that
- * change the order of others or are not seen, bytes that are not UTF-8, and
- * backslashes become \ooo. Names that a peer or a disk has go through this one
- * function. Returns a string to be freed, or NULL without memory.
+ * Formats len bytes as one line of a terminal: control characters, characters
+ * that are invisible or change the order of others, bytes that are not UTF-8,
+ * and backslashes become \ooo. All names from a peer or a disk pass through
+ * this function. Returns a string to be freed, or NULL without memory.
  */
 char *path_shown(const char *text, size_t len);
 

@@ -62,7 +62,7 @@ static bool is_same(const struct peer *a, const struct peer *b)
 	return a->port == b->port && IN6_ARE_ADDR_EQUAL(&a->host, &b->host);
 }
 
-/* Words as the kernel has them in memory, 8 digits each. */
+/* Reads words as the kernel has them in memory, 8 digits each. */
 static void read_host(const char *text, unsigned port, struct peer *peer)
 {
 	const size_t words = strlen(text) / 8;
@@ -100,7 +100,7 @@ static bool read_row(FILE *file, struct row *row)
 	return false;
 }
 
-/* A client's end of a connection to the server. */
+/* Is this row a client's end of a connection to the server? */
 static bool connects(const struct row *row, const struct peer *peer,
 		     const struct peer *at)
 {
@@ -109,7 +109,10 @@ static bool connects(const struct row *row, const struct peer *peer,
 				    is_same(&row->to, at));
 }
 
-/* Its own listener; at any address only if that is surely this machine's. */
+/*
+ * Is this row the client's own listener? One at any address counts only if that
+ * address is surely this machine's.
+ */
 static bool listens_at(const struct row *row, const struct peer *peer,
 		       const struct peer *at)
 {
@@ -120,7 +123,7 @@ static bool listens_at(const struct row *row, const struct peer *peer,
 		  IN6_ARE_ADDR_EQUAL(&at->host, &peer->host))));
 }
 
-/* Of all sockets in the table that may be the client's. */
+/* Finds the user of all sockets in the table that may be the client's. */
 static void find_uid(const char *table, const struct peer *at, bool listens,
 		     struct peer *peer, unsigned *users)
 {

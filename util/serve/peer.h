@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who a client is, as far as its address tells: its host and, on this machine,
- * its user.
+ * A client's identity, as far as its address tells: its host and, on this
+ * machine, its user.
  */
 #ifndef SERVE_PEER_H
 #define SERVE_PEER_H
@@ -27,13 +27,16 @@ struct peer {
 void peer_of(const void *addr, size_t len, const void *at, bool listens,
 	     struct peer *peer);
 
-/* Do both have one share? Hosts of one IPv6 network of 64 bits do. */
+/* Do both clients share one quota? Hosts of one IPv6 network of 64 bits do. */
 bool peer_shares(const struct peer *a, const struct peer *b);
 
-/* IPv4 or IPv6 addresses of len bytes at most; false: of another family. */
+/*
+ * Reads an IPv4 or IPv6 address of len bytes at most; false: the address has
+ * another family.
+ */
 bool peer_host(const void *addr, size_t len, struct peer *peer);
 
-/* Is it no address in particular, as 0.0.0.0? */
+/* Is this the unspecified address, as 0.0.0.0? */
 bool peer_any(const void *addr, size_t len);
 
 #endif /* SERVE_PEER_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What was fetched so far: a line on a terminal, and the sum at the end.
+ * The progress of a fetch: a line on a terminal, and the sum at the end.
  */
 #ifndef SERVE_PROGRESS_H
 #define SERVE_PROGRESS_H

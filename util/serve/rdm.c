@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Clients over reliable datagrams (serve/server.h). All send to one endpoint,
- * and a message belongs to the client whose session is at its end.
+ * and a message belongs to the client whose session number is at its end.
  *
- * A HELLO may come from anyone, and says who it is from. The answer, with a
- * random session, goes to the address that it names: only a client that is
- * there can go on, and nobody else can speak for it. The source that ofi_rxm
- * tells (FI_SOURCE) is not used, since the sender's packets determine it.
+ * A HELLO may come from any sender, and names its sender. The answer, with a
+ * random session number, goes to the named address: only a client at this
+ * address can continue, and no other process can send in its name. The source
+ * that ofi_rxm reports (FI_SOURCE) is not used, since the sender's packets
+ * determine it.
  *
- * There is no event when a client ends. So a conditional write that the client
- * never asks for is posted: it ends with an error when the client does.
+ * There is no event when a client ends. So the server posts a conditional write
+ * that the client never asks for: it ends with an error when the client ends.
  */
 #include "config.h"
 #include "serve/server.h"
@@ -60,7 +61,7 @@ static int make_session(struct server *server, struct conn *conn)
 
 /* ---- clients without a place --------------------------------------------- */
 
-/* An answer to one that may not be there: it needs a connection first. */
+/* Refuses a client that may not exist: the answer needs a connection first. */
 static void refuse(struct server *server, const struct serve_msg *msg,
 		   enum serve_status status)
 {
@@ -144,7 +145,10 @@ static void welcome(struct server *server, const struct serve_msg *msg,
 	conn_hello(conn, buf, len);
 }
 
-/* What is not of a client is dropped: its sender may be anyone. */
+/*
+ * Handles a message. One that belongs to no client is dropped, since any
+ * process may have sent it.
+ */
 static void handle(struct server *server, const uint8_t *buf, size_t len)
 {
 	struct serve_msg msg;
@@ -170,8 +174,9 @@ static void handle(struct server *server, const uint8_t *buf, size_t len)
 static int post(struct server *server, struct rx *rx)
 {
 	/*
-	 * ofi_rxm completes it with the length that the sender claims: what the
-	 * sender did not write must not be an earlier message, of another client
+	 * ofi_rxm completes a receive with the length that the sender claims:
+	 * the bytes that it did not write must not be an earlier message of
+	 * another client
 	 */
 	memset(rx->buf, 0, SERVE_MSG_MAX);
 	return (int) fi_recv(server->rdm.ep, rx->buf, SERVE_MSG_MAX, NULL,
@@ -213,8 +218,9 @@ void rdm_leave(struct conn *conn)
 	size_t len = serve_encode(&bye, buf);
 
 	/*
-	 * Nothing depends on it. No connection is tried for it to an address
-	 * without a proven client, and a client that ends is sent nothing.
+	 * Nothing depends on this message. No connection is tried for it to an
+	 * address without a proven client, and none is sent to a client that
+	 * ends.
 	 */
 	len = serve_seal(buf, len, conn->link.session);
 	if (conn->proven && !conn->lost)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the server says of itself: at its begin and end, and when it is asked
+ * Reports of the server's state: at its start and end, and on request
  * (serve/server.h).
  */
 #include "config.h"

@@ -18,7 +18,7 @@ static struct req *req_of(struct job *job)
 	return (struct req *) ((char *) job - offsetof(struct req, job));
 }
 
-/* Does the client expose a buffer for it? */
+/* Does the client expose a buffer for this request? */
 static bool has_write(const struct req *req)
 {
 	return req->msg.len && req->msg.type == SERVE_READ;
@@ -39,8 +39,8 @@ static void read_range(struct req *req)
 }
 
 /*
- * Where an answer with @size bytes of a file is made, or NULL. Over reliable
- * datagrams nothing larger than a message is: it may be stuck.
+ * Room for an answer with @size bytes of a file, or NULL. Over reliable
+ * datagrams no answer is larger than a message, as it may be stuck.
  */
 static uint8_t *inline_room(struct req *req, uint64_t size)
 {
@@ -53,7 +53,10 @@ static uint8_t *inline_room(struct req *req, uint64_t size)
 	return req->block.buf;
 }
 
-/* All of the file, into the answer, if it is to have it and there is room. */
+/*
+ * Reads the whole file into the answer, if the client wants it there and there
+ * is room.
+ */
 static void read_inline(struct req *req, bool now)
 {
 	const uint64_t size = req->file->ident.size;
@@ -122,7 +125,7 @@ static void start_job(struct req *req, void (*run)(struct job *job))
 
 /* ---- kinds --------------------------------------------------------------- */
 
-/* The client may request files from now on. */
+/* Lets the client request files from now on. */
 static void grant(struct req *req)
 {
 	struct conn *conn = req->conn;
@@ -134,7 +137,7 @@ static void grant(struct req *req)
 	answer_now(req, SERVE_OK);
 }
 
-/* The server's proof is in its WELCOME, and the client's is awaited. */
+/* Sends the server's proof in its WELCOME, and awaits the client's. */
 static void want_proof(struct req *req)
 {
 	struct conn *conn = req->conn;
@@ -193,7 +196,7 @@ static void start_hello(struct req *req)
 		grant(req);
 }
 
-/* What an OPEN has opened is in its slot from now on. */
+/* Keeps the file of an OPEN in its slot from now on. */
 static void keep_file(struct req *req)
 {
 	struct source_file **slot = &req->conn->slot[req->msg.slot];
@@ -208,7 +211,7 @@ static void keep_file(struct req *req)
 	req->conn->files++;
 }
 
-/* Who has opened which file, or why not. */
+/* Logs who has opened which file, or the reason of a refusal. */
 static void log_file(const struct req *req)
 {
 	const struct conn *conn = req->conn;
@@ -229,7 +232,7 @@ static void log_file(const struct req *req)
 	free(path);
 }
 
-/* It has what it asked for, or an error. */
+/* The request has its data, or an error. */
 static void found(struct req *req)
 {
 	log_file(req);
@@ -240,8 +243,9 @@ static void found(struct req *req)
 }
 
 /*
- * A file that is in memory, without a job: two changes of thread take longer
- * than all the rest. Nothing waits here; on any error the job begins again.
+ * Opens a file that is in memory without a job: two changes of thread take
+ * longer than the rest of the request. No call here waits; on any error a job
+ * does all of it again.
  */
 static bool open_now(struct req *req)
 {
@@ -372,14 +376,17 @@ static void count_range(struct req *req)
 	conn->own += req->own ? req->answer.len : 0;
 }
 
-/* Errors, too, end the client's tag: by a write of length 0. */
+/*
+ * Posts the write of a request. After an error, a write of length 0 ends the
+ * client's tag.
+ */
 static int post_write(struct req *req)
 {
 	ssize_t ret;
 
 	ret = send_range(req);
 	if (ret && ret != -FI_EAGAIN && req->own) {
-		/* the file's error, or else the connection's once more */
+		/* the file's error, or else again that of the connection */
 		req->answer.status = ret == -FI_ENODATA ?
 					     SERVE_CHANGED :
 					     source_status((int) ret);

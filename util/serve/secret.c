@@ -34,7 +34,9 @@ static const char *check_file(const struct stat *st)
 	return NULL;
 }
 
-/* A file that grows while it is read is read no further than the buffer. */
+/*
+ * Reads a file, no further than the buffer, even if the file grows meanwhile.
+ */
 static size_t read_all(int fd, uint8_t *buf, size_t max)
 {
 	size_t len = 0;

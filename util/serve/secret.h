@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A secret that server and client have, and the proofs that they have it: a
+ * A secret that server and client share, and the proofs that both have it: a
  * keyed hash over all of HELLO and WELCOME, in which each side has a new random
  * number, and over the address that the client connects to. So a proof is valid
  * for one side of one connection, to one server.
@@ -32,22 +32,28 @@ struct secret_about {
 	bool rdm;
 };
 
-/* Whose proof it is: that of one side is none of the other. */
+/*
+ * The side that makes a proof: the proof of one side is not valid for the
+ * other.
+ */
 enum secret_side { SECRET_SERVER, SECRET_CLIENT };
 
-/* NULL, or why the file's bytes are no secret, for people. */
+/*
+ * Reads a secret; returns NULL, or the reason why the file's bytes are no
+ * secret, as text.
+ */
 const char *secret_read(const char *path, struct secret *secret);
 
-/* A random number, for one connection. 0, or a negative error. */
+/* Makes a random number for one connection. 0, or a negative error. */
 int secret_nonce(uint8_t nonce[SERVE_NONCE]);
 
 void secret_prove(const struct secret *secret, const struct secret_about *about,
 		  enum secret_side side, uint8_t proof[SERVE_PROOF]);
 
-/* In a time that does not depend on where they differ. */
+/* Compares proofs in a time that does not depend on where they differ. */
 bool secret_same(const uint8_t *proof, const uint8_t *other);
 
-/* The client's: NULL, or why it does not go on with this WELCOME. */
+/* The client's: NULL, or the reason why it rejects this WELCOME. */
 const char *secret_check(const struct secret *secret,
 			 const struct secret_about *about);
 

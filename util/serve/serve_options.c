@@ -87,7 +87,10 @@ static const struct argp_option option_table[] = {
 	{ 0 },
 };
 
-/* What root may read is not for everyone who reaches the server. */
+/*
+ * Requires a user other than root, whose files are not for every client of the
+ * server.
+ */
 static void check_user(struct argp_state *state,
 		       const struct serve_options *options)
 {

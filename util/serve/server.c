@@ -137,7 +137,10 @@ static void take_jobs(struct jobs *jobs)
 
 /* ---- signals ------------------------------------------------------------- */
 
-/* Whatever the loop does: it may be what does not end. */
+/*
+ * Lets the next signal end the program, whatever the loop does: the loop may be
+ * the part that hangs.
+ */
 static void next_signal_ends(void)
 {
 	sigset_t set;
@@ -182,7 +185,10 @@ static void read_signals(struct server *server)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-/* At the end: those that are done, or all when time is up. */
+/*
+ * Ends connections when the server ends: those that have finished, or all when
+ * the time has passed.
+ */
 static void end_conns(struct server *server, uint64_t now)
 {
 	struct conn *conn;
@@ -196,7 +202,10 @@ static void end_conns(struct server *server, uint64_t now)
 	}
 }
 
-/* All clients, but not for each event: there may be thousands. */
+/*
+ * Checks the deadlines of all clients, but not for each event: there may be
+ * thousands.
+ */
 static void tick(struct server *server)
 {
 	const uint64_t now = server_now();
@@ -290,7 +299,10 @@ static int fail(const char *what, int ret)
 	return ret;
 }
 
-/* As many descriptors as this user may have: clients take several. */
+/*
+ * Raises the limit of descriptors to the user's maximum, since each client
+ * takes several.
+ */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -301,7 +313,10 @@ static void raise_limit(void)
 	}
 }
 
-/* Root locks memory without a limit, and so does the user that it becomes. */
+/*
+ * Changes to another user. Root locks memory without a limit, so the limit is
+ * raised for this user.
+ */
 static int change_user(const struct user *user)
 {
 	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
@@ -395,7 +410,10 @@ static int open_net(struct server *server)
 	return ret ? fail("listening", ret) : 0;
 }
 
-/* False: a read does not end, so that what it uses has to stay. */
+/*
+ * Returns false if a read does not end: then the objects that it uses have to
+ * stay.
+ */
 static bool close_server(struct server *server)
 {
 	bool idle = true;
@@ -484,7 +502,7 @@ int server_run(const struct serve_options *options)
 	ret = ret ? EXIT_FAILURE : EXIT_SUCCESS;
 	closed = close_server(&server);
 	log_close();
-	/* without the code that runs at exit, which frees more */
+	/* skips the code that runs at exit, which frees more */
 	if (!closed)
 		_exit(ret);
 	return ret;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server: an event loop (server.c), its listener (listen.c), who gets a
- * place (admit.c), connections (conn.c), which over reliable datagrams share an endpoint (rdm.c), and requests
- * (request.c).
+ * The server: an event loop (server.c), its listener (listen.c), admission of
+ * clients (admit.c), connections (conn.c), which over reliable datagrams share
+ * an endpoint (rdm.c), and requests (request.c).
  *
- * One thread runs all of it but the jobs, which touch only their request, its
- * file and its block, or the endpoint that they close. Nothing waits for one
- * client: what cannot be posted is tried again, what blocks is a job, and a
- * client that does not take its data is disconnected.
+ * One thread runs all of it except the jobs, which access only their request,
+ * its file and its block, or the endpoint that they close. The loop never waits
+ * for one client: posts that fail are tried again, blocking calls are jobs, and
+ * a client that does not take its data is disconnected.
  *
  * A connection has a fixed number of requests, each with a block for its range,
  * so its memory is bounded. It has two more receive buffers than requests:
- * further messages wait in them, or at the client. Over reliable datagrams
- * nothing waits at the client: messages are taken from a few buffers that all
+ * further messages wait in them, or at the client. Over reliable datagrams no
+ * message waits at the client: messages are taken from a few buffers that all
  * clients share, and a client with more than it has buffers is disconnected.
  */
 #ifndef SERVE_SERVER_H
@@ -45,7 +45,10 @@ struct op {
 	bool busy;
 };
 
-/* Over reliable datagrams it is not posted; busy: a message may come in. */
+/*
+ * A receive buffer; not posted over reliable datagrams. busy: a message may
+ * arrive in it.
+ */
 struct rx {
 	struct op op;
 	uint8_t *buf;
@@ -67,7 +70,7 @@ struct req {
 	bool written; /* the write is posted, or there is none */
 	bool own;     /* it sends the file's own pages */
 	struct serve_msg msg;
-	/* what the job uses, and what it finds out */
+	/* arguments and results of the job */
 	char *path;		  /* of OPEN and LIST, to be freed */
 	struct source_file *file; /* until it has ended */
 	struct source_block block;
@@ -84,8 +87,11 @@ enum conn_state {
 	CONN_READY,
 	CONN_CLOSING, /* the endpoint is being closed */
 	CONN_CLOSED,  /* to be freed */
-	CONN_STUCK,   /* its client does not take its last answers, or a read
-		       * for it does not end: its place is another's */
+	/*
+	 * the client does not take its last answers, or a read for it does not
+	 * end: its place is free for others
+	 */
+	CONN_STUCK,
 };
 
 struct conn {
@@ -116,7 +122,7 @@ struct conn {
 	uint64_t own; /* bytes of files' own pages */
 };
 
-/* A client without a place, to which that is said. */
+/* A client without a place, which is told so. */
 struct rdm_refusal {
 	fi_addr_t addr;
 	uint8_t name[SERVE_NAMED_MAX];
@@ -150,7 +156,7 @@ struct server_listen {
 	int spare;	   /* a descriptor for mrrc_sockets_end_silent() */
 };
 
-/* Lines about those that get no place, one a second. */
+/* Log lines about clients that get no place, at most one a second. */
 struct server_refusals {
 	uint64_t said; /* ms */
 	unsigned unsaid;
@@ -193,12 +199,15 @@ enum serve_status admit(const struct server *server, const struct peer *peer);
 void admit_refuse(struct server *server, const char *who,
 		  enum serve_status status);
 
-/* The client reads why, instead of an answer to its HELLO. */
+/*
+ * Rejects a connection; the client reads the reason instead of an answer to its
+ * HELLO.
+ */
 void admit_reject(struct server *server, struct fi_info *info,
 		  enum serve_status status);
 /*
- * A new connection, or NULL: it gets no place, and *status says why. addr: the
- * client's.
+ * Makes a new connection. NULL: the client gets no place, and *status says why.
+ * addr: the client's.
  */
 struct conn *conn_new(struct server *server, const void *addr, size_t len,
 		      enum serve_status *status);
@@ -208,13 +217,19 @@ struct conn *conn_new(struct server *server, const void *addr, size_t len,
 /* SERVE_MSG_MAX bytes, unless *buf is there already. */
 int conn_alloc(struct conn *conn, uint8_t **buf);
 void conn_release(struct conn *conn, uint8_t **buf);
-/* Bytes that it has allocated, and that one may allocate. */
+/*
+ * The bytes that a connection has allocated, and the maximum that one may
+ * allocate.
+ */
 size_t conn_memory(const struct conn *conn);
 size_t conn_memory_max(const struct serve_options *options);
 
 /* conn.c */
 
-/* Over reliable datagrams: its HELLO, and what it sends in its session. */
+/*
+ * Over reliable datagrams: handles a client's HELLO, and the messages of its
+ * session.
+ */
 void conn_hello(struct conn *conn, const uint8_t *buf, size_t len);
 void conn_message(struct conn *conn, const uint8_t *buf, size_t len);
 bool conn_live(const struct conn *conn);
@@ -223,13 +238,13 @@ void conn_accept(struct server *server, struct fi_info *info);
 /* Of an endpoint, or NULL. */
 struct conn *conn_find(struct server *server, const struct fid *fid);
 void conn_connected(struct conn *conn);
-/* why: NULL if the client ended it as it should. */
+/* why: NULL if the client ended the connection properly. */
 void conn_close(struct conn *conn, const char *why);
-/* A completion; err: 0, or the positive error. */
+/* Handles a completion; err: 0, or the positive error. */
 void conn_complete(struct op *op, size_t len, int err);
 /* The job's end. */
 void conn_job_done(struct job *job);
-/* What could not be posted; closes it after timeouts. */
+/* Tries again to post; closes the connection after timeouts. */
 void conn_tick(struct conn *conn, uint64_t now);
 /* After all completions were read. */
 void conn_reap(struct conn *conn);
@@ -237,7 +252,7 @@ bool conn_busy(const struct conn *conn);
 
 /* report.c */
 
-/* Clients that have a place, and their memory. */
+/* The number of clients that have a place, and their memory. */
 unsigned report_live(const struct server *server, size_t *memory);
 /* A line for each of them. */
 void report(const struct server *server);
@@ -249,7 +264,7 @@ void report_end(const struct server *server);
 /* 0, or a negative error. */
 int listen_open(struct server *server);
 void listen_close(struct server *server);
-/* Its events were read; any: there were some. */
+/* Tends the listener after its events were read; any: there were some. */
 void listen_tend(struct server *server, bool any);
 
 /* rdm.c */
@@ -262,19 +277,22 @@ void rdm_close(struct server *server);
 void rdm_tick(struct server *server, uint64_t now);
 /* A receive of the server's. */
 void rdm_complete(struct server *server, struct op *op, size_t len, int err);
-/* It has its session: its end is seen from now on. */
+/* Watches for the client's end from now on; it has its session. */
 int rdm_watch(struct conn *conn);
 /* No operation but sends is left afterwards. */
 void rdm_leave(struct conn *conn);
 
 /* request.c */
 
-/* Starts on the message; its buffer is free afterwards. */
+/* Starts a request on the message, whose buffer is free afterwards. */
 void req_start(struct req *req, const struct serve_msg *msg);
-/* After its job, or to try again: -FI_EAGAIN, or another error. */
+/* Posts after a request's job, or again: -FI_EAGAIN, or another error. */
 int req_post(struct req *req);
 void req_job_done(struct req *req);
-/* Its client is gone: a job that has not begun does not. */
+/*
+ * Cancels a request whose client is gone: a job that has not begun will not
+ * run.
+ */
 void req_cancel(struct req *req);
 /* Its operations have completed, or never will. */
 void req_end(struct req *req);
@@ -282,8 +300,8 @@ void req_end(struct req *req);
 /* server.c */
 
 /*
- * Each completion. A receive longer than its buffer is an error: no other
- * function compares the length with the buffer.
+ * Handles each completion. A receive longer than its buffer is an error: no
+ * other function compares the length with the buffer.
  */
 void server_complete(struct server *server, struct op *op, size_t len, int err);
 /* Until a signal ends it. The exit status. */

@@ -14,10 +14,11 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define CONNECT_MS    10000
-#define POLL_MS	      200
-#define BYE_MS	      1000
-#define CONNECTING_MS 1 /* ofi_rxm does not wake who waits for this */
+#define CONNECT_MS 10000
+#define POLL_MS	   200
+#define BYE_MS	   1000
+/* ms: ofi_rxm does not wake a thread that waits for a connection */
+#define CONNECTING_MS 1
 
 static uint64_t now_ms(void)
 {
@@ -40,7 +41,10 @@ static int fail(struct session *session, int ret, const char *fmt, ...)
 	return ret;
 }
 
-/* A call or a completion may be the first to find the connection lost. */
+/*
+ * Reports a failed transfer: a call or a completion may be the first to find
+ * the connection lost.
+ */
 static int fail_transfer(struct session *session, const char *what, int err)
 {
 	switch (err) {
@@ -59,7 +63,7 @@ static int fail_transfer(struct session *session, const char *what, int err)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-/* A server that has no place for it says so as it rejects the connection. */
+/* The server's reason for rejecting the connection: it may have no place. */
 static const char *rejected(const struct fi_eq_err_entry *err)
 {
 	struct serve_msg msg;
@@ -121,7 +125,10 @@ static uint8_t *rx_at(struct session *session, const struct session_op *rx)
 	return session->rx_buf + (size_t) rx->index * SESSION_RX_MAX;
 }
 
-/* Over reliable datagrams no answer is longer than a message. */
+/*
+ * The length of a receive; over reliable datagrams no answer is longer than a
+ * message.
+ */
 static size_t rx_len(const struct session *session)
 {
 	return session->link.rdm ? SERVE_MSG_MAX : SERVE_ANSWER_MAX;
@@ -132,7 +139,10 @@ static int post_rx(struct session *session, struct session_op *rx)
 	const size_t len = rx_len(session);
 	ssize_t ret;
 
-	/* what a stranger claims to have sent must not be an earlier answer */
+	/*
+	 * bytes that a stranger only claims to have sent must not be an earlier
+	 * answer
+	 */
 	if (session->link.rdm)
 		memset(rx_at(session, rx), 0, len);
 	ret = fi_recv(session->link.rx, rx_at(session, rx), len, NULL,
@@ -142,7 +152,7 @@ static int post_rx(struct session *session, struct session_op *rx)
 
 /*
  * The connection is made when the first message is sent. Numbers of requests
- * begin anywhere, so that only who has got one can answer it.
+ * begin at random, so that only a receiver of a request can answer it.
  */
 static int address(struct session *session)
 {
@@ -217,7 +227,7 @@ static size_t messages_len(const struct session *session)
 	       (size_t) SERVE_PIPES_MAX * SERVE_MSG_MAX;
 }
 
-/* Receive buffers, and the requests of all pipes. */
+/* Maps memory for receive buffers, and for the requests of all pipes. */
 static int map_messages(struct session *session)
 {
 	uint8_t *out;
@@ -248,7 +258,7 @@ static int meet(struct session *session, const struct serve_msg *welcome)
 	return ret ? fail_transfer(session, "the server's name", -ret) : 0;
 }
 
-/* The server has the secret, and is shown that this client has it. */
+/* Proves to the server, which has the secret, that this client has it, too. */
 static int prove(struct session *session, const struct secret *secret,
 		 const struct secret_about *about)
 {
@@ -317,7 +327,7 @@ static int hello(struct session *session, const struct session_attr *attr)
 
 	if (msg.nonce && secret_nonce(nonce))
 		return fail(session, -EIO, "no random numbers");
-	/* a server that has no place for it says nothing */
+	/* a server that has no place does not answer */
 	if (attr->kind.rdm && session->timeout > CONNECT_MS / 1000)
 		session->timeout = CONNECT_MS / 1000;
 	ret = session_request(session, pipe, &msg);
@@ -340,7 +350,10 @@ static int hello(struct session *session, const struct session_attr *attr)
 
 static int wait_once(struct session *session, int ms);
 
-/* Over reliable datagrams. The server's, which is an error, ends the wait. */
+/*
+ * Says BYE, over reliable datagrams. The server's BYE, which is an error, ends
+ * the wait.
+ */
 static void say_bye(struct session *session)
 {
 	const struct serve_msg msg = { .type = SERVE_BYE };
@@ -418,8 +431,8 @@ struct session_pipe *session_idle(struct session *session)
 }
 
 /*
- * The provider may keep the registration: it covers nothing but the session's
- * own data, all of which is the server's to write.
+ * Exposes a pipe's buffer. The provider may keep the registration: it covers
+ * only the session's data, all of which the server may write.
  */
 static ssize_t expose(struct session *session, struct session_pipe *pipe)
 {
@@ -436,7 +449,10 @@ static ssize_t expose(struct session *session, struct session_pipe *pipe)
 			   FI_COMPLETION | FI_MRRC_CW_KEEP);
 }
 
-/* There is room for all over connections; datagrams may have to wait for it. */
+/*
+ * Sends a request. Connections have room for all requests; datagrams may have
+ * to wait.
+ */
 static int send_request(struct session *session, struct session_pipe *pipe,
 			size_t len)
 {
@@ -487,8 +503,9 @@ int session_request(struct session *session, struct session_pipe *pipe,
 }
 
 /*
- * Over reliable datagrams anyone may send to the client: what is not of its
- * session is dropped, and before it has one, what does not answer its HELLO.
+ * Is the message from a stranger? Over reliable datagrams any process may send
+ * to the client: messages of other sessions are dropped, and before the client
+ * has a session, messages that do not answer its HELLO.
  */
 static bool is_strange(struct session *session, const uint8_t *buf, size_t *len)
 {
@@ -509,7 +526,7 @@ static bool is_strange(struct session *session, const uint8_t *buf, size_t *len)
 	return false;
 }
 
-/* What the answer says is what was asked for, and what has arrived. */
+/* Does the answer agree with the request, and with the data that arrived? */
 static bool is_consistent(const struct session_pipe *pipe)
 {
 	const struct serve_msg *answer = &pipe->answer;
@@ -531,7 +548,7 @@ static int handle_message(struct session *session, struct session_op *rx,
 	struct serve_msg msg;
 	int ret;
 
-	/* ofi_rxm passes on what the peer says of it */
+	/* ofi_rxm passes on the length that the peer claims */
 	if (len > rx_len(session))
 		len = 0;
 	if (is_strange(session, buf, &len))
@@ -586,7 +603,7 @@ static int handle_error(struct session *session)
 
 	fi_cq_readerr(session->cq, &err, 0);
 	op = err.op_context;
-	/* anyone may send a datagram that is too long */
+	/* any process may send a datagram that is too long */
 	if (session->link.rdm && err.err == FI_ETRUNC && op &&
 	    op->kind == PIPE_RX)
 		return post_rx(session, op);

@@ -70,7 +70,10 @@ struct session_attr {
 	volatile sig_atomic_t *stop; /* set: calls end with -EINTR */
 };
 
-/* 0, or a negative error, and session->err says why. The same below. */
+/*
+ * Returns 0, or a negative error with the reason in session->err; so do the
+ * calls below.
+ */
 int session_open(const struct session_attr *attr, struct session *session);
 void session_close(struct session *session);
 
@@ -81,9 +84,12 @@ struct session_pipe *session_idle(struct session *session);
 int session_request(struct session *session, struct session_pipe *pipe,
 		    struct serve_msg *msg);
 
-/* Until the pipe's answer, and what it announces, are there and checked. */
+/*
+ * Waits until the pipe's answer, and the data that it announces, have arrived
+ * and are checked.
+ */
 int session_wait(struct session *session, struct session_pipe *pipe);
-/* Then, the bytes that the answer is about */
+/* After that: the bytes that the answer is about */
 const uint8_t *session_bytes(const struct session_pipe *pipe);
 void session_release(struct session_pipe *pipe);
 

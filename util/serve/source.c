@@ -54,7 +54,7 @@ enum serve_status source_status(int ret)
 	case ENXIO:
 	case ENODEV:
 		return SERVE_SPECIAL;
-	case EAGAIN: /* under a lease, which this open has ended */
+	case EAGAIN: /* the file was under a lease, which this open has ended */
 		return SERVE_BUSY;
 	case ENOMEM:
 	case EMFILE:
@@ -73,14 +73,14 @@ static int64_t clock_ns(void)
 	return (int64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Was it changed at that time, or at most so long before? */
+/* Was the file changed at that time, or at most @age before? */
 static bool is_fresh(const struct serve_ident *ident, int64_t now, int64_t age)
 {
 	return ident->ctime_ns >= now - age &&
 	       ident->ctime_ns - now < FUTURE_NS;
 }
 
-/* The version that is there, now or soon. */
+/* Determines the version of the file, now or soon. */
 static enum serve_status identify(int fd, struct stat *st, bool now,
 				  struct serve_ident *ident)
 {
@@ -179,7 +179,9 @@ void source_block_free(struct source_block *block)
 }
 
 /*
- * Some of it. What PATH_NOW opens and cannot be read so is of tmpfs, of which only swapped pages would be waited for, as for the server's own.
+ * Reads some bytes. A file that PATH_NOW opens but that cannot be read without
+ * waiting is on tmpfs: only swapped pages would be waited for, as for the
+ * server's own memory.
  */
 static ssize_t read_some(int fd, void *buf, size_t len, uint64_t off, bool now)
 {
@@ -194,7 +196,7 @@ static ssize_t read_some(int fd, void *buf, size_t len, uint64_t off, bool now)
 	return pread(fd, buf, len, (off_t) off);
 }
 
-/* All of it, or what there is up to the end: the number of bytes. */
+/* Reads len bytes, or up to the file's end; returns the number of bytes. */
 static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off, bool now)
 {
 	size_t done = 0;
@@ -214,7 +216,7 @@ static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off, bool now)
 	return (ssize_t) done;
 }
 
-/* As above, to buf, which may be NULL; what was read is hashed. */
+/* As read_all(), into buf, which may be NULL; hashes the bytes read. */
 static ssize_t read_hashed(int fd, char *buf, size_t len, uint64_t off,
 			   bool now, XXH3_state_t *state)
 {
@@ -291,7 +293,7 @@ enum serve_status source_read(struct source_file *file, uint64_t off,
 	return SERVE_OK;
 }
 
-/* Does the provider still send the file's pages? Else blocks are cheaper. */
+/* Does the provider now copy the file's pages? Then blocks are cheaper. */
 static bool look_copied(struct source_file *file)
 {
 	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };

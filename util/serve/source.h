@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where the bytes of ranges come from: the one place that knows how a file
+ * The source of the bytes of ranges: the only file that knows how a file
  * reaches the network. A range of a large file is sent from the file's own
  * pages, fi_mrrc_file(3), as long as the provider does so; any other is read
- * into a registered block. Either way its hash is of bytes that were read, and
- * the client compares what it got.
+ * into a registered block. In both cases its hash is computed from bytes that
+ * were read, and the client compares the bytes that it received.
  *
  * source_open() and source_read() may block, and run in the threads of
  * serve/jobs.h, several for one file at once; the rest is the event loop's, and
@@ -43,14 +43,14 @@ struct source_block {
 	void *buf; /* NULL until it is needed */
 	size_t size;
 	bool copy;    /* always from buf */
-	bool now;     /* what is not in memory is an error */
+	bool now;     /* data that are not in memory are an error */
 	bool filled;  /* from buf, else from the file's pages */
 	uint64_t off; /* in the file */
 };
 
 /*
- * Of path. On SERVE_OK *file has one use. now: only a small file that the kernel
- * has in memory; any error may be a file that is opened without.
+ * Opens path. On SERVE_OK *file has one use. now: opens only a small file that
+ * the kernel has in memory; after any error, try without now.
  */
 enum serve_status source_open(const struct source *source, const char *path,
 			      bool now, struct source_file **file);
@@ -58,28 +58,28 @@ void source_get(struct source_file *file);
 /* Its operations have completed. */
 void source_put(struct source_file *file);
 
-/* Allocates it, if it is not yet. 0, or a negative error. */
+/* Allocates the block's memory, if it has none yet. 0, or a negative error. */
 int source_block_need(struct source_block *block);
 void source_block_free(struct source_block *block);
 
 /*
- * At most max bytes from off on, up to the file's end, and their hash. All are
- * of the version that was opened: any other is SERVE_CHANGED. block is where
- * they are to be sent from, NULL if they are not.
+ * Reads at most max bytes from off on, up to the file's end, and their hash,
+ * all from the version that was opened; another version is SERVE_CHANGED.
+ * block: where they are sent from; NULL if they are not sent.
  */
 enum serve_status source_read(struct source_file *file, uint64_t off,
 			      size_t max, struct source_block *block,
 			      uint32_t *len, uint64_t *hash);
 
 /*
- * Sends the len bytes of the last source_read() of the block under tag. As
- * fi_cwrite(). *own: they are the file's own pages.
+ * Sends the len bytes of the last source_read() of the block under tag. Returns
+ * as fi_cwrite() does. *own: set if the file's own pages are sent.
  */
 ssize_t source_send(struct source_file *file, const struct net_link *link,
 		    struct source_block *block, size_t len, uint64_t tag,
 		    void *context, bool *own);
 
-/* Of a negative errno of an open or a read. */
+/* The status for a negative errno of an open or a read. */
 enum serve_status source_status(int ret);
 
 #endif /* SERVE_SOURCE_H */

@@ -85,7 +85,10 @@ int tree_page(struct session *session, const char *path, uint64_t cursor,
 	return ret ? ret : session_wait(session, *pipe);
 }
 
-/* The level's next page; a directory that cannot be listed is at its end. */
+/*
+ * Fetches the level's next page; a directory that cannot be listed is at its
+ * end.
+ */
 static int turn(struct tree *tree, struct tree_level *level)
 {
 	const struct serve_msg *answer;
@@ -158,7 +161,7 @@ static bool excluded(const struct tree *tree, const char *local)
 	return false;
 }
 
-/* 1: a file; 0: go on; or an error that ends the session. */
+/* Handles an entry. 1: a file; 0: go on; or an error that ends the session. */
 static int handle(struct tree *tree, struct tree_level *level,
 		  const struct serve_entry *entry, char **remote, char **local)
 {

@@ -42,14 +42,17 @@ int tree_enter(struct tree *tree, const char *remote, const char *local,
 int tree_next(struct tree *tree, char **remote, char **local);
 
 /*
- * One more entry. -E2BIG, which ends the session: directories have no end, or
- * more than the user expects.
+ * Counts an entry. -E2BIG, which ends the session: the directories have more
+ * entries than the user expects, perhaps without end.
  */
 int tree_count(struct tree *tree);
 
 void tree_close(struct tree *tree);
 
-/* One page. 0, and the status is in pipe->answer; the pipe is to be released. */
+/*
+ * Requests one page. Returns 0, with the status in pipe->answer; the caller
+ * releases the pipe.
+ */
 int tree_page(struct session *session, const char *path, uint64_t cursor,
 	      struct session_pipe **pipe);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The user that the server runs as, once what may need root is open.
+ * The user that the server runs as, once all objects that may need root are
+ * open.
  */
 #ifndef SERVE_USER_H
 #define SERVE_USER_H
@@ -13,10 +14,13 @@ struct user {
 	gid_t gid;
 };
 
-/* By name or number; -ENOENT: there is none. */
+/* Finds a user by name or number; -ENOENT: there is none. */
 int user_find(const char *name, struct user *user);
 
-/* All threads become it for good, with its groups. 0, or a negative errno. */
+/*
+ * Changes all threads permanently to this user, with its groups. 0, or a
+ * negative errno.
+ */
 int user_become(const struct user *user);
 
 #endif /* SERVE_USER_H */

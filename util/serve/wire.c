@@ -12,7 +12,7 @@
 
 /* ---- numbers ------------------------------------------------------------- */
 
-/* Where the next field is; @bad once a field was beyond the end. */
+/* The position of the next field; @bad once a field was beyond the end. */
 struct cursor {
 	const uint8_t *at;
 	size_t left;
@@ -306,7 +306,7 @@ static void get_nonce(struct cursor *cur, struct serve_msg *msg)
 		msg->proof = take(cur, SERVE_PROOF);
 }
 
-/* The rest is a name, or there is none. */
+/* Reads the rest of a message, which is a name or empty. */
 static bool get_named(struct cursor *cur, struct serve_msg *msg)
 {
 	msg->name = cur->at;
@@ -347,14 +347,16 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 	return range_valid(msg) && !msg->ident.mode;
 }
 
-/* Bytes are those of a file of the size that the message tells. */
+/*
+ * Are these bytes beyond the end of a file of the size that the message tells?
+ */
 static bool beyond_end(const struct serve_msg *msg)
 {
 	return msg->len && (msg->off > msg->ident.size ||
 			    msg->len > msg->ident.size - msg->off);
 }
 
-/* What follows is the bytes that the message tells of, or nothing. */
+/* Checks that the bytes announced by the message follow it, and no others. */
 static bool get_data(const struct cursor *cur, struct serve_msg *msg)
 {
 	msg->data = cur->at;
@@ -459,7 +461,7 @@ int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session)
 	return 0;
 }
 
-/* All that names it but its port: 4 or 16 bytes. */
+/* The host part of an address, without its port: 4 or 16 bytes. */
 static void *host_of(struct sockaddr_in6 *addr)
 {
 	return addr->sin6_family == AF_INET ?
@@ -473,7 +475,7 @@ static size_t host_len(const struct sockaddr_in6 *addr)
 					      sizeof(struct in6_addr);
 }
 
-/* A copy, as names may lie anywhere in a message. */
+/* Copies a name, as names may lie at any offset in a message. */
 static size_t copy_named(const void *name, size_t len, struct sockaddr_in6 *to)
 {
 	memset(to, 0, sizeof(*to));

@@ -19,12 +19,12 @@
  * a file that is so small that a write costs more than the bytes follow the
  * answer to OPEN, if the client asks for as many; of others none do.
  *
- * A client that gets no place is told so by a WELCOME in the private data of the
+ * A client that gets no place reads so in a WELCOME in the private data of the
  * rejected connection.
  *
  * With a secret (serve/secret.h) HELLO and WELCOME have a random number each, and
  * WELCOME the server's proof. The client's proof is in its next request, PROVE;
- * before that the server takes no other.
+ * before that the server takes no other request.
  *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
@@ -32,7 +32,7 @@
  * under SERVE_TAG_CLIENT, and the server, at the first message in the session,
  * posts a conditional write under SERVE_TAG_SERVER. Neither is ever matched:
  * they end with an error when the other side does. A client that has all its
- * answers says BYE, and waits for the server's: a server that disconnects a
+ * answers says BYE, and waits for the server's BYE: a server that disconnects a
  * client sends BYE.
  */
 #ifndef SERVE_WIRE_H
@@ -79,8 +79,9 @@ enum serve_type {
 
 enum serve_status {
 	SERVE_OK,
-	SERVE_NOENT,	   /* no such file or directory */
-	SERVE_ACCES,	   /* the server's user may not read it, or others */
+	SERVE_NOENT, /* no such file or directory */
+	/* the server's user may not read the file, or other users may not */
+	SERVE_ACCES,
 	SERVE_LINK,	   /* a symbolic link is in the path, or its end */
 	SERVE_IS_DIR,	   /* OPEN of a directory */
 	SERVE_NOT_DIR,	   /* LIST of a file */
@@ -114,8 +115,9 @@ struct serve_msg {
 	enum serve_status status;
 	uint64_t id;
 	/* HELLO: what the client asks for; WELCOME: what it gets */
-	uint32_t part;	     /* the most bytes of a range */
-	uint32_t pipes;	     /* the most requests that wait for an answer */
+	uint32_t part; /* the most bytes of a range */
+	/* maximum number of requests that wait for an answer */
+	uint32_t pipes;
 	const uint8_t *name; /* serve_named_valid() */
 	size_t name_len;     /* 0 over connections */
 	/* SERVE_NONCE bytes, or NULL: the sender has no secret */
@@ -125,17 +127,25 @@ struct serve_msg {
 	/* OPEN, READ, SUM, DATA */
 	uint32_t slot;
 	uint64_t off;
-	uint32_t len; /* of DATA: what was written, or is summed, or follows */
+	/* DATA: length of the bytes written, or summed, or following */
+	uint32_t len;
 	struct serve_ident ident;
 	uint64_t hash;	     /* of these bytes: XXH3, 64 bits */
 	const uint8_t *data; /* DATA that answers OPEN: these bytes */
-	size_t data_len;     /* len, or 0: they do not follow the message */
-	/* LIST: where to go on, 0 at first; PAGE: the next, 0 at the end */
+	/* len, or 0: the bytes do not follow the message */
+	size_t data_len;
+	/*
+	 * LIST: where to continue, 0 at first; PAGE: the next position, 0 at
+	 * the end
+	 */
 	uint64_t cursor;
 	/* OPEN, LIST: relative, "" is the served directory itself */
 	const char *path;
 	size_t path_len;
-	/* PAGE: read by serve_entry_next(); the last page alone may have none */
+	/*
+	 * PAGE: read by serve_entry_next(); only the last page may have no
+	 * entries
+	 */
 	const uint8_t *entries;
 	size_t entries_len;
 };
@@ -158,14 +168,18 @@ struct serve_entry {
 #define SERVE_PAGE_HEAD	 (SERVE_HEAD + 8)
 #define SERVE_ENTRIES	 (SERVE_MSG_MAX - SERVE_PAGE_HEAD - SERVE_TAIL)
 #define SERVE_DATA_HEAD	 (SERVE_HEAD + 64)
-/* The most bytes that may follow DATA, and the most of all then */
+/*
+ * Maximum bytes that may follow DATA, and the maximum length of a message with
+ * them
+ */
 #define SERVE_INLINE_MAX (64U << 10)
 #define SERVE_ANSWER_MAX (SERVE_DATA_HEAD + SERVE_INLINE_MAX + SERVE_TAIL)
 
 /*
- * Returns the bytes of the message. buf has SERVE_MSG_MAX, of which SERVE_TAIL
- * are left, or room for the bytes that follow; these, or entries, may be in
- * their place already. The message must be one that serve_decode() accepts.
+ * Encodes a message and returns its length. buf has SERVE_MSG_MAX bytes, of
+ * which SERVE_TAIL stay free, or room for the bytes that follow; these, or
+ * entries, may be in their place already. The message must be one that
+ * serve_decode() accepts.
  */
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
 
@@ -175,21 +189,24 @@ size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
  */
 int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg);
 
-/* Appends the session to a message of len bytes; returns those of both. */
+/* Appends the session to a message of len bytes; returns the length of both. */
 size_t serve_seal(uint8_t *buf, size_t len, uint64_t session);
 
-/* The session of what has *len bytes, which then are the message's. */
+/*
+ * Takes the session off the end of *len bytes; *len is then the message's
+ * length.
+ */
 int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session);
 
 /*
- * Appends an entry to a page's entries, *len bytes of buf so far. -ENOSPC: no
- * room for it.
+ * Appends an entry to a page's entries, *len bytes of buf so far. -ENOSPC: the
+ * page has no room for it.
  */
 int serve_entry_add(const struct serve_entry *entry, uint8_t *buf, size_t *len);
 
 /*
- * The first of the entries, which are advanced beyond it. -ENOENT: the end.
- * -EPROTO: invalid, which serve_decode() has excluded for its messages.
+ * Reads the first of the entries, and advances them beyond it. -ENOENT: the
+ * end. -EPROTO: invalid, which serve_decode() has excluded for its messages.
  */
 int serve_entry_next(const uint8_t **entries, size_t *len,
 		     struct serve_entry *entry);
@@ -197,16 +214,19 @@ int serve_entry_next(const uint8_t **entries, size_t *len,
 /* A name within a directory: not empty, no "." or "..", no '/' or NUL. */
 bool serve_name_valid(const char *name, size_t len);
 
-/* Such names with '/' between them, or "". */
+/* Is this a sequence of such names with '/' between them, or ""? */
 bool serve_path_valid(const char *path, size_t len);
 
-/* An address of IPv4 or IPv6 with a port, and a host unless it is a server's. */
+/*
+ * Is this an address of IPv4 or IPv6 with a port, and with a host unless it is
+ * a server's?
+ */
 bool serve_named_valid(const void *name, size_t len, bool server);
 
-/* Is it the same host and port? Both are valid. */
+/* Do both have the same host and port? Both are valid. */
 bool serve_named_same(const void *name, const void *other);
 
-/* name gets the host and port of another one of its family. */
+/* Gives name the host and port of another address of its family. */
 int serve_named_move(void *name, const struct sockaddr *to);
 
 /* What a status means, for people. */
