@@ -68,7 +68,10 @@ static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
 	}
 }
 
-/* Registers a missing piece; it is held, whether it could be indexed or not. */
+/*
+ * Registers a missing piece; its region is held, whether it could be indexed or
+ * not.
+ */
 static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 			enum mrrc_access access, bool keep,
 			struct mrrc_piece *piece)
@@ -105,7 +108,7 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 	return 0;
 }
 
-/* Puts the regions of a plan: all of it, unless memory was short. */
+/* Puts the regions of a plan: all of them, unless memory was short. */
 static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 		    struct mrrc_plan *plan)
 {
@@ -253,7 +256,7 @@ static int sim_requests(struct sim_run *run)
 	return 0;
 }
 
-/* Empty and close a cache; that is not part of the run. */
+/* Empties and closes a cache, which is not part of the run. */
 static void sim_close(struct sim_run *run, uint32_t proc)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);

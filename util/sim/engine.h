@@ -78,7 +78,9 @@ static inline void sim_pinned(struct sim_result *result, size_t pinned,
 /* -ENOMEM, or the error of mrrc_cache_init(). */
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
 
-/* Time spent while an operation waits; another thread can do the rest. */
+/*
+ * The time that an operation waits; another thread can do the remaining work.
+ */
 static inline double sim_on_path(const struct sim_result *result)
 {
 	return result->reg_ns + result->copy_ns +

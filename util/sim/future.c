@@ -3,10 +3,10 @@
  * Parts of memory and their next uses (offline.h).
  *
  * Every request cuts memory at its first and after its last page; the cuts
- * in order are the starts of the parts. Going through the requests from the
- * last to the first then tells when each part is used next. A request leaves
- * one stretch of parts that have the same next use, and cuts two at most: so
- * the requests have some three each, however many parts they cover.
+ * in order are the starts of the parts. A pass over the requests from the last
+ * to the first then tells when each part is used next. A request makes one
+ * stretch of parts that have the same next use, and cuts at most two stretches:
+ * so a request has some three stretches, however many parts it covers.
  */
 #include "config.h"
 #include "sim/offline.h"
@@ -102,7 +102,7 @@ static int sim_future_place(struct sim_future *future)
 
 /* ---- stretches ---- */
 
-/* The next uses known so far: a stretch by its first part. */
+/* A stretch of the next uses known so far, ordered by its first part. */
 struct node {
 	RB_ENTRY(node) link;
 	uint32_t next;

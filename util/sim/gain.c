@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a program would gain (gain.h): the answer and its reports. One list of
- * figures serves CSV and JSON.
+ * The gain that a program would have (gain.h): computation and reports. One
+ * list of figures serves CSV and JSON.
  */
 #include "config.h"
 #include "sim/gain.h"
@@ -44,7 +44,7 @@ static uint64_t evictions(const struct sim_gain *gain, enum sim_gain_way way)
 	return gain->row[way].result.stats.value[MRRC_STAT_EVICTIONS];
 }
 
-/* More regions would save that much in libfabric's cache. */
+/* The saving of libfabric's cache if it had room for more regions. */
 static double gain_by_count(const struct sim_gain *gain)
 {
 	return gain->share[SIM_GAIN_LF] - gain->share[SIM_GAIN_LF_ALL];
@@ -55,7 +55,7 @@ static size_t regions_of(const struct sim_gain *gain)
 	return gain->row[SIM_GAIN_LF_ALL].result.regions_peak + 1;
 }
 
-/* What a way saves, in percent of the run. */
+/* The saving of one way, in percent of the run. */
 static double saves(const struct sim_gain *gain, enum sim_gain_way way)
 {
 	return PERCENT(gain->share[SIM_GAIN_NONE] - gain->share[way]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sim --gain: what a program would gain by a cache, and what to set.
+ * fi_mrrc_sim --gain: a program's gain by a cache, and the settings for it.
  * Rows of a grid whose policies are SIM_GAIN become one answer for each trace
  * and cost model.
  */
@@ -41,7 +41,7 @@ struct sim_gain {
 /* @row: the first of SIM_GAIN_CNT. */
 void sim_gain(const struct sim_row *row, struct sim_gain *gain);
 
-/* 0, or -errno of a write that failed. */
+/* Returns 0, or -errno of a write that failed. */
 int sim_gain_report(const struct sim_row *rows, size_t cnt,
 		    enum sim_format format, FILE *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Generators of synthetic traces, by name: look-alikes of workloads whose own
- * traces are not available. Each generator's file says what it models, after
- * which source, and what is assumed. A trace depends on its generator, seed and
- * size alone, and a shorter one is the start of a longer one.
+ * traces are not available. Each generator's file states its model, the source
+ * of it, and the assumptions. A trace depends on its generator, seed and size
+ * alone, and a shorter one is the start of a longer one.
  */
 #ifndef SIM_GEN_H
 #define SIM_GEN_H
@@ -16,7 +16,9 @@ struct sim_gen {
 	const char *name;
 	const char *help;
 	size_t requests; /* by default */
-	/* A trace of that many requests, 0: the default; -ENOMEM, -EFBIG. */
+	/*
+	 * Makes a trace of this many requests, 0: the default; -ENOMEM, -EFBIG.
+	 */
 	int (*make)(uint64_t seed, size_t requests, struct sim_trace *trace);
 };
 
@@ -25,7 +27,7 @@ extern const struct sim_gen sim_gen_httpd;
 extern const struct sim_gen sim_gen_nas;
 extern const struct sim_gen sim_gen_kv;
 
-/* By name, NULL if there is none; the ith, NULL after the last. */
+/* Finds a generator by name, or NULL; by index, NULL after the last. */
 const struct sim_gen *sim_gen_find(const char *name);
 const struct sim_gen *sim_gen_at(size_t i);
 

@@ -39,7 +39,7 @@
 #define SYNC_US	       30000000
 #define SAME_USER      4 /* one operation in this many changes the user */
 
-/* Files of 1, 2-3, 4-7, ... 128-255 pages, of 100. */
+/* Weights of files with 1, 2-3, 4-7, ... 128-255 pages, in percent. */
 static const unsigned int size_weights[] = { 14, 20, 22, 18, 12, 8, 4, 2 };
 
 #define CLASS_CNT (sizeof(size_weights) / sizeof(size_weights[0]))
@@ -47,7 +47,7 @@ static const unsigned int size_weights[] = { 14, 20, 22, 18, 12, 8, 4, 2 };
 enum op { READ_ALL, READ_PART, WRITE_ALL, WRITE_PART, OP_CNT };
 
 static const unsigned int op_weights[OP_CNT] = { 62, 12, 10, 16 };
-/* A file at work or a new one, of 100. */
+/* Weights of a file at work and of a new file, in percent. */
 static const unsigned int source_weights[] = { 62, 38 };
 
 struct file {
@@ -118,7 +118,7 @@ static int cello_evict(struct cello *cello)
 	return cello_clean(cello, entry);
 }
 
-/* Finds it or makes room for it; the last of the LRU afterwards. */
+/* Finds the block or makes room for it; puts it at the end of the LRU list. */
 static int cello_touch(struct cello *cello, uint32_t block, uint32_t pages,
 		       bool read)
 {
@@ -181,7 +181,10 @@ static int cello_blocks(struct cello *cello, const struct file *file,
 	return 0;
 }
 
-/* The same user more often than not, then one of its files or a new one. */
+/*
+ * Chooses mostly the same user again, then one of the user's files or a new
+ * one.
+ */
 static const struct file *cello_choose(struct cello *cello)
 {
 	struct sim_rng *rng = &cello->rng;
@@ -250,7 +253,7 @@ static void cello_files(struct cello *cello)
 	}
 }
 
-/* In the order of popularity, which is none of place or size. */
+/* Orders files by popularity, independently of their place and size. */
 static void cello_shuffle(struct cello *cello)
 {
 	struct file swap;

@@ -30,11 +30,11 @@
 #define RECENT	       1024 /* requests that may be repeated, */
 #define RECENT_MIN     64   /* except this many of the last */
 #define REPEAT	       20   /* one in this many is */
-/* Popularity: at random, times this and 1 more for each doubling in size. */
+/* Popularity: random below KEY_SPREAD, times KEY_CLASS plus the size's class. */
 #define KEY_SPREAD 1000
 #define KEY_CLASS  12
 
-/* Files of 1, 2-3, 4-7, 8-15, 16-31 and 32 pages, of 100. */
+/* Weights of files with 1, 2-3, 4-7, 8-15, 16-31 and 32 pages, in percent. */
 static const unsigned int size_weights[] = { 20, 20, 20, 16, 12, 12 };
 
 #define CLASS_CNT (sizeof(size_weights) / sizeof(size_weights[0]))
@@ -61,7 +61,7 @@ static int file_cmp(const void *left, const void *right)
 	return (a->addr > b->addr) - (a->addr < b->addr);
 }
 
-/* Returns its pages, which are at most those left. */
+/* Returns the file's pages, which are at most those left. */
 static uint64_t httpd_file(struct httpd *httpd, uint64_t addr, uint64_t left,
 			   struct file *file)
 {

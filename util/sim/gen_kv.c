@@ -3,11 +3,11 @@
  * kv: transfers of key-value caches in the inference of large language
  * models, from a node that computes prompts to those that generate.
  *
- * From no paper of ours. Modelled: a paged cache, as serving systems have it.
- * Each layer has a pool of blocks; a block holds 16 tokens. A model of 32
- * layers and 8 heads of 128 numbers of 16 bits, which keeps keys and values,
- * needs 16 * 2 * 8 * 128 * 2 B = 64 KiB for a block and layer. A sequence is
- * sent layer by layer, blocks that lie next to each other as one transfer.
+ * No paper describes it. Modelled: a paged cache, as in serving systems. Each
+ * layer has a pool of blocks; a block holds 16 tokens. A model of 32 layers and
+ * 8 heads of 128 numbers of 16 bits, which keeps keys and values, needs 16 * 2
+ * * 8 * 128 * 2 B = 64 KiB for a block and layer. A sequence is sent layer by
+ * layer, blocks that lie next to each other as one transfer.
  *
  * Assumed: 4096 blocks (8 GiB in all); 8 sequences at a time; prompts that
  * begin with one of 256 prefixes of 4 to 64 blocks in 4 of 5 cases, chosen by
@@ -75,7 +75,9 @@ static void kv_give(struct kv *kv, const uint16_t *block, uint32_t cnt)
 		kv->ring[(kv->head + kv->free++) % POOL] = *block++;
 }
 
-/* There are as many: 8 sequences with their prefixes are 1280 at most. */
+/*
+ * There are enough blocks: 8 sequences with their prefixes take at most 1280.
+ */
 static void kv_take(struct kv *kv, uint16_t *block, uint32_t cnt)
 {
 	struct prefix *prefix, *oldest;
@@ -137,7 +139,7 @@ static void kv_end(struct kv *kv, struct sequence *seq)
 	kv_give(kv, seq->block + seq->shared, seq->len - seq->shared);
 }
 
-/* Neighbours from the next block to send on. */
+/* Counts the adjacent blocks from the next one to send on. */
 static uint32_t seq_run(const struct sequence *seq)
 {
 	const uint16_t *block = seq->block + seq->sent;

@@ -51,7 +51,8 @@ struct message {
 	uint32_t len;
 	uint8_t count; /* buffers; all each time unless RING */
 	uint8_t every; /* iterations */
-	uint8_t inner; /* times in such an iteration; 0 is 1 */
+	/* repetitions of the message in an iteration; 0 means 1 */
+	uint8_t inner;
 };
 
 struct kernel {
@@ -147,7 +148,10 @@ static uint64_t proc_addr(struct proc *proc, struct sim_rng *rng)
 		if (proc->heap + message->len + 16 > HEAP_BYTES)
 			proc->heap = 0;
 		addr = HEAP_BASE + proc->base + proc->heap;
-		/* as malloc() would: a header, and what others allocate */
+		/*
+		 * as malloc() would: leaves room for a header, and for
+		 * allocations of other code
+		 */
 		proc->heap += message->len + SIM_PAGE;
 		proc->heap += SIM_PAGE * sim_rng_below(rng, 64);
 		return addr + 16;
@@ -159,7 +163,9 @@ static uint64_t proc_addr(struct proc *proc, struct sim_rng *rng)
 	return STATIC_BASE + proc->base + slot * SLOT + 64 * (slot % 64);
 }
 
-/* Computation, then the next iteration, or the next kernel. */
+/*
+ * Adds time of computation, then starts the next iteration, or the next kernel.
+ */
 static void proc_compute(struct proc *proc, struct sim_rng *rng)
 {
 	const struct kernel *kernel = &kernels[proc->kernel];
@@ -174,7 +180,7 @@ static void proc_compute(struct proc *proc, struct sim_rng *rng)
 	proc->kernel = (proc->kernel + 1) % KERNEL_CNT;
 }
 
-/* On to the next message that an iteration has. */
+/* Moves on to the next message of the iteration. */
 static void proc_advance(struct proc *proc, struct sim_rng *rng)
 {
 	if (++proc->step < message_steps(proc_message(proc)))

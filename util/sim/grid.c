@@ -149,7 +149,7 @@ static int sim_work_run(struct sim_work *work)
 	return 0;
 }
 
-/* At least one page, whole pages, rounded down. */
+/* The limit in bytes: whole pages, rounded down, at least one. */
 static size_t sim_limit_bytes(const struct sim_limit *limit,
 			      const struct sim_row *row)
 {
@@ -189,7 +189,7 @@ const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
 	return recorded ? &trace->cost : &model->cost;
 }
 
-/* All rows of one trace and page size; returns the next free row. */
+/* Makes all rows of one trace and page size; returns the next free row. */
 static struct sim_row *sim_rows_of(const struct sim_grid *grid,
 				   const struct sim_row *common,
 				   struct sim_row *row)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A grid of simulations: every trace with every page size, cost model, limit
- * and policy, run in threads. The rows and their order do not depend on how
- * many there are.
+ * and policy, run in threads. The rows and their order do not depend on the
+ * number of threads.
  */
 #ifndef SIM_GRID_H
 #define SIM_GRID_H
@@ -18,7 +18,7 @@
 #define SIM_NAME_ALLOC	 "alloc"
 #define SIM_NAME_STATIC	 "static"
 
-/* The model of a trace itself, where it was recorded. */
+/* Name of the model that a trace was recorded with. */
 #define SIM_MODEL_TRACE "trace"
 
 struct sim_model {
@@ -73,14 +73,14 @@ struct sim_row {
 /* One of the names above. */
 bool sim_name_known(const char *policy);
 
-/* The costs of a model for a trace, and what they are called. */
+/* The costs of a model for a trace, and their name. */
 const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
 				       const struct sim_trace *trace,
 				       const char **name);
 
 /*
- * Runs everything; *rows is the caller's to free. An error of one row is the
- * result, the first in order.
+ * Runs all simulations; the caller frees *rows. Returns the error of the first
+ * row, in their order, that has one.
  */
 int sim_grid_run(const struct sim_grid *grid, struct sim_row **rows,
 		 size_t *cnt);

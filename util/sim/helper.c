@@ -17,7 +17,8 @@
 
 #include "core/helper/schedule.h"
 
-#define QUEUE_NS   500	/* a helper thread, for a region in a queue */
+/* ns that a helper thread takes to handle a region in a queue */
+#define QUEUE_NS   500
 #define NS_MAX	   1e18 /* that anything takes: 31 years */
 #define SIGNATURES 4096 /* of each process */
 
@@ -192,7 +193,10 @@ static void thread_wakes(struct state *state, struct process *process)
 
 /* ---- buffers without a thread -------------------------------------------- */
 
-/* Deregistered after its last use, registered just before the next one. */
+/*
+ * A buffer that is deregistered after its last use, and registered just before
+ * the next one.
+ */
 static void buffer_wakes(struct state *state, struct buffer *buffer)
 {
 	uint64_t due = UINT64_MAX;
@@ -214,7 +218,7 @@ static void buffer_wakes(struct state *state, struct buffer *buffer)
 	set_timer(state, &buffer->timer, &buffer->timed, due);
 }
 
-/* No operation uses the buffer any more: set when to deregister it. */
+/* Sets when to deregister a buffer that no operation uses any more. */
 static uint64_t buffer_leaves(const struct state *state,
 			      const struct buffer *buffer)
 {
@@ -272,7 +276,10 @@ static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 	}
 }
 
-/* Reports the use to the schedule. true: the buffer is being registered. */
+/*
+ * Reports the use to the schedule. Returns true if the buffer is being
+ * registered.
+ */
 static bool use_scheduled(struct state *state, uint32_t i,
 			  struct buffer *buffer)
 {

@@ -34,8 +34,9 @@ struct sim_helper_run {
 
 struct sim_helper_result {
 	uint64_t requests;
-	uint64_t first; /* of memory that had not been registered ever */
-	uint64_t late;	/* of the others */
+	/* requests for memory that was never registered before */
+	uint64_t first;
+	uint64_t late;				 /* of the others */
 	uint64_t registrations;			 /* by the helper, too */
 	uint64_t predicted, within_5, within_05; /* core/helper/schedule.h */
 	double mean_bytes;			 /* over time */
@@ -47,12 +48,13 @@ struct sim_helper_result {
 int sim_helper_run(const struct sim_helper_run *run,
 		   struct sim_helper_result *result);
 
-/* The part of the requests that were late, of those that could be: 0 to 1. */
+/* The fraction of late requests among those that could be late: 0 to 1. */
 double sim_helper_late(const struct sim_helper_result *result);
 
 /*
- * The shortest idle time for which no more requests are late. As it is chosen
- * with knowledge of the whole trace, no other timeout is better.
+ * Finds the shortest idle time with which no more than @late requests are late.
+ * As it is chosen with knowledge of the whole trace, no other timeout is
+ * better.
  */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us);

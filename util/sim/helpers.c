@@ -43,7 +43,8 @@ int sim_helper_parse(const char *text, enum sim_helper_kind *kind,
 }
 
 /*
- * One row. Searches a timeout that makes as few requests late as the predictor.
+ * Runs one row. Searches for a timeout that makes as few requests late as the
+ * predictor does.
  */
 static int run_row(const struct sim_timeline *timeline,
 		   struct sim_helper_row *row)
@@ -68,7 +69,8 @@ static int run_row(const struct sim_timeline *timeline,
 }
 
 /*
- * All rows of one trace and page size, with the row that they are compared to.
+ * Runs all rows of one trace and page size, with the row that they are compared
+ * to.
  */
 static int run_trace(const struct sim_grid *grid,
 		     const struct sim_timeline *timeline,

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * As util_mr_find_within(): equal if one contains the other. Regions in the
- * tree are never equal, so they have an order (L2).
+ * Compares regions like util_mr_find_within(): equal if one contains the other.
+ * Regions in the tree are never equal, so they have an order (L2).
  */
 static int lf_within(const struct sim_lf_region *a,
 		     const struct sim_lf_region *b)
@@ -88,7 +88,10 @@ static void lf_insert(struct sim_lf *lf, struct sim_lf_region *region)
 	lf->bytes += region->last - region->first + 1;
 }
 
-/* As ofi_mr_cache_search(), and ofi_mr_cache_delete() when it is served. */
+/*
+ * Serves a request as ofi_mr_cache_search() does, and ofi_mr_cache_delete()
+ * afterwards.
+ */
 int sim_lf_request(struct sim_lf *lf, uint64_t addr, uint64_t len, bool *hit,
 		   const struct sim_lf_region **out)
 {

@@ -4,7 +4,7 @@
  * in 1.17 to 2.6), for operations that complete at once:
  *
  * - A region serves a request that it contains, to the byte, whatever the
- *   rights: the verbs provider registers with all of them.
+ * rights: the verbs provider registers with all rights.
  * - A miss takes all regions within the request from the cache, and registers
  *   the request. Regions that overlap it in part stay.
  * - Regions that were taken from the cache are deregistered when the next
@@ -57,7 +57,7 @@ void sim_lf_init(struct sim_lf *lf, size_t max_count, uint64_t max_bytes);
 void sim_lf_fini(struct sim_lf *lf);
 
 /*
- * A request: the region that serves it, and whether it was registered before.
+ * Serves a request: returns the region, and whether it was registered before.
  * -ENOMEM.
  */
 int sim_lf_request(struct sim_lf *lf, uint64_t addr, uint64_t len, bool *hit,
@@ -65,7 +65,7 @@ int sim_lf_request(struct sim_lf *lf, uint64_t addr, uint64_t len, bool *hit,
 
 bool sim_lf_valid(const struct sim_lf *lf);
 
-/* A trace through a cache for each process. -ENOMEM. */
+/* Runs a trace through a cache for each process. 0 or -ENOMEM. */
 int sim_lf_run(const struct sim_cell *cell, struct sim_result *result);
 
 #endif /* SIM_LIBFABRIC_H */

@@ -14,7 +14,9 @@
 static const uint8_t xz_magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
 static const uint8_t bom[] = { 0xef, 0xbb, 0xbf };
 
-/* Up to a buffer of the file's bytes into raw; 0 bytes at its end. */
+/*
+ * Reads up to a buffer of the file's bytes into raw; 0 bytes at the file's end.
+ */
 static int lines_read(struct sim_lines *lines, size_t *len)
 {
 	size_t got;
@@ -98,7 +100,7 @@ static int lines_fill(struct sim_lines *lines)
 	return 0;
 }
 
-/* The first bytes tell what the file is. */
+/* Opens a file; its first bytes tell whether it is compressed. */
 int sim_lines_open(struct sim_lines *lines, FILE *file)
 {
 	lzma_ret status;

@@ -2,8 +2,8 @@
 /*
  * The lines of a file, plain or compressed by xz.
  *
- * Part of the simulator, between a file and trace_read.c: one thread. Memory
- * is bounded whatever the file says.
+ * Part of the simulator, between a file and trace_read.c: one thread. Memory is
+ * bounded, whatever the file contains.
  */
 #ifndef SIM_LINES_H
 #define SIM_LINES_H
@@ -31,16 +31,16 @@ int sim_lines_open(struct sim_lines *lines, FILE *file);
 void sim_lines_close(struct sim_lines *lines);
 
 /*
- * The next line without its end (LF or CRLF), in lines->line, or -ENODATA
+ * Reads the next line, without its end (LF or CRLF), into lines->line; -ENODATA
  * after the last. Other failures are final and have a cause.
  */
 int sim_lines_next(struct sim_lines *lines);
 
-/* The next @size bytes, fewer at the end, instead of a line. */
+/* Reads the next @size bytes instead of a line; fewer at the end. */
 int sim_lines_bytes(struct sim_lines *lines, void *buf, size_t size,
 		    size_t *len);
 
-/* Does the file begin with @text? Before any line. */
+/* Does the file begin with @text? To be called before any line is read. */
 int sim_lines_begin(struct sim_lines *lines, const char *text, size_t len,
 		    bool *begins);
 

@@ -2,9 +2,9 @@
 /*
  * Belady's rule with costs, and the bound (offline.h).
  *
- * Judging every region for every victim would take too long: a round judges
- * all, and the worst of them wait at the head of the list, in order, until
- * they go or are used.
+ * Judging every region for every victim would take too long: a round judges all
+ * regions, and the worst ones wait at the head of the list, in order, until
+ * they are evicted or used.
  */
 #include "config.h"
 #include "sim/offline.h"
@@ -25,9 +25,9 @@ struct sim_offline {
 	uint32_t proc; /* whose cache is opened next */
 };
 
-/* Parts, halved by its children; the root is span 1. */
+/* A span of parts, halved by its children; the root is span 1. */
 struct sim_span {
-	uint32_t soonest; /* use of any of them, as of now */
+	uint32_t soonest; /* next use of any of its parts, as of now */
 	bool same;	  /* of all: children are stale */
 };
 
@@ -96,7 +96,9 @@ void sim_offline_close(struct sim_offline *offline)
 	free(offline);
 }
 
-/* Parts [from, to) are used next then; span i is parts [lo, lo + len). */
+/*
+ * Sets the next use of parts [from, to); span i has the parts [lo, lo + len).
+ */
 static void sim_span_set(struct sim_span *span, size_t i, size_t lo, size_t len,
 			 size_t from, size_t to, uint32_t next)
 {
@@ -273,7 +275,7 @@ static int sim_judged_compare(const void *a, const void *b)
 	       (x->region->start < y->region->start);
 }
 
-/* The first that is not in use, without a judgement. */
+/* The first region that is not in use, without a judgement. */
 static struct mrrc_region *sim_any(const struct sim_belady *belady)
 {
 	struct mrrc_region *region;
@@ -285,7 +287,9 @@ static struct mrrc_region *sim_any(const struct sim_belady *belady)
 	return region;
 }
 
-/* Judge all that are not in use; false: there are none, or no memory. */
+/*
+ * Judges all regions that are not in use; false: there are none, or no memory.
+ */
 static bool sim_round(struct sim_belady *belady)
 {
 	struct sim_judged *judged = belady->judged;
@@ -358,10 +362,11 @@ const struct mrrc_policy_ops sim_offline_ops = {
 
 /* ---- the bound ---- */
 
-/* One reuse of a stretch, which some cache might have kept until then. */
+/* One reuse of a stretch, which a cache might have kept until that use. */
 struct sim_reuse {
-	double density; /* ns saved for a page and a request's time */
-	double room;	/* pages times requests */
+	/* ns saved, per page and per request of the time that it is kept */
+	double density;
+	double room; /* pages times requests */
 };
 
 static int sim_reuse_compare(const void *a, const void *b)
@@ -387,7 +392,7 @@ struct sim_price {
 	const struct mrrc_cost *cost;
 };
 
-/* The least that a page of a request costs if it is not there. */
+/* The minimum cost of a page of a request, if the page is not cached. */
 static double sim_price(const struct sim_future *future,
 			const struct sim_price *price, size_t i)
 {
@@ -457,7 +462,7 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		total -= reuse[i].density * part;
 		room -= part;
 	}
-	/* what is left at the end is not deregistered */
+	/* regions left at the end are not deregistered */
 	total -= capacity *
 		 (cost->dereg_page * scale + (cost->batch ? 0 : cost->dereg));
 	*ns = total > 0 ? total : 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a cache that knew the future would do: a heuristic that is hard to
- * beat, and a bound that nothing beats.
+ * A cache that knows the future: a heuristic that is hard to beat, and a bound
+ * that no cache can beat.
  *
  * The heuristic is Belady's rule with costs: the region whose next use is
  * farthest for its size and price is evicted: distance * pages / cost. The
  * bound relaxes the problem as PFOO does (Berger, Beckmann, Harchol-Balter
- * 2018): each reuse of each page may be kept on its own, fractions of it, too,
- * and the cache must fit on average only.
+ * 2018): each reuse of each page, or a fraction of it, may be kept separately,
+ * and the cache must have room on average only.
  */
 #ifndef SIM_OFFLINE_H
 #define SIM_OFFLINE_H
@@ -19,8 +19,8 @@
 #define SIM_PROC_SHIFT 48 /* the process is above the page */
 
 /*
- * When each part of memory is used next. Parts are the finest that requests
- * tell apart, so a request covers some of them wholly.
+ * The next use of each part of memory. Parts are the smallest ranges that
+ * requests distinguish, so a request covers whole parts.
  */
 struct sim_future {
 	const struct sim_trace *trace;
@@ -33,7 +33,10 @@ struct sim_future {
 	struct sim_stretch *stretch;
 };
 
-/* Parts of a request, up to its next stretch, whose next use is the same. */
+/*
+ * A stretch: parts of a request, up to its next stretch, with the same next
+ * use.
+ */
 struct sim_stretch {
 	uint32_t part;
 	uint32_t next; /* the request that uses them next */
@@ -63,10 +66,10 @@ void sim_offline_close(struct sim_offline *offline);
 /* -ENOMEM if a judgement failed for lack of memory: the result is invalid. */
 int sim_offline_error(const struct sim_offline *offline);
 
-/* The next cache that is opened is this process's. */
+/* Makes the cache that is opened next the one of this process. */
 void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 
-/* Request @now comes; before the cache is asked. */
+/* Announces request @now, before the cache is asked. */
 void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*

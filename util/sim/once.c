@@ -18,7 +18,10 @@ static void once_register(const struct sim_cell *cell, uint64_t len,
 	result->pinned_peak += len;
 }
 
-/* The next block of a heap that has @bytes: as heap_growth() in sys/heap. */
+/*
+ * The length of the next block of a heap that has @bytes, as heap_growth() in
+ * sys/heap computes it.
+ */
 static uint64_t once_block(uint64_t bytes, uint64_t len)
 {
 	uint64_t size = MRRC_HEAP_BLOCK_MIN;
@@ -30,7 +33,7 @@ static uint64_t once_block(uint64_t bytes, uint64_t len)
 	return (len + MRRC_HEAP_BLOCK_MIN - 1) & ~(MRRC_HEAP_BLOCK_MIN - 1);
 }
 
-/* Blocks for the extents of each process; the rest of a block is lost. */
+/* Makes blocks for the extents of each process; the rest of a block is lost. */
 static void once_blocks(const struct sim_cell *cell,
 			const struct sim_extent *extent, size_t cnt,
 			struct sim_result *result)

@@ -92,7 +92,7 @@ fail(struct reader *reader, int ret, const char *format, ...)
 	return ret;
 }
 
-/* The start of a field, as a terminal can show it. */
+/* The beginning of a field, as a terminal can show it. */
 static const char *shown(const char *field, char buf[SHOWN + 4])
 {
 	size_t i;
@@ -219,7 +219,7 @@ static int parse_result(struct reader *reader, const char *field,
 		       0;
 }
 
-/* Nothing, a number, or ep and a number. */
+/* Parses an empty field, a number, or "ep" and a number. */
 static int parse_peer(struct reader *reader, const char *field,
 		      enum mrrc_trace_peer *kind, uint64_t *peer)
 {
@@ -310,9 +310,9 @@ static int read_proc(struct reader *reader, const char *field, uint32_t *out)
 }
 
 /*
- * Checks the fields together. A request that the cache had no part in may have
- * any range; full sinks get ranges beyond all memory, too, which are recorded
- * where a core registers them (tcp does).
+ * Checks the fields together. A request in which the cache had no part may have
+ * any range; full sinks also get ranges beyond all memory, which are recorded
+ * if a core registers them (tcp does).
  */
 static int check_request(struct reader *reader, const struct sim_rec *rec,
 			 bool served)
@@ -331,7 +331,7 @@ static int check_request(struct reader *reader, const struct sim_rec *rec,
 	return 0;
 }
 
-/* How long it was held; times in the record are from the same beginning. */
+/* Time that the request was held; times in the record have the same origin. */
 static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
 {
 	const uint64_t end = rec->rec.end / 1000;
@@ -342,7 +342,7 @@ static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
 						     SIM_ENDLESS;
 }
 
-/* Pass it on, unless the cache had no part in it. */
+/* Passes the request on, unless the cache had no part in it. */
 static int add_request(struct reader *reader, struct sim_rec *rec)
 {
 	const enum mrrc_trace_result result = mrrc_trace_result(&rec->rec);
@@ -464,7 +464,7 @@ static int read_lines(struct reader *reader)
 
 /* ---- what the provider wrote --------------------------------------------- */
 
-/* The call site of the request before, as each thread had it. */
+/* The call site of the previous request of each thread. */
 struct thread {
 	RB_ENTRY(thread) node;
 	uint32_t thread;
@@ -525,7 +525,7 @@ static int add_recorded(struct reader *reader,
 		rec.previous = 0;
 		if (reader->sink->full)
 			ret = swap_site(&threads, &recs[i], &rec.previous);
-		/* pages of the kernel that every process has */
+		/* addresses of the kernel that every process has */
 		if (!reader->sink->full && recs[i].addr >= SIM_ADDR_MAX)
 			continue;
 		reader->lines.number = i + 1;

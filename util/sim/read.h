@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads requests, one after the other, from what the provider's recorder writes
- * (core/text/trace.h), or from CSV (trace.h), plain or compressed by xz, as the
+ * Reads requests, one after the other, from files of the provider's recorder
+ * (core/text/trace.h) or CSV files (trace.h), plain or compressed by xz, as the
  * first bytes tell. Part of the tools: one thread.
  */
 #ifndef SIM_READ_H
@@ -13,8 +13,8 @@
 #include "sim/lines.h"
 
 /*
- * A request. What a CSV file does not have is 0, but for op (REG), result
- * (MISS) and peer (NOBODY).
+ * A request. Fields that a CSV file lacks are 0, except op (REG), result (MISS)
+ * and peer (NOBODY).
  */
 struct sim_rec {
 	uint64_t time_us;
@@ -30,14 +30,17 @@ struct sim_sink {
 	/* The header of a recorded trace; NULL: not needed. */
 	void (*head)(void *arg, const struct mrrc_trace_head *head);
 	void *arg;
-	/* All columns; else those of the simulator, without requests that the
-	 * cache was not asked for or that failed. */
+	/*
+	 * true: all columns; false: those of the simulator, without requests
+	 * that did not reach the cache or that failed.
+	 */
 	bool full;
 };
 
 /*
- * In order of time. On failure @err says why: "FILE:LINE: cause", and what was
- * added is the caller's to drop. Errors: as sim_trace_read.
+ * Reads requests in order of time. On failure @err has the reason, "FILE:LINE:
+ * cause", and the caller drops the requests that were added. Errors: as
+ * sim_trace_read.
  */
 int sim_read(const char *path, char *err, size_t err_len,
 	     const struct sim_sink *sink); /* "-" is stdin */
@@ -48,8 +51,9 @@ int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
 const char *sim_access_name(unsigned access);
 
 /*
- * For sim_read_file: the records behind the header, to free, sorted by time.
- * -EINVAL etc. with *cause. @chunk: where it went wrong, from 1; 0: the head.
+ * For sim_read_file: reads the records after the header, sorted by time; the
+ * caller frees them. -EINVAL etc. with *cause. @chunk: the number of the faulty
+ * chunk, from 1; 0: the header.
  */
 int sim_recorded(struct sim_lines *lines, struct mrrc_trace_head *head,
 		 struct mrrc_trace_rec **recs, size_t *count, uint64_t *chunk,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads what the provider's recorder wrote (core/text/trace.h): chunks of threads,
+ * Reads recordings of the provider (core/text/trace.h): chunks of threads,
  * merged by time. The process may still be writing, or have been killed.
  */
 #include "config.h"
@@ -55,7 +55,7 @@ static int grow(struct recorded *recorded)
 	return 0;
 }
 
-/* Up to the first record that was not written. */
+/* Takes the records up to the first one that was not written. */
 static int take_chunk(struct recorded *recorded, size_t count,
 		      const char **cause)
 {
@@ -91,7 +91,7 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 		if (ret)
 			return ret;
 		++*chunk;
-		/* a copy may end anywhere: whole records count */
+		/* a copy may end at any byte: whole records count */
 		ret = take_chunk(recorded, len / sizeof(*recorded->rec), cause);
 		if (ret)
 			return ret;
@@ -99,7 +99,10 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 	return 0;
 }
 
-/* Equal times by thread; the records of one thread are in order already. */
+/*
+ * Orders records by time, at equal times by thread; those of one thread are in
+ * order already.
+ */
 static int by_time(const void *left, const void *right)
 {
 	const struct mrrc_trace_rec *a = left, *b = right;

@@ -46,7 +46,7 @@ static double sim_share(uint64_t part, uint64_t whole)
 
 /* ---- CSV ---- */
 
-/* Quoted where a comma or a quote is in it. */
+/* Prints a text, in quotes if it contains a comma or a quote. */
 void sim_csv_text(const char *text, FILE *out)
 {
 	if (!strpbrk(text, ",\"\n")) {
@@ -96,7 +96,7 @@ static void sim_csv(const struct sim_row *rows, size_t cnt, FILE *out)
 
 /* ---- JSON ---- */
 
-/* What is not UTF-8 has no place in JSON. */
+/* A string for JSON, without bytes that are not UTF-8. */
 json_t *sim_json_text(const char *text)
 {
 	json_t *string = json_string(text);

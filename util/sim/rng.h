@@ -17,17 +17,23 @@ struct sim_rng {
 void sim_rng_init(struct sim_rng *rng, uint64_t seed);
 uint64_t sim_rng_next(struct sim_rng *rng);
 
-/* In [0, n); n > 0. The bias is at most n / 2^64. */
+/* A number in [0, n); n > 0. The bias is at most n / 2^64. */
 uint64_t sim_rng_below(struct sim_rng *rng, uint64_t n);
 
-/* In [mean / 2, mean + mean / 2]. */
+/* A number in [mean / 2, mean + mean / 2]. */
 uint64_t sim_rng_about(struct sim_rng *rng, uint64_t mean);
 
-/* An index of cnt weights, as often as its weight says; their sum > 0. */
+/*
+ * A random index of cnt weights, with the probability of its weight; their sum
+ * is > 0.
+ */
 size_t sim_rng_pick(struct sim_rng *rng, const unsigned int *weights,
 		    size_t cnt);
 
-/* Ranks 0 .. count - 1, rank r as often as (r + 1)^-0.75. */
+/*
+ * Random ranks 0 .. count - 1, rank r with a probability proportional to (r +
+ * 1)^-0.75.
+ */
 struct sim_zipf {
 	uint64_t *sum; /* of the weights up to a rank, with it */
 	size_t count;

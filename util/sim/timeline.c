@@ -60,7 +60,7 @@ static int find_labels(struct sim_timeline *timeline)
 	return 0;
 }
 
-/* From the last request to the first, so that the next one is known. */
+/* Goes from the last request to the first, so that the next use is known. */
 static int find_uses(struct sim_timeline *timeline)
 {
 	const size_t count = timeline->future->trace->count;

@@ -26,7 +26,10 @@ struct sim_timeline {
 	size_t endings;
 };
 
-/* The future stays the caller's. -ENOMEM; -E2BIG: longer than 36 years. */
+/*
+ * The caller keeps the future. -ENOMEM; -E2BIG: the trace is longer than 36
+ * years.
+ */
 int sim_timeline_make(const struct sim_future *future,
 		      struct sim_timeline *timeline);
 void sim_timeline_free(struct sim_timeline *timeline);

@@ -102,7 +102,10 @@ static int extent_cmp(const void *left, const void *right)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-/* Adds @next to the last of @cnt extents, or behind it. Returns their number. */
+/*
+ * Merges @next with the last of @cnt extents, or appends it. Returns the number
+ * of extents.
+ */
 static size_t extent_add(struct sim_extent *extent, size_t cnt,
 			 const struct sim_extent *next)
 {
@@ -170,7 +173,10 @@ int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 
 /* ---- merge --------------------------------------------------------------- */
 
-/* The trace whose next request comes first; there is one. */
+/*
+ * The trace whose next request comes first; at least one trace has requests
+ * left.
+ */
 static size_t merge_first(const struct sim_trace *const *traces, size_t cnt,
 			  const size_t *at)
 {

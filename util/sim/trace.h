@@ -21,7 +21,7 @@
 
 #include "core/cost/cost.h"
 
-/* So that the end of a range can be rounded up to any page. */
+/* Lets the end of a range be rounded up to any page size. */
 #define SIM_ADDR_MAX  (UINT64_C(1) << 63)
 #define SIM_REQ_MAX   (UINT64_C(1) << 32)
 #define SIM_PROCS_MAX 65536
@@ -29,7 +29,10 @@
 #define SIM_LINE_MAX  4096	 /* bytes of a line without its LF */
 #define SIM_ERR_MAX   512	 /* enough for every message */
 
-/* Of enum mrrc_access (core/index/region.h); the others are peers' as well. */
+/*
+ * The same values as enum mrrc_access (core/index/region.h); the others give
+ * peers access, too.
+ */
 enum sim_access {
 	SIM_RO = 0,
 	SIM_RW = 1,
@@ -57,8 +60,10 @@ struct sim_trace {
 	struct mrrc_cost cost;
 	/* Limits of each cache while this was recorded; 0: not known. */
 	uint64_t max_bytes, max_regions;
-	/* Processes that ran in parallel, of which some had several domains,
-	 * as recordings have them; 0: all of procs. */
+	/*
+	 * Number of processes that ran in parallel, for recordings in which
+	 * some had several domains; 0: the same as procs.
+	 */
 	uint32_t parallel;
 };
 
@@ -87,8 +92,8 @@ bool sim_trace_valid(const struct sim_trace *trace);
 
 /*
  * The pages that the requests touch, by process and address, neither adjacent
- * nor overlapping; *extent is the caller's to free. The page's size is a power
- * of two up to SIM_ADDR_MAX.
+ * nor overlapping; the caller frees *extent. The page's size is a power of two
+ * up to SIM_ADDR_MAX.
  */
 int sim_trace_extents(const struct sim_trace *trace, uint64_t page,
 		      struct sim_extent **extent, size_t *cnt);
@@ -98,22 +103,24 @@ int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 			uint64_t *bytes);
 
 /*
- * The requests of all, with the costs of the longest that has some, by time (of equal times, the earlier trace's first).
- * The processes of each trace become others than those of the ones before.
+ * Merges the requests of all traces by time (at equal times the earlier trace's
+ * first), with the costs of the longest trace that has some. Processes of
+ * different traces stay different.
  */
 int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
 		    const char *name, struct sim_trace *merged);
 
 /*
- * Reads what the provider recorded (core/text/trace.h), each domain as a process,
- * or lines of comma-separated fields; plain or compressed by xz, as the first
- * bytes tell. The first line names the columns (time_us, addr and len, perhaps
- * proc, access, result, end_ns, thread and site, others are ignored) or, where
- * it begins with a digit, is already a request of time_us,addr,len. Numbers are
- * decimal or 0x...; access is r, ro, w or rw, perhaps followed by +r, +w or +rw
- * for what peers may do, and rw without that column. A request whose result is
- * core or failed is left out: the cache had no part in it. An operation that
- * ended before it began had not ended. Blank lines and those of # are skipped.
+ * Reads a recording of the provider (core/text/trace.h), each domain as a
+ * process, or lines of comma-separated fields; plain or compressed by xz, as
+ * the first bytes tell. The first line names the columns (time_us, addr and
+ * len, perhaps proc, access, result, end_ns, thread and site, others are
+ * ignored) or, where it begins with a digit, is already a request of
+ * time_us,addr,len. Numbers are decimal or 0x...; access is r, ro, w or rw,
+ * perhaps followed by +r, +w or +rw for what peers may do, and rw without that
+ * column. A request whose result is core or failed is left out: the cache had
+ * no part in it. An operation that ended before it began had not ended. Blank
+ * lines and those of # are skipped.
  *
  * On failure @err, of @err_len bytes, says why: "FILE:LINE: cause". -EINVAL:
  * malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above; -ENOMEM; or
@@ -128,7 +135,7 @@ int sim_trace_read_file(FILE *file, const char *path, char *err, size_t err_len,
 
 /*
  * Writes what sim_trace_read reads; @comment, a line or NULL, goes first. The
- * file appears under its name when it is complete; "-" is stdout.
+ * file gets its name when it is complete; "-" is stdout.
  */
 int sim_trace_write(const struct sim_trace *trace, const char *comment,
 		    const char *path, char *err, size_t err_len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading a trace (trace.h): what read.h reads becomes requests.
+ * Reads a trace (trace.h): makes requests of the records that read.h reads.
  */
 #include "config.h"
 #include "sim/read.h"
@@ -26,8 +26,8 @@ static void head(void *arg, const struct mrrc_trace_head *from)
 }
 
 /*
- * The costs of the domain with the most requests of those whose costs are
- * known, and that domain's limits.
+ * Takes the costs and limits of the domain with the most requests, among those
+ * whose costs are known.
  */
 static void take_cost(struct reading *reading)
 {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* The columns that say more than what is read without them. */
+/* The columns whose values differ from the defaults of a reader. */
 struct columns {
 	bool proc, access, end, thread, site;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Writes a file completely or not at all: to a temporary file in the same
- * folder, which is renamed when all is on disk. A pipe or device, as /dev/null,
- * is written in place.
+ * folder, which is renamed when all its bytes are on disk. A pipe or device,
+ * such as /dev/null, is written in place.
  */
 #ifndef SIM_WRITE_H
 #define SIM_WRITE_H
@@ -12,7 +12,7 @@
 /* Everything, flushed: 0 or -E*. */
 typedef int sim_put(FILE *file, void *arg);
 
-/* On failure @err says why. "-" is stdout. */
+/* On failure @err has the reason. "-" is stdout. */
 int sim_write(const char *path, sim_put *put, void *arg, char *err,
 	      size_t err_len);
 

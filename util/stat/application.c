@@ -19,7 +19,10 @@
 
 #define ABOUT "application"
 
-/* of code; lookups that make no difference in time have not asked often */
+/*
+ * Beginning of the reason why lookups ask, until code is examined: they have
+ * not asked often, so that costs little time.
+ */
 #define NOT_YET "code is looked at when"
 
 struct sum {
@@ -44,7 +47,7 @@ static int wait_for(pid_t pid)
 
 static int run(char *const *argv, const char *file)
 {
-	/* what is typed is for the application, as in system(3) */
+	/* signals from the keyboard are for the application, as in system(3) */
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct sigaction intr, quit;
 	pid_t pid;
@@ -133,7 +136,10 @@ static void add_files(struct sum *sum, const char *folder)
 
 /* ---- what it tells ---- */
 
-/* Buffers that were registered for one use, and what keeps more of them. */
+/*
+ * Reasons why buffers were registered for one use only, and the settings that
+ * keep more of them.
+ */
 static const struct {
 	enum mrrc_stat stat;
 	const char *cure;

@@ -31,7 +31,7 @@ struct check {
 
 /* ---- what the provider said ---- */
 
-/* The next line of the provider's, without its begin; or NULL. */
+/* The provider's next line, without its beginning; or NULL. */
 static char *next_said(char **said)
 {
 	char *line;
@@ -43,7 +43,7 @@ static char *next_said(char **said)
 	return NULL;
 }
 
-/* Is it told by a line about a limit, too? */
+/* Is the problem also reported by a line about a limit? */
 static bool is_limit(const char *line)
 {
 	return strstr(line, "never kept");
@@ -60,7 +60,7 @@ static void find_variables(struct check *check)
 	}
 }
 
-/* Why the provider refuses this libfabric; or NULL. */
+/* The reason why the provider refuses this libfabric; or NULL. */
 static char *find_refusal(char *said)
 {
 	char *line;
@@ -180,7 +180,10 @@ static void find_choice(struct check *check)
 			  provider ? provider : "not set");
 }
 
-/* A domain that registers nothing: says so, and opens one that does. */
+/*
+ * Handles a domain that registers nothing: reports that, and opens one that
+ * does.
+ */
 static int probe_registering(struct check *check)
 {
 	const struct stat_probe_how how = {
@@ -205,7 +208,9 @@ static int probe_registering(struct check *check)
 	return stat_probe(&how, &check->probe);
 }
 
-/* Of the probe's process: all that libfabric loads. */
+/*
+ * Finds the code that the probe's process has loaded: all that libfabric loads.
+ */
 static void find_code(struct check *check)
 {
 	const struct stat_segment *segment = &check->probe.segment;

@@ -10,9 +10,10 @@
 #include "stat/options.h"
 
 /*
- * Of @options what and json. The exit status: the application's, if there is
- * one; else 0, or 1 if the cache can't work. With an application all is printed
- * on standard error, which leaves it standard output.
+ * Uses the fields what and json of @options. Returns the exit status: the
+ * application's, if there is one; else 0, or 1 if the cache can't work. With an
+ * application, the findings are printed on standard error: standard output is
+ * the application's.
  */
 int stat_check(const struct stat_options *options);
 

@@ -42,7 +42,10 @@ static struct {
 
 static bool load(const char *path, struct stat_probed *ed)
 {
-	/* as if linked to it: the provider looks up libfabric's functions */
+	/*
+	 * RTLD_GLOBAL, as if linked to libfabric: the provider looks up
+	 * libfabric's functions
+	 */
 	void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 
 	if (handle) {
