@@ -16,7 +16,7 @@
 #define FRONT 64 /* bytes */
 
 #ifdef __SANITIZE_ADDRESS__
-/* By malloc where AddressSanitizer is used, which then sees overflows. */
+/* Uses malloc under AddressSanitizer, which then detects overflows. */
 void *mrrc_apart_grow(void *old, size_t size)
 {
 	size_t *const was = old ? (size_t *) ((char *) old - FRONT) : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A biased lock, for what belongs to one thread and is taken from it now and
- * then: the owner enters for two plain stores, other threads shut it for the
- * price of a system call.
+ * A biased lock, for data of one thread that other threads need now and then:
+ * the owner enters with two plain stores; another thread shuts the lock, which
+ * costs a system call.
  *
  * The owner stores that it is inside and then looks whether the lock is shut;
  * another thread shuts it, makes every running thread pass a barrier
@@ -31,22 +31,23 @@ struct mrrc_biased_lock {
 	}
 
 /*
- * Before the first biased lock is made: asks whether there is a barrier, once.
- * It may be forbidden later, when locks that rely on it exist.
+ * To be called before the first biased lock is made: asks once whether
+ * membarrier(2) exists. It may be forbidden later, when locks rely on it.
  */
 void mrrc_biased_setup(void);
 
-/* Asks again. No biased lock exists, as in a forked child. */
+/* Asks for membarrier(2) again. No biased lock exists, as in a forked child. */
 void mrrc_biased_renew(void);
 
-/* Was there a barrier when that was asked? */
+/* Did membarrier(2) exist when that was asked? */
 bool mrrc_biased_possible(void);
 
 /* works: else its owner never gets in. */
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
 
 /*
- * The owner enters; it is not inside already. false: shut, take the slow path.
+ * The owner enters the lock; it is not inside already. false: the lock is shut,
+ * take the slow path.
  */
 static inline bool mrrc_biased_enter(struct mrrc_biased_lock *biased)
 {
@@ -74,18 +75,23 @@ static inline void mrrc_biased_leave(struct mrrc_biased_lock *biased)
 	atomic_store_explicit(&biased->inside, 0, memory_order_release);
 }
 
-/* Until it is opened, what is behind the lock belongs to the caller. */
+/*
+ * Shuts the lock. Until it is opened, the data behind it belong to the caller.
+ */
 void mrrc_biased_shut(struct mrrc_biased_lock *biased);
 void mrrc_biased_open(struct mrrc_biased_lock *biased);
 
-/* Shut many for one barrier: begin each, mrrc_biased_barrier(), end each. */
+/*
+ * Shuts many locks with one barrier: begin each, mrrc_biased_barrier(), end
+ * each.
+ */
 void mrrc_biased_begin(struct mrrc_biased_lock *biased);
 void mrrc_biased_end(struct mrrc_biased_lock *biased);
 
 /*
- * Waits for the owners that are inside without shutting: one barrier, then each
- * biased lock. An owner that enters after the barrier sees what was written
- * before it.
+ * Waits for the owners that are inside, without shutting: calls the barrier
+ * once, then waits for each biased lock. An owner that enters after the barrier
+ * sees what was written before it.
  */
 void mrrc_biased_barrier(void);
 void mrrc_biased_wait(struct mrrc_biased_lock *biased);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a descriptor is still the file that it was. Programs that turn into
- * daemons close descriptors that they do not know, and the numbers are reused
- * for other files. Not for eventfd and the like, which share one inode.
+ * Tells whether a descriptor still refers to the same file. Programs that turn
+ * into daemons close descriptors that they do not know, and the numbers are
+ * reused for other files. Not for eventfd and the like, which share one inode.
  *
  * All calls: any thread.
  */

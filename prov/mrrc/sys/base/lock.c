@@ -10,7 +10,7 @@ _Thread_local unsigned mrrc_locks_inside
 
 #ifdef MRRC_DEBUG
 
-/* How many locks of each rank this thread holds. */
+/* The number of locks of each rank that this thread holds. */
 static _Thread_local unsigned lock_ranks[MRRC_RANK_CNT]
 	__attribute__((tls_model("initial-exec")));
 

@@ -11,10 +11,10 @@
 #define MRRC_OWN_FILE_H
 
 /*
- * Opens for writing; @flags: O_RDWR or O_WRONLY, and O_APPEND. A file that is
- * not there is made, and only its owner can read it. A regular file that is
- * there keeps its contents and its mode. It must be the user's, with one name,
- * and so must a FIFO, which is opened without waiting for a reader; a character
+ * Opens for writing; @flags: O_RDWR or O_WRONLY, and O_APPEND. A missing file
+ * is created, and only its owner can read it. An existing regular file keeps
+ * its contents and its mode. It must belong to the user and have one name, and
+ * so must a FIFO, which is opened without waiting for a reader; a character
  * device (/dev/null) may have any owner.
  *
  * A descriptor, or -ELOOP: a symbolic link; -EPERM: not the user's, or it has
@@ -22,7 +22,7 @@
  */
 int mrrc_own_file_open(const char *path, int flags);
 
-/* What these two errors mean; NULL: any other. */
+/* The meaning of these two errors as text; NULL: any other error. */
 const char *mrrc_own_file_why(int err);
 
 #endif /* MRRC_OWN_FILE_H */

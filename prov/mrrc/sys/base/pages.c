@@ -47,7 +47,10 @@ size_t mrrc_pages_round(size_t len, enum mrrc_pages kind)
 	return (len + size - 1) / size * size;
 }
 
-/* Reserved huge pages: such a mapping lies at a multiple of its pages. */
+/*
+ * Maps reserved huge pages, which the kernel places at a multiple of their
+ * size.
+ */
 static void *map_hugetlb(size_t len, enum mrrc_pages kind)
 {
 	const int bits = kind == MRRC_PAGES_1G ? 30 : 21;
@@ -63,7 +66,7 @@ static size_t whole_units(size_t len)
 	return (len + PAGES_UNIT - 1) & ~(PAGES_UNIT - 1);
 }
 
-/* More than is needed, and the ends given back. */
+/* Maps more than is needed, and gives the ends back. */
 static void *map_aligned(size_t want, size_t align)
 {
 	const size_t len = whole_units(want);
@@ -87,8 +90,8 @@ static void *map_aligned(size_t want, size_t align)
 	return from;
 
 	/*
-	 * No room for another mapping. A part that was unmapped may be in use
-	 * again.
+	 * The process has no mapping left to split. A part that was unmapped
+	 * may be in use by others again.
 	 */
 err:
 	munmap(addr, end - addr);
@@ -182,8 +185,7 @@ int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 
 /*
  * At vm.max_map_count the kernel cannot split a mapping that it has merged with
- * its neighbour: then the addresses stay mapped, and the memory is returned all
- * the same.
+ * its neighbour: then the addresses stay mapped, but the memory is returned.
  */
 void mrrc_pages_return(void *addr, size_t len)
 {
@@ -202,8 +204,9 @@ size_t mrrc_pages_len(size_t mapped)
 }
 
 /*
- * In one step: another thread may be writing there. If the kernel refuses, the
- * old mapping is still there: too many mappings, or too much locked.
+ * Replaces the mapping in one step, as another thread may be writing there. If
+ * the kernel refuses, because of too many mappings or too much locked memory,
+ * the old mapping stays.
  */
 bool mrrc_pages_retire(void *addr, size_t mapped, bool access)
 {
@@ -214,7 +217,7 @@ bool mrrc_pages_retire(void *addr, size_t mapped, bool access)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
 		 0) == MAP_FAILED)
 		return false;
-	/* after mlockall(), its pages are there and locked */
+	/* after mlockall(), the pages are present and locked */
 	munlock(addr, len);
 	madvise(addr, len, MADV_DONTNEED);
 	madvise(addr, len, MADV_NOHUGEPAGE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Anonymous memory in pages of the kind that is asked for, or the next
- * smaller one that there is. Stateless; any thread, no lock held.
+ * Anonymous memory in pages of the requested kind, or of the next smaller kind
+ * available. Stateless; any thread, no lock held.
  */
 #ifndef MRRC_PAGES_H
 #define MRRC_PAGES_H
@@ -10,7 +10,8 @@
 #include <stddef.h>
 
 enum mrrc_pages {
-	MRRC_PAGES_AUTO, /* THP where a block fills some, else 4K */
+	/* transparent huge pages if a block fills some, else pages of 4 KiB */
+	MRRC_PAGES_AUTO,
 	MRRC_PAGES_4K,
 	MRRC_PAGES_THP,
 	MRRC_PAGES_2M, /* hugetlbfs */
@@ -31,23 +32,26 @@ size_t mrrc_pages_round(size_t len, enum mrrc_pages kind);
 size_t mrrc_pages_size(enum mrrc_pages kind);
 
 /*
- * At a multiple of align, a power of two of at least 1 MiB. *kind and *mapped
- * are what it became. The rest of its last MiB is reserved: it cannot be
- * touched, and no other mapping is placed there.
+ * Maps memory at a multiple of align, a power of two of at least 1 MiB. *kind
+ * and *mapped are set to the kind and length mapped. The rest of the last MiB
+ * is reserved: it cannot be accessed, and no other mapping is placed there.
  */
 int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 		   void **addr, size_t *mapped, enum mrrc_pages *kind);
 void mrrc_pages_unmap(void *addr, size_t mapped);
-/* A private mapping, or a part of one: as munmap(2), which may fail. */
+/*
+ * Unmaps a private mapping, or a part of one, as munmap(2) does, which may
+ * fail.
+ */
 void mrrc_pages_return(void *addr, size_t len);
 /* The address space that it occupies. */
 size_t mrrc_pages_len(size_t mapped);
 
 /*
- * Give the pages back and keep the addresses: an empty mapping takes the place
- * of this one. access: it can be read and written. Children of fork and core
- * dumps have no part of it. mrrc_pages_unmap() ends it. false: nothing has
- * changed.
+ * Gives the pages back and keeps the addresses: an empty mapping takes the
+ * place of this one. access: the new mapping can be read and written. Children
+ * of fork and core dumps do not get it. mrrc_pages_unmap() ends it. Returns
+ * false if nothing has changed.
  */
 bool mrrc_pages_retire(void *addr, size_t mapped, bool access);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Short waits: for a thread that will be done in a moment, where sleeping and
- * being woken would take longer. Yielding alone is not enough: it does not let
+ * Short waits for a thread that will finish in a moment, if sleeping and being
+ * woken would take longer. Yielding alone is not enough: it does not let
  * threads of lower real-time priority run, so a thread that waits for such a
  * thread on its own processor would never stop waiting.
  *
@@ -20,7 +20,7 @@ void mrrc_pause(unsigned *tries);
 /* For waits that are given up: @left tries. Sleeps before the last. */
 void mrrc_pause_brief(unsigned left);
 
-/* Sleeps for so long, less than a second, whatever signals come. */
+/* Sleeps for @ns, less than a second, whatever signals come. */
 void mrrc_pause_for(long ns);
 
 #endif /* MRRC_PAUSE_H */

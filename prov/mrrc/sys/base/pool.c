@@ -49,7 +49,7 @@ static void *pool_object(const struct mrrc_pool *pool, uint32_t i)
 	return pool->base + (size_t) i * pool->size;
 }
 
-/* Bytes of all links, and of all objects. */
+/* The bytes of all links, and of all objects. */
 static size_t pool_links(const struct mrrc_pool *pool)
 {
 	return pool_round(pool->capacity * sizeof(*pool->next), mrrc_vm_page());
@@ -102,8 +102,8 @@ static int pool_reserve(struct mrrc_pool *pool, size_t end)
 }
 
 /*
- * Reserves the addresses of some objects more, at least up to @end bytes. Near a
- * limit of addresses that is all.
+ * Reserves the addresses of some more objects, at least up to @end bytes, and
+ * near a limit of addresses no more than that.
  */
 static int pool_step(struct mrrc_pool *pool, size_t end)
 {
@@ -127,7 +127,10 @@ static void pool_unmap(struct mrrc_pool *pool)
 	pool->linked = pool->reserved = 0;
 }
 
-/* Where windows begin. 0: the address space is too small for them. */
+/*
+ * The address below which windows begin. 0: the address space is too small for
+ * them.
+ */
 static uintptr_t pool_area(const void *lowest)
 {
 	const uintptr_t below =
@@ -137,7 +140,7 @@ static uintptr_t pool_area(const void *lowest)
 	return at / 2 > below ? (at - below) & ~(MRRC_POOL_WINDOW - 1) : 0;
 }
 
-/* A window that begins with nothing, and its first objects. */
+/* Makes a window without objects at first, then reserves its first objects. */
 static int pool_window(struct mrrc_pool *pool, uintptr_t area)
 {
 	const size_t one = pool_round(pool->size, mrrc_vm_page());
@@ -157,7 +160,7 @@ static int pool_window(struct mrrc_pool *pool, uintptr_t area)
 	return ret;
 }
 
-/* Where the kernel chooses: all addresses at once. */
+/* Makes a window where the kernel chooses, with all addresses at once. */
 static int pool_anywhere(struct mrrc_pool *pool)
 {
 	const size_t links = pool_links(pool), all = pool_objects(pool);
@@ -244,9 +247,9 @@ void mrrc_pool_close(struct mrrc_pool *pool)
 /* ---- objects ---- */
 
 /*
- * Back object @i with memory. The kernel is asked under a leaf lock, which
- * is no danger here: nothing is unmapped, no monitor watches this range, and none
- * takes this lock.
+ * Back object @i with memory. The kernel is called under a leaf lock, which is
+ * safe here: nothing is unmapped, no monitor watches this range, and none takes
+ * this lock.
  */
 static bool pool_commit(struct mrrc_pool *pool, uint32_t i)
 {

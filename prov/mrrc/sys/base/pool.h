@@ -43,27 +43,33 @@ typedef void (*mrrc_pool_cb)(void *object, void *arg);
  */
 int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **pool);
 
-/* Objects still live are gone with it; the caller has dealt with them. */
+/*
+ * Closes the pool, with all objects that are still live; the caller has handled
+ * these.
+ */
 void mrrc_pool_close(struct mrrc_pool *pool);
 
 /*
- * Returns NULL if as many objects as the pool may have are live, or if there is
- * no memory or address for one more.
+ * Returns NULL if as many objects as the pool may have are live, or if no
+ * memory or address is left for another object.
  */
 void *mrrc_pool_alloc(struct mrrc_pool *pool);
 void mrrc_pool_free(struct mrrc_pool *pool, void *object);
 
-/* What lies behind the objects that have memory may be another's. */
+/*
+ * Is the pointer in the pool's window? Memory behind the objects may belong to
+ * others.
+ */
 static inline bool mrrc_pool_owns(const struct mrrc_pool *pool, const void *ptr)
 {
 	return (uintptr_t) ptr - (uintptr_t) pool->base <
 	       atomic_load_explicit(&pool->backed, memory_order_acquire);
 }
 
-/* Is this, whatever it points to, an object that is taken? */
+/* Does this pointer, whatever it is, point to a live object? */
 bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr);
 
-/* How many are taken: looks at each that was ever used. */
+/* The number of live objects: examines every object that was ever used. */
 uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
 
 /*

@@ -12,7 +12,7 @@ static inline bool mrrc_reg_denied(int ret)
 	return ret == -EFAULT || ret == -EACCES || ret == -EPERM;
 }
 
-/* A limit is reached: deregistering something else may help. */
+/* Was a limit reached, so that deregistering other memory may help? */
 static inline bool mrrc_reg_limited(int ret)
 {
 	switch (-ret) {

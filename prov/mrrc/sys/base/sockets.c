@@ -34,7 +34,9 @@ static int sockets_number(const char *text)
 	return value;
 }
 
-/* Calls fn for each descriptor, even if none is free to list them with. */
+/*
+ * Calls fn for each descriptor, even if no descriptor is free for listing them.
+ */
 static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -54,7 +56,9 @@ static void sockets_each(void (*fn)(int fd, void *arg), void *arg)
 		closedir(dir);
 }
 
-/* Is addr, the local address of a connection, one that the listener has? */
+/*
+ * Is addr, the local address of a connection, also an address of the listener?
+ */
 static bool sockets_here(const struct sockaddr *at, const void *addr)
 {
 	const struct sockaddr_in *in = addr, *at_in = (const void *) at;
@@ -71,7 +75,7 @@ static bool sockets_here(const struct sockaddr *at, const void *addr)
 		IN6_ARE_ADDR_EQUAL(&in6->sin6_addr, &at_in6->sin6_addr));
 }
 
-/* Is it a TCP socket there, and in which state? */
+/* Is fd a TCP socket with this local address, and in which state? */
 static bool sockets_info(int fd, const struct sockaddr *at,
 			 struct tcp_info *info)
 {
@@ -103,7 +107,10 @@ void mrrc_sockets_cloexec(const struct sockaddr *at)
 	sockets_each(sockets_set_cloexec, (void *) at);
 }
 
-/* Accepted sockets inherit it, and it has no effect on those that do not block. */
+/*
+ * Makes reads on a listener not wait. Accepted sockets inherit that; it has no
+ * effect on those that do not block.
+ */
 static void sockets_set_impatient(int fd, void *arg)
 {
 	const struct timeval least = { .tv_usec = 1 };

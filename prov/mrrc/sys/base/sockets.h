@@ -12,28 +12,28 @@
 
 #include <sys/socket.h>
 
-/* The socket that listens there is closed by execve(2). */
+/* Makes execve(2) close the socket that listens there. */
 void mrrc_sockets_cloexec(const struct sockaddr *at);
 
 /*
- * No read waits for a peer on a connection accepted there from now on. tcp reads
- * connection requests from sockets that block: a request that is cut in two
- * would stop the thread for as long as its sender likes.
+ * Makes reads not wait for a peer on connections accepted there from now on.
+ * tcp reads connection requests from sockets that block: a request that is cut
+ * in two would stop the thread for as long as its sender likes.
  */
 void mrrc_sockets_impatient(const struct sockaddr *at);
 
 /*
  * Ends connections accepted there that have not sent a byte: those older than
- * max_ms, and the oldest of the rest beyond max_cnt. Returns how many are left.
- * spare: a descriptor of the caller's, so that this works when no other is
- * free; it becomes one of those sockets.
+ * max_ms, and the oldest of the rest beyond max_cnt. Returns the number of
+ * silent connections left. spare: a descriptor of the caller's, so that this
+ * works when no other is free; it becomes one of those sockets.
  */
 unsigned mrrc_sockets_end_silent(const struct sockaddr *at, unsigned max_ms,
 				 unsigned max_cnt, int spare);
 
 /*
- * How many connections accepted there have sent bytes of which none has been
- * read.
+ * The number of connections accepted there that have sent bytes of which none
+ * has been read.
  */
 unsigned mrrc_sockets_unread(const struct sockaddr *at);
 

@@ -19,12 +19,12 @@
 
 struct mrrc_threads mrrc_threads = { .many = true };
 
-/* The kernel's count; 0 if it does not say. */
+/* The kernel's count of threads; 0 if it is not available. */
 static unsigned threads_kernel(void)
 {
 	struct stat stat_;
 
-	/* a directory of directories: itself, "." and those of threads */
+	/* its number of links: itself, "." and one for each thread */
 	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 2 ?
 		       stat_.st_nlink - 2 :
 		       0;
@@ -37,14 +37,20 @@ void mrrc_threads_look(void)
 		atomic_store(&mrrc_threads.many, true);
 }
 
-/* The only thread of a child: ours stayed behind. */
+/*
+ * Runs in the only thread of a child: the provider's threads stayed in the
+ * parent.
+ */
 static void threads_fork_child(void)
 {
 	atomic_store(&mrrc_threads.ours, 0);
 	atomic_store(&mrrc_threads.outside, 0);
 }
 
-/* its runtime has it; not dlsym(3), which keeps memory when it finds nothing */
+/*
+ * defined by its runtime; not looked up by dlsym(3), which keeps memory when it
+ * finds nothing
+ */
 extern void __tsan_init(void) __attribute__((weak));
 
 bool mrrc_threads_sanitized(void)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads of ours, and whether the application has more than one.
+ * The provider's threads, and whether the application has more than one thread.
  *
- * A process with one thread cannot unmap while it looks something up, which
- * saves a system call for each lookup. libc counts the threads of pthread. Its
- * count is used only as long as it proves right: with other C libraries, other
- * linker namespaces and sanitizers many threads are assumed. A process that
- * once had two threads stays threaded. libc does not know threads
- * made by a bare clone(): these are searched for after each unmap that no hook
- * announced. Children that share memory are not found; where code can be
- * decoded, nothing relies on this (struct mrrc_mon: lone).
+ * A process with one thread cannot unmap during a lookup, which saves a system
+ * call for each lookup. libc counts the threads of pthread. Its count is used
+ * only as long as it proves right: with other C libraries, other linker
+ * namespaces and sanitizers many threads are assumed. A process that once had
+ * two threads stays threaded. libc does not know threads made by a bare
+ * clone(): these are searched for after each unmap that no hook announced.
+ * Children that share memory are not found; where code can be decoded, nothing
+ * relies on this (struct mrrc_mon: lone).
  *
  * All calls: any thread.
  */
@@ -45,8 +45,8 @@ bool mrrc_threads_sanitized(void);
 void mrrc_threads_look(void);
 
 /*
- * All signals but those of a thread's own faults: where these are blocked the
- * process ends without the handler that tells why.
+ * All signals except those of a thread's own faults: if these were blocked, the
+ * process would end without a handler that could report why.
  */
 void mrrc_thread_signals(sigset_t *set);
 
@@ -61,8 +61,8 @@ int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 void mrrc_thread_join(pthread_t thread);
 
 /*
- * At the end of such a thread, which is then joined late, by pthread_join(). For
- * a moment it counts as one of the application's.
+ * To be called at the end of a thread that is joined late, by pthread_join().
+ * For a moment it counts as a thread of the application.
  */
 void mrrc_thread_over(void);
 
@@ -79,8 +79,8 @@ static inline void mrrc_thread_inside(void)
 /*
  * Is this the only thread, apart from the provider's own, and is none of those
  * in code that may unmap? Reusing an address that another thread unmapped takes
- * a system call. After it that thread is counted here, unless it has ended or
- * is inside again: then its effects are visible to later loads.
+ * a system call. After that call the other thread is counted here, unless it
+ * has ended or is inside again: then its effects are visible to later loads.
  */
 static inline bool mrrc_threads_alone(void)
 {

@@ -35,10 +35,9 @@ size_t mrrc_vm_page(void)
 }
 
 /*
- * Parses at most count numbers at text; returns how many there are. Not scanf()
- * or strtoul(): from glibc 2.38 on these have new symbol versions, and a
- * provider that uses them does not load where glibc is older, without a
- * message.
+ * Parses at most count numbers at text; returns their number. Not scanf() or
+ * strtoul(): from glibc 2.38 on these have new symbol versions, and a provider
+ * that uses them does not load where glibc is older, without a message.
  */
 static size_t vm_numbers(const char *text, size_t *value, size_t count)
 {
@@ -54,7 +53,7 @@ static size_t vm_numbers(const char *text, size_t *value, size_t count)
 	return n;
 }
 
-/* Of a small file, at most @size - 1 bytes; false: it cannot be read. */
+/* Reads at most @size - 1 bytes of a small file; false: it cannot be read. */
 static bool vm_read(const char *path, char *buf, size_t size)
 {
 	ssize_t len;

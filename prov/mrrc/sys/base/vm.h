@@ -38,8 +38,10 @@ struct mrrc_vm_limits {
 	size_t max_regions;
 };
 
-/* The numbers after @key in a small /proc file, or its first ones; at most
- * @count. Returns how many there are. */
+/*
+ * Reads at most @count numbers, after @key in a small /proc file, or its first
+ * ones.
+ */
 size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
 		    size_t count);
 
