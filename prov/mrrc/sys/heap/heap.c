@@ -18,7 +18,7 @@
 
 /* ---- allocate ------------------------------------------------------------ */
 
-/* The object is the caller's: mark it, tell the tools. */
+/* Completes an allocation: marks the object and tells memory checkers. */
 static void alloc_done(struct mrrc_heap *heap, uintptr_t object, unsigned class,
 		       size_t asked, bool zero, void **addr, void **cookie)
 {
@@ -35,7 +35,7 @@ static void alloc_done(struct mrrc_heap *heap, uintptr_t object, unsigned class,
 	*cookie = mib->cookie;
 }
 
-/* A block of that length would exceed the limits. Heap's lock held. */
+/* Would a block of this length exceed the limits? Heap's lock held. */
 static bool heap_tight(const struct mrrc_heap *heap, size_t len)
 {
 	return mrrc_heap_block_len(heap, len, false) > mrrc_heap_left(heap);
@@ -98,15 +98,15 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 	return ret;
 }
 
-/* What to do for room, in this order; each is done once for an allocation. */
+/* Steps to make room, in this order; each is done once for an allocation. */
 enum grow_step { GROW_OWN, GROW_ALL, GROW_ADD };
 
 /*
- * The arena has no room. Magazines and the depot give theirs back if that is
- * much, or if no block can be added, as far as is known: the last one that was
- * refused tells of limits that are not ours. First those of this thread, which
- * takes no barrier. Else add a block. Several threads that come here at once
- * add one each, if limits allow.
+ * Makes room in the arena. Magazines and the depot give their objects back if
+ * they have many, or if no block can be added as far as is known: the last
+ * refused block shows limits of the system. This thread's magazines come first,
+ * since that takes no barrier. Otherwise a block is added. Several threads that
+ * need room at once add a block each, if limits allow.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 {
@@ -143,7 +143,10 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 	}
 }
 
-/* One object through the thread's magazines. 0: not possible. */
+/*
+ * Takes one object through the thread's magazines. Returns 0 if that is not
+ * possible.
+ */
 static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
@@ -186,7 +189,7 @@ static uintptr_t take(struct mrrc_heap *heap, unsigned class, size_t align)
 	return object ? object : take_direct(heap, class, align);
 }
 
-/* Limits leave no more memory: what other shards have. */
+/* Takes an object that another shard has, when limits allow no more memory. */
 static uintptr_t take_other(struct mrrc_heap *heap, unsigned class,
 			    size_t align)
 {
@@ -219,7 +222,10 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 
 	*object = take(heap, class, align);
 	while (!*object) {
-		/* before a block is tried, for which all heaps are trimmed */
+		/*
+		 * checked before a block is tried, since all heaps are trimmed
+		 * for one
+		 */
 		if (ret || heap_full(heap, room))
 			*object = take_other(heap, class, align);
 		if (*object)
@@ -227,7 +233,10 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		if (ret)
 			return ret;
 		ret = heap_grow(heap, room, &step);
-		/* even if it failed: magazines may have been emptied for it */
+		/*
+		 * take even if adding a block failed: magazines may have been
+		 * emptied for it
+		 */
 		*object = take(heap, class, align);
 	}
 	mrrc_heap_tick(heap);
@@ -236,7 +245,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 
 /* ---- allocations that are a block ---------------------------------------- */
 
-/* An idle block that is not much too large: the one freed last. */
+/* Finds an idle block that is not much too large: the one freed last. */
 static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
 					 size_t align)
 {
@@ -329,7 +338,10 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 
 /* ---- free ---------------------------------------------------------------- */
 
-/* Claimed before, as is all that is freed below. */
+/*
+ * Frees a block of one object, which is claimed already, as are all objects
+ * freed below.
+ */
 static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
 	const bool isolated = block->isolated;
@@ -347,14 +359,19 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	if (!isolated)
 		TAILQ_INSERT_HEAD(&heap->own_idle, block, link);
 	mrrc_lock_release(&heap->lock);
-	/* from here on other threads may end it and map another there */
+	/*
+	 * from here on other threads may end the block and map another one
+	 * there
+	 */
 	if (isolated)
 		mrrc_heap_block_end(heap, block);
 	mrrc_heap_tick(heap);
 	return ret;
 }
 
-/* Into the thread's magazine if it can be, else into the depot. */
+/*
+ * Puts an object into the thread's magazine if possible, else into the depot.
+ */
 static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 {
 	const struct mrrc_mag_entry entry = { object,
@@ -376,10 +393,11 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 }
 
 /*
- * 0: the caller has claimed the object at addr, of *class, MRRC_CLASSES for a
- * block of its own, and gives it back; its block stays until then. Else a
- * mistake, described in *note, and nothing has changed. Between look and
- * looked.
+ * Claims the object at addr for a free. Returns 0: the caller has claimed the
+ * object, of *class (MRRC_CLASSES: a block of one object), and gives it back;
+ * its block stays until then. Otherwise the free is a mistake, described in
+ * *note, and nothing has changed. To be called between mrrc_heap_look() and
+ * mrrc_heap_looked().
  */
 static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 		      struct mrrc_heap_block **out, unsigned *class,

@@ -4,7 +4,7 @@
  * memory that it maps and has registered.
  *
  * A domain (mrrc_heaps) has heaps; a heap has blocks, each one registration;
- * what is allocated and freed passes through each thread's own magazines
+ * allocated and freed objects pass through each thread's magazines
  * (heap_mag.c), which are refilled from the heap's under its lock. Mapping,
  * registering and their undoing happen in the calling thread, no lock held.
  *
@@ -55,8 +55,9 @@ struct mrrc_heap_note {
 /* Called with no lock held, by several threads at once. */
 struct mrrc_heap_ops {
 	/*
-	 * 0 or -E*; see struct mrrc_reg_ops for those that are limits.
-	 * -EDQUOT: one of the owner's, which has done all that can be done.
+	 * Returns 0 or -E*; see struct mrrc_reg_ops for the errors that mean a
+	 * limit. -EDQUOT: a limit of the owner, which has already freed what it
+	 * can.
 	 */
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie);
@@ -65,8 +66,8 @@ struct mrrc_heap_ops {
 	bool (*reap)(void *arg);
 	void (*note)(void *arg, const struct mrrc_heap_note *note);
 	/*
-	 * Allocations and frees since the last time, now and then. NULL: not
-	 * counted.
+	 * Reports the allocations and frees since the last call, from time to
+	 * time. NULL: not counted.
 	 */
 	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
 };
@@ -83,11 +84,13 @@ int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 /* Closes the heaps that are left, too. The last call. */
 void mrrc_heaps_close(struct mrrc_heaps *heaps);
 
-/* Whether this is a child of the process that opened it. */
+/* Is this process a child of the one that opened the domain? */
 bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
 
 void mrrc_heaps_trim(struct mrrc_heaps *heaps);
-/* What has been idle for so long, but of heaps that are to keep it. */
+/*
+ * Releases memory that has been idle for @ms, except in heaps that keep theirs.
+ */
 void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms);
 
 /* Heap */
@@ -153,10 +156,10 @@ struct mrrc_heap_place {
 };
 
 /*
- * The live allocation around addr. -ENOENT: none. Unless the caller knows that
- * it stays live, call between look and looked; *place is valid for so long.
- * Between the two, call nothing else of the allocator and wait for no other
- * thread.
+ * Finds the live allocation around addr. -ENOENT: there is none. Unless the
+ * caller knows that the allocation stays live, call this between
+ * mrrc_heap_look() and mrrc_heap_looked(); *place is valid that long. Between
+ * these two, make no other call of the allocator, and wait for no other thread.
  */
 struct mrrc_tcache *mrrc_heap_look(void);
 void mrrc_heap_looked(struct mrrc_tcache *look);
@@ -182,7 +185,10 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats);
 /* Sums; bytes_peak and limit are the domain's. */
 void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats);
 
-/* For tests and debug builds; other threads are outside. */
+/*
+ * Checks the invariants, for tests and debug builds; no other thread may be
+ * inside.
+ */
 bool mrrc_heap_valid(struct mrrc_heap *heap);
 
 #endif /* MRRC_HEAP_H */

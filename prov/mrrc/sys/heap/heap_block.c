@@ -56,7 +56,10 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap)
 	return own < all ? own : all;
 }
 
-/* Never exceeds the limit for a moment: other threads would be refused. */
+/*
+ * Reserves bytes of the domain's limit. Never exceeds it, even for a moment:
+ * other threads would be refused.
+ */
 static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 {
 	size_t bytes = atomic_load(&heaps->bytes);
@@ -96,7 +99,9 @@ static int block_reserve(struct mrrc_heap *heap, size_t len,
 	return ret;
 }
 
-/* Corrects what was reserved: small pages in place of large ones. */
+/*
+ * Corrects the reservation when small pages were mapped in place of large ones.
+ */
 static void block_adjust(struct mrrc_heap *heap, long change)
 {
 	mrrc_lock_acquire(&heap->lock);
@@ -132,7 +137,7 @@ static void block_made(struct mrrc_heap *heap,
 
 /* ---- making -------------------------------------------------------------- */
 
-/* The arrays of a block; only the used part takes memory. */
+/* Maps the arrays of a block; only the used part takes memory. */
 static int block_meta(struct mrrc_heap_block *block)
 {
 	const size_t pages = block->pages;
@@ -160,7 +165,7 @@ static int block_meta(struct mrrc_heap_block *block)
 	return 0;
 }
 
-/* Once it is registered; then any thread may find it. */
+/* Makes a registered block visible; then any thread may find it. */
 static int block_publish(struct mrrc_heap_block *block)
 {
 	const struct mrrc_heap *heap = block->heap;
@@ -200,8 +205,9 @@ static void count_reg_fail(struct mrrc_heap *heap)
 }
 
 /*
- * First the cache's idle regions go, then the domain's idle blocks. Repeated
- * only if the first freed something, perhaps for another thread.
+ * Registers a block. On a limit, the cache's idle regions are deregistered
+ * first, then the domain's idle blocks. It tries again only if that freed
+ * memory, perhaps for another thread.
  */
 static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
@@ -265,7 +271,10 @@ size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len, bool exact)
 	return mrrc_pages_round(len, kind);
 }
 
-/* Its pages are counted in 32 bits, whatever kind they are. */
+/*
+ * Maximum length of a block: its pages are counted in 32 bits, whatever kind
+ * they are.
+ */
 #define BLOCK_LEN_MAX (((size_t) 1 << 44) - MRRC_HEAP_BLOCK_MAX)
 
 /* Everything but the count of bytes. */
@@ -364,8 +373,8 @@ static int block_new(struct mrrc_heap *heap, size_t len, size_t align,
 }
 
 /*
- * The thread is not cancelled in the core, or where it logs: others wait for
- * what it does.
+ * The thread cannot be cancelled in the core, or while it logs: other threads
+ * wait for the block.
  */
 int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 			size_t asked, bool isolated,
@@ -465,7 +474,7 @@ void mrrc_heap_tell(struct mrrc_heap *heap)
 		ops->count(heap->domain->arg, more_allocs, more_frees);
 }
 
-/* Has that time passed? True for one of the threads that ask. */
+/* Has that time passed? True for only one of the threads that ask. */
 static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 {
 	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);
@@ -475,8 +484,8 @@ static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 }
 
 /*
- * Twice in that time objects that were not used meanwhile go back to the arena,
- * and blocks that were idle for all of it end.
+ * Returns unused objects to the arena twice in that time, and ends blocks that
+ * were idle for all of it.
  */
 void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 {
@@ -492,7 +501,10 @@ void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 		mrrc_heap_release(heap, now - idle);
 }
 
-/* Called by a thread that has taken the heap's lock for other reasons. */
+/*
+ * Does periodic work, in a thread that has taken the heap's lock for other
+ * reasons.
+ */
 void mrrc_heap_tick(struct mrrc_heap *heap)
 {
 	const uint64_t now = mrrc_heap_now();

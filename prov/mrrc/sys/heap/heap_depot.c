@@ -2,7 +2,7 @@
 /*
  * The depot: the freed objects that a heap keeps for the magazines of all
  * threads, before they go back to its arena (heap_priv.h). The heap's lock is
- * held in all of this but the last.
+ * held in all these functions except the last.
  */
 #include "config.h"
 #include "sys/heap/heap_priv.h"
@@ -18,8 +18,9 @@
 #define DEPOT_BYTES ((size_t) 256 << 10)
 
 /*
- * Objects that the depot holds: fewer of large classes, and no more of all
- * shards than of one, as long as a magazine can be filled.
+ * Maximum number of objects in the depot: fewer for large classes. The depots
+ * of all shards together hold as many as one heap's, but each at least enough
+ * to fill a magazine.
  */
 static unsigned depot_cap(const struct mrrc_heap *heap, unsigned class)
 {

@@ -2,10 +2,10 @@
 /*
  * Allocate and free (heap.h), the fast path: enter the thread's biased lock,
  * and take or put one address, which is in the hot slot or in the thread's
- * magazine for heap and class. Everything else, from an empty magazine to a
- * mistake, is for the functions named slow, which start from the beginning: the
- * fast path has changed nothing by then. Where tools watch (heap_watch.h) biased
- * locks stay shut, so that the tools see each call.
+ * magazine for heap and class. All other cases, from an empty magazine to a
+ * mistake, are for the functions named slow, which start from the beginning:
+ * the fast path has changed nothing by then. Where tools watch (heap_watch.h)
+ * biased locks stay shut, so that the tools see each call.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -16,8 +16,8 @@
 #define mrrc_always_inline inline __attribute__((always_inline))
 
 /*
- * Filled by heap_mag.c: the class for a length, since there is no quick bit
- * scan; and how pages of a class are cut.
+ * Tables filled by heap_mag.c: the class for a length, since a bit scan is
+ * slower; and the way pages of a class are cut.
  */
 extern MRRC_HIDDEN struct mrrc_class_table {
 	uint8_t by_16[64];   /* to 1 KiB */
@@ -36,7 +36,10 @@ static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 		       len - 1 + MRRC_HEAP_CANARY;
 }
 
-/* The table has classes alone: the compiler need not test for others. */
+/*
+ * Tells the compiler that the table has only valid classes, so that it need not
+ * test for others.
+ */
 static mrrc_always_inline unsigned mrrc_heap_some(unsigned class)
 {
 	if (class >= MRRC_CLASSES)
@@ -61,7 +64,7 @@ static mrrc_always_inline unsigned mrrc_heap_class(size_t len)
 	return MRRC_CLASSES;
 }
 
-/* The same for a multiple of align, a power of two. */
+/* As mrrc_heap_class(), for a multiple of align, a power of two. */
 static inline unsigned mrrc_heap_class_aligned(size_t len, size_t align)
 {
 	unsigned class;
@@ -83,8 +86,9 @@ struct mrrc_heap_got {
 /* ---- allocate: inside the biased lock ------------------------------------------- */
 
 /*
- * Magazines for what the thread gets objects of the class from: large ones come
- * from the heap itself, small ones from the thread's shard. NULL: none yet.
+ * The magazines from which the thread allocates objects of a class: those of
+ * the heap for large objects, of the thread's shard for small ones. NULL: there
+ * are none yet.
  */
 static mrrc_always_inline struct mrrc_mags *
 mrrc_heap_mags(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
@@ -97,7 +101,10 @@ mrrc_heap_mags(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
 						 memory_order_relaxed)];
 }
 
-/* From the hot slot, if it has the class. Then the biased lock is left. */
+/*
+ * Allocates from the hot slot, if its object has the class, and then leaves the
+ * biased lock.
+ */
 static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_tcache *tcache,
 						 const struct mrrc_mag *mag,
 						 unsigned class, size_t len,
@@ -120,8 +127,8 @@ static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_tcache *tcache,
 }
 
 /*
- * From the hot slot, or else from the magazine; false: take the slow path. The
- * biased lock is left.
+ * Allocates from the hot slot, or else from the magazine, and leaves the biased
+ * lock. false: take the slow path.
  */
 static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
 					     struct mrrc_mags *set,
@@ -154,9 +161,10 @@ static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
 /* ---- allocate, by a key --------------------------------------------------- */
 
 /*
- * From the heap that mrrc_heap_usual() gave the key. false: not from here, take
- * the way that finds the heap. Written out beside mrrc_heap_class(): to choose
- * the magazines by the class takes two cycles of a pair's 20.
+ * Allocates from the heap that mrrc_heap_usual() gave the key. false: it is
+ * another heap; take the path that finds the heap. Written out beside
+ * mrrc_heap_class(): to choose the magazines by the class takes two cycles of a
+ * pair's 20.
  */
 static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
 						   struct mrrc_heap_got *got)
@@ -190,8 +198,8 @@ other:
 /* ---- free: inside the biased lock ----------------------------------------------- */
 
 /*
- * Free of the hot slot's object, which the thread has allocated again or frees
- * twice. What the slot holds is valid as long as the object's block and the
+ * Frees the hot slot's object, which the thread has allocated again or frees
+ * twice. The slot's pointers are valid as long as the object's block and the
  * magazine exist: ending either makes the slot forget its domain. Leaves the
  * biased lock.
  */
@@ -206,8 +214,8 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 					      memory_order_relaxed) == heaps))
 		return false;
 	/*
-	 * another thread may have freed it, or be freeing it; or an object of
-	 * another class is there by now
+	 * another thread may have freed the object, or be freeing it; or an
+	 * object of another class has this address by now
 	 */
 	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
 				 MRRC_MARK_LIVE(addr) &&
@@ -225,8 +233,8 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 }
 
 /*
- * Free of any other object; false: take the slow path. The biased lock is left.
- * heaps may be NULL, which owns nothing.
+ * Frees any other object, and leaves the biased lock. false: take the slow
+ * path. heaps may be NULL, which owns no object.
  */
 static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
@@ -246,7 +254,7 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 		goto other;
 	mark = mrrc_mib_mark(mib, addr);
 	/*
-	 * else it is a block of its own, or no object; another thread may be
+	 * else it is a block of one object, or no object; or another thread is
 	 * freeing it, too
 	 */
 	if (!mrrc_likely(__atomic_load_n(mark, __ATOMIC_RELAXED) ==

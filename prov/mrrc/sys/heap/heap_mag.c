@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Magazines: the freed objects of each heap that a thread keeps (heap_priv.h);
- * behind them is the heap's own store, the depot.
+ * they are filled from the heap's store, the depot.
  */
 #include "config.h"
 #include "sys/heap/heap_priv.h"
@@ -68,7 +68,10 @@ void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key)
 	mrrc_biased_leave(&tcache->biased);
 }
 
-/* Of another shard's objects, which the thread is not given: they go back soon. */
+/*
+ * Maximum number of kept objects of a shard from which the thread does not
+ * allocate: they go back soon.
+ */
 #define MAG_AWAY 16u
 
 static bool mags_away(const struct mrrc_heap *heap,
@@ -118,7 +121,10 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	return got;
 }
 
-/* Its older half, or all if it is another thread's shard's. */
+/*
+ * Flushes the older half of a magazine, or all of it if it belongs to another
+ * thread's shard.
+ */
 static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		       unsigned class)
 {
@@ -192,7 +198,10 @@ void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
 		hot_set(tcache, heap, class, entry);
 }
 
-/* Allocations from them; a call that finds none left makes none. */
+/*
+ * The number of allocations from these magazines; a call that finds none left
+ * is not counted.
+ */
 static uint64_t mags_allocs(const struct mrrc_mags *set)
 {
 	return set->allocs + MRRC_HOT_MISSES - (set->left > 0 ? set->left : 0);
@@ -200,7 +209,7 @@ static uint64_t mags_allocs(const struct mrrc_mags *set)
 
 /*
  * The class of this heap's object in the hot slot, or MRRC_CLASSES. The biased
- * lock shut.
+ * lock is shut.
  */
 static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 {
@@ -243,8 +252,8 @@ void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 	unsigned class, n;
 
 	/*
-	 * what came from the heap or a free, and was not allocated, is in the
-	 * magazines
+	 * objects that came from the heap or a free, and were not allocated,
+	 * are in the magazines
 	 */
 	*bytes = 0;
 	if (hot != MRRC_CLASSES) {

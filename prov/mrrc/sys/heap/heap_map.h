@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Maps an address to what the allocator knows of its MiB: a table of two levels,
+ * Maps an address to the allocator's record of its MiB: a table of two levels,
  * with an entry for each MiB, which belongs to one block. Any thread reads it,
- * without a lock; parts of it are made as they are needed and stay.
+ * without a lock; parts of it are made when needed, and stay.
  */
 #ifndef MRRC_HEAP_MAP_H
 #define MRRC_HEAP_MAP_H
@@ -34,10 +34,10 @@ extern MRRC_HIDDEN struct mrrc_map_leaf
 extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 
 /*
- * The MiB of a block at addr, which may be beyond the block's end. NULL: no
- * block's. Valid as long as something in that block is allocated, or inside the
- * thread's biased lock: a block that ends leaves the map, and then waits for
- * all biased locks (mrrc_mags_settle()).
+ * The MiB of a block at addr, which may be beyond the block's end. NULL: the
+ * address belongs to no block. Valid as long as an object in that block is
+ * allocated, or inside the thread's biased lock: a block that ends leaves the
+ * map, and then waits for all biased locks (mrrc_mags_settle()).
  */
 static inline struct mrrc_heap_mib *mrrc_heap_map_mib(uintptr_t addr)
 {

@@ -65,7 +65,10 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 {
 	struct mrrc_heap *heap;
 
-	/* it is the parent's, and its blocks stay where they are */
+	/*
+	 * a child cannot close its parent's domain, whose blocks stay where
+	 * they are
+	 */
 	if (mrrc_heaps_forked(heaps))
 		return;
 	while ((heap = TAILQ_FIRST(&heaps->heaps)))
@@ -78,7 +81,8 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 }
 
 /*
- * The first open heap after this one, or of all; it cannot be closed meanwhile.
+ * The first open heap after this one (NULL: of all); it cannot be closed while
+ * the caller uses it.
  */
 static struct mrrc_heap *heaps_next(struct mrrc_heaps *heaps,
 				    struct mrrc_heap *heap)
@@ -155,7 +159,7 @@ int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		goto err_lock;
 	}
 	mrrc_mags_attach(heap);
-	/* without magazines it would be slower than none */
+	/* without magazines a shard would be slower than no shard */
 	if (main && !heap->slot) {
 		ret = -ENOSPC;
 		goto err_depot;
@@ -203,7 +207,10 @@ static void leak(struct leaks *leaks, uintptr_t addr, size_t size)
 	};
 
 	leaks->bytes += size;
-	/* its memory goes: leak checkers must not search it any more */
+	/*
+	 * the object's memory is unmapped: leak checkers must not search it any
+	 * more
+	 */
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_free(addr, size);
 	if (leaks->count++ < MRRC_HEAP_LEAKS_MAX)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of the allocator share (heap.h).
+ * Declarations that the files of the allocator share (heap.h).
  */
 #ifndef MRRC_HEAP_PRIV_H
 #define MRRC_HEAP_PRIV_H
@@ -47,13 +47,18 @@ struct mrrc_heaps {
 	TAILQ_ENTRY(mrrc_heaps) link; /* the list of threads' lock */
 };
 
-/* An object, and its MiB, which spares looking for it. */
+/*
+ * An object, with a pointer to its MiB, so that a free need not search for it.
+ */
 struct mrrc_mag_entry {
 	uintptr_t object;
 	struct mrrc_heap_mib *mib;
 };
 
-/* Freed objects of each class, off the arena; the top was freed last. */
+/*
+ * Freed objects of each class, taken out of the arena; the top one was freed
+ * last.
+ */
 struct mrrc_depot {
 	unsigned n[MRRC_CLASSES];
 	struct mrrc_mag_entry entry[MRRC_CLASSES][MRRC_DEPOT];
@@ -69,7 +74,10 @@ struct mrrc_heap {
 	struct mrrc_heaps *domain;
 	struct mrrc_heap_attr attr;
 	unsigned slot; /* in mrrc_tcache; 0: no magazines */
-	/* the slot of what serves each mrrc_tcache.shard, or 0; of a heap */
+	/*
+	 * of a heap: for each value of mrrc_tcache.shard the slot of the heap
+	 * or shard that serves it, or 0
+	 */
 	atomic_uint serves[MRRC_SHARDS_MAX];
 	struct mrrc_heap *main; /* of a heap: itself */
 	unsigned shards;	/* how many there may be; 1: only itself */
@@ -108,7 +116,7 @@ struct mrrc_mag {
 	struct mrrc_mag_entry *top, *end; /* full: both are equal */
 };
 
-/* Bytes that an array of entries takes, and what it is aligned to. */
+/* Bytes that an array of entries takes, and its alignment. */
 #define MRRC_MAG_BYTES ((MRRC_MAG + 1) * sizeof(struct mrrc_mag_entry))
 
 /* One thread's for one heap. Behind the thread's biased lock. */
@@ -153,8 +161,8 @@ struct mrrc_hot {
 
 /*
  * The magazines of the heap that the thread allocated from last, or of what
- * serves the thread of it, by a key that the caller of heaps gives: so that the
- * next allocation looks nothing up. Behind the biased lock.
+ * serves the thread of it, by a key that the user of heaps gives, so that the
+ * next allocation needs no lookup. Behind the biased lock.
  */
 struct mrrc_usual {
 	uintptr_t key;			 /* 0: none's */
@@ -188,7 +196,7 @@ extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 
 extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
 
-/* Objects in a magazine; its entries are aligned. */
+/* The number of objects in a magazine; its entries are aligned. */
 static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 {
 	return (uintptr_t) mag->top % MRRC_MAG_BYTES / sizeof(*mag->top);
@@ -198,27 +206,31 @@ void mrrc_class_table_init(void);
 /* Memory for bookkeeping. NULL: none. */
 void *mrrc_mags_map(size_t len);
 
-/* key finds this heap from here on, which is mrrc_heap_alloc_key()'s. */
+/* Lets this key find this heap from here on, in mrrc_heap_alloc_key(). */
 void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key);
 
 /* Inside the biased lock. NULL: no memory. */
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap);
-/* Inside the biased lock, for an empty magazine: how many the heap gave. */
+/*
+ * Refills an empty magazine, inside the biased lock; returns the number of
+ * objects.
+ */
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class);
 /* Inside the biased lock. false: no magazines. */
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * Inside the biased lock: an object of a magazine is allocated. The hot slot is
- * for this one, if it has none and has not been of use since the last look.
+ * Called inside the biased lock when an object of a magazine is allocated: the
+ * hot slot takes this object, if it has none and was not of use since the last
+ * check.
  */
 void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
 		    unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * If this thread's magazines and the depot have so many bytes, all of them to
- * the arena. true: they had.
+ * If this thread's magazines and the depot have at least this many bytes,
+ * returns all of them to the arena, and true.
  */
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 
@@ -229,23 +241,30 @@ bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
 size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
-/* To the arena, by way of the depot. The heap's lock held. */
+/*
+ * Returns the objects to the arena, by way of the depot. The heap's lock held.
+ */
 void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
 /*
- * Empty, and counted; the caller unmaps the magazines. The lock of the list of
- * threads held.
+ * Frees magazines that are empty and counted; the caller unmaps them. The lock
+ * of the list of threads held.
  */
 void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
 
 /* ---- all threads (heap_thread.c) ------------------------------------------ */
 
-/* This thread's; NULL: no memory, or the thread is about to end. */
+/* This thread's table; NULL: no memory, or the thread is about to end. */
 struct mrrc_tcache *mrrc_tcache_get(void);
-/* All threads' magazines of a heap, or those that were idle, to the arena. */
+/*
+ * Returns the objects of all threads' magazines of a heap, or only the idle
+ * ones, to the arena.
+ */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
 /* As mrrc_mags_reclaim_own(), of all threads. */
 bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
-/* Bytes in them; and the heap's allocations and frees, all of them. */
+/*
+ * The bytes in magazines; and the number of the heap's allocations and frees.
+ */
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 		      uint64_t *frees);
 /* 0 if there is no slot left. */
@@ -262,10 +281,13 @@ void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
 
 /* ---- the depot (heap_depot.c): the heap's lock held ----------------------- */
 
-/* At most count objects, from the depot or the arena; how many there were. */
+/*
+ * Takes at most count objects from the depot or the arena; returns their
+ * number.
+ */
 unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
 			 struct mrrc_mag_entry *entry);
-/* One object past the magazines. 0: there is none. */
+/* Takes one object past the magazines. 0: there is none. */
 uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
 void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
@@ -276,21 +298,26 @@ bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
 
 /* ---- shards (heap_shard.c) ------------------------------------------------ */
 
-/* A heap, or one of main's shards, without blocks. */
+/* Makes a heap, or one of main's shards, without blocks. */
 int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap *main, unsigned shard,
 		   struct mrrc_heap **heap);
-/* How many a heap may have, by its attributes, limits and the processors. */
+/*
+ * The number of shards that a heap may have, by its attributes, limits and the
+ * processors.
+ */
 unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
 
-/* Do threads of that number get small objects from it, if it exists? */
+/*
+ * Do threads with this number get small objects from this shard, if it exists?
+ */
 static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
 				    unsigned shard)
 {
 	return shard % heap->main->shards == heap->shard;
 }
 
-/* What serves this thread, made if need be and if it can be. */
+/* The heap or shard that serves this thread, made if needed and possible. */
 struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
 /* The next of a heap's shards; first of all NULL, and the heap itself. */
 struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
@@ -299,8 +326,8 @@ struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
 /* ---- blocks (heap_block.c) ----------------------------------------------- */
 
 /*
- * Map and register len bytes or more; asked: the size of the one object of an
- * own block, 0: a block of the arena. Not yet linked anywhere.
+ * Maps and registers a block of len bytes or more; asked: the size of its only
+ * object, or 0: it is for the arena. The block is not linked anywhere yet.
  */
 int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 			size_t asked, bool isolated,
@@ -310,38 +337,46 @@ size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
 			   bool exact);
 /* Bytes that the limits have left. The heap's lock held. */
 size_t mrrc_heap_left(const struct mrrc_heap *heap);
-/* The block is not in use, and nothing links to it. */
+/* Ends a block that is not in use, and to which nothing links. */
 void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
-/* End blocks without objects since then or longer. Returns how many. */
+/* Ends blocks without objects since then or longer. Returns their number. */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 
 /* ---- blocks that have ended (heap_retire.c) ------------------------------ */
 
 void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
 /*
- * A block that is deregistered, in no list and not in the map: its pages are
- * given back at once, its addresses later if peers could reach it.
+ * Retires a block that is deregistered, in no list and not in the map: gives
+ * its pages back at once, and its addresses later if peers could reach it.
  */
 void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
-/* Give all addresses back. false: there were none. */
+/* Gives all retired addresses back. false: there were none. */
 bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
 
 uint64_t mrrc_heap_now(void); /* ms */
 /* Report its allocations and frees, of all threads, to the owner. */
 void mrrc_heap_tell(struct mrrc_heap *heap);
-/* Now and then: report counts, and release what has been idle for too long. */
+/*
+ * Called from time to time: reports counts, and releases memory that was idle
+ * for too long.
+ */
 void mrrc_heap_tick(struct mrrc_heap *heap);
-/* Release what has been idle for so long, unless that was looked for lately. */
+/* Releases memory that was idle for this time, unless that was done lately. */
 void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle);
 
 void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);
 
-/* For each heap of the domain that is not being closed, no lock held. */
+/*
+ * Calls a function for each heap of the domain that is not being closed, no
+ * lock held.
+ */
 void mrrc_heaps_each(struct mrrc_heaps *heaps,
 		     void (*call)(struct mrrc_heap *heap, void *arg),
 		     void *arg);
 
-/* From was to FREED: if several threads free the same object, one succeeds. */
+/*
+ * Changes the object's mark to FREED: if several threads free it, one succeeds.
+ */
 static inline bool mrrc_object_claim(uint16_t *mark, uintptr_t object,
 				     uint16_t was)
 {

@@ -10,7 +10,10 @@
 
 #include "sys/heap/heap_watch.h"
 
-/* What a limit must allow for each: their blocks are of a MiB and more. */
+/*
+ * Bytes that a limit must allow for each shard: their blocks have a MiB or
+ * more.
+ */
 #define SHARD_LIMIT ((size_t) 64 << 20)
 
 static unsigned processors(void)
@@ -28,7 +31,10 @@ unsigned mrrc_heap_shards(const struct mrrc_heap *heap)
 	const size_t limit = mrrc_heap_left(heap);
 	unsigned shards = attr->shards ? attr->shards : processors();
 
-	/* what the application chose for a heap is for one, not for each */
+	/*
+	 * what the application chose for a heap applies to one heap, not to
+	 * each shard
+	 */
 	if (mrrc_heap_watched || attr->isolated || attr->prefault ||
 	    attr->block_size || attr->pages >= MRRC_PAGES_2M)
 		return 1;
@@ -52,7 +58,10 @@ struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class)
 		return heap;
 	i = tcache->shard % heap->shards;
 	part = atomic_load(&heap->part[i]);
-	/* until then the heap serves the thread; permanently if that fails */
+	/*
+	 * until the shard exists the heap serves the thread; permanently if
+	 * making it fails
+	 */
 	if (part || atomic_exchange(&heap->making, true))
 		return part ? part : heap;
 	part = atomic_load(&heap->part[i]);

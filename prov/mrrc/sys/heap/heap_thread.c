@@ -45,7 +45,7 @@ static char no_domain; /* an address that no domain has, not even NULL */
 struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_BIASED_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
 
-/* For all threads that the heap or shard serves. */
+/* Sets the slot for all threads that the heap or shard serves. */
 static void serves_set(struct mrrc_heap *heap, unsigned slot)
 {
 	unsigned i;
@@ -143,8 +143,9 @@ static void mags_init(void)
 }
 
 /*
- * The number that fewest threads have: threads that follow each other get the
- * same shards, and no more have blocks than there are threads at once.
+ * The shard number that the fewest threads have: threads that follow each other
+ * get the same shard, so that no more shards have blocks than threads run at
+ * once.
  */
 static unsigned mags_shard(void)
 {
@@ -262,7 +263,10 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 	size_t all = 0, bytes;
 
 	pthread_mutex_lock(&mags.lock);
-	/* a thread that ends adds its own to these, not meanwhile */
+	/*
+	 * a thread that ends adds its own to these counts, but not while this
+	 * lock is held
+	 */
 	mrrc_lock_acquire(&heap->lock);
 	*allocs = heap->allocs;
 	*frees = heap->frees;
@@ -324,7 +328,8 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 	TAILQ_FOREACH(tcache, &mags.threads, link)
 		hot_forget(&tcache->hot, base, len);
 	/*
-	 * a thread that enters after this finds it neither there nor in the map
+	 * a thread that enters after this finds the block neither in a slot nor
+	 * in the map
 	 */
 	mrrc_biased_barrier();
 	TAILQ_FOREACH(tcache, &mags.threads, link)
@@ -336,7 +341,7 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 
 void mrrc_mags_attach(struct mrrc_heap *heap)
 {
-	/* half are left for heaps, which cannot do without */
+	/* half of the slots are left for heaps, which cannot do without one */
 	const unsigned end = heap->main == heap ? MRRC_SLOTS : MRRC_SLOTS / 2;
 	unsigned i;
 

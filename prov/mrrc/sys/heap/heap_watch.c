@@ -154,7 +154,7 @@ void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 		*was = asked;
 }
 
-/* The first byte behind it that has changed, or end. */
+/* The first byte behind an allocation that has changed, or end. */
 static size_t debug_changed(const struct mrrc_heap_block *block, uintptr_t addr,
 			    size_t size, size_t *end)
 {

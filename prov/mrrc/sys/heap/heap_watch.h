@@ -4,7 +4,7 @@
  * AddressSanitizer, which is linked to the program, by weak functions. Without
  * a checker this is one load. Builds with MRRC_DEBUG check by themselves where
  * no tool does: they fill the bytes behind an allocation and freed objects, and
- * look later whether these have changed.
+ * check later whether these have changed.
  */
 #ifndef MRRC_HEAP_WATCH_H
 #define MRRC_HEAP_WATCH_H
@@ -20,7 +20,7 @@ struct mrrc_heaps;
 extern bool mrrc_heap_watched; /* set once, by mrrc_heap_watch_init() */
 
 void mrrc_heap_watch_init(void);
-/* Not accessible yet; it may be unmapped again. */
+/* Marks memory as not accessible yet; it may be unmapped again. */
 void mrrc_heap_watch_map(uintptr_t addr, size_t len);
 void mrrc_heap_watch_unmap(uintptr_t addr, size_t len);
 void mrrc_heap_watch_alloc(uintptr_t addr, size_t asked, bool zeroed);
@@ -28,7 +28,7 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size);
 
 #ifdef MRRC_DEBUG
 
-/* What is asked for behind an allocation, to see whether it is overwritten */
+/* Bytes added behind an allocation, to detect overflows */
 #define MRRC_HEAP_CANARY 16u
 
 void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
@@ -47,7 +47,9 @@ void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 struct mrrc_heap_block *block, uintptr_t addr,
 			 size_t size);
-/* The object goes to the arena, which may cut its memory differently. */
+/*
+ * Notes that an object goes to the arena, which may cut its memory differently.
+ */
 void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr);
 /* Bytes that were asked for. */
 size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
