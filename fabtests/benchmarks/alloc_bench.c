@@ -92,7 +92,7 @@ static double now_ns(clockid_t clock)
 
 static _Noreturn void no_memory(size_t len)
 {
-	fprintf(stderr, "alloc_bench: no %zu bytes\n", len);
+	fprintf(stderr, "alloc_bench: cannot allocate %zu bytes\n", len);
 	exit(EXIT_FAILURE);
 }
 

@@ -41,7 +41,7 @@ static inline void *get(size_t len)
 	else if (fi_mrrc_alloc(ops, domain, len, 0, 0, &buf, NULL))
 		buf = NULL;
 	if (!buf) {
-		fprintf(stderr, "alloc_load: no %zu bytes\n", len);
+		fprintf(stderr, "alloc_load: cannot allocate %zu bytes\n", len);
 		exit(EXIT_FAILURE);
 	}
 	*(volatile char *) buf = 1;
@@ -399,8 +399,8 @@ static const struct load *load_of(const char *name)
 		if (name && !strcmp(loads[i].name, name))
 			return &loads[i];
 	}
-	fprintf(stderr, "alloc_load: larson, scratch, xmalloc, mixed or "
-			"sparse\n");
+	fprintf(stderr, "alloc_load: LOAD is larson, scratch, xmalloc, "
+			"mixed or sparse\n");
 	exit(EXIT_FAILURE);
 }
 

@@ -464,7 +464,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (opts.regions < 2 || opts.bytes < 2 * SET_MAX_SIZE) {
-		fprintf(stderr, "%s: limits of 2 regions and 8M, at least\n",
+		fprintf(stderr,
+			"%s: the limits must be at least 2 regions and 8M\n",
 			argv[0]);
 		return 2;
 	}

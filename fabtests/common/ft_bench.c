@@ -223,6 +223,6 @@ enum ft_bench_op ft_parse_op(const char *name)
 		return FT_WRITE;
 	if (!strcmp(name, "send"))
 		return FT_SEND;
-	fprintf(stderr, "neither write nor send: %s\n", name);
+	fprintf(stderr, "the operation is neither write nor send: %s\n", name);
 	exit(2);
 }

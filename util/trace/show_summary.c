@@ -183,19 +183,21 @@ int trace_show_summary(const struct trace_records *records,
 		summary->buffers, size_text(summary->footprint, footprint));
 	if (summary->priced)
 		fprintf(out,
-			"%" PRIu64 " that were no hits took %.3f us on "
-			"average, %.3f at most\n",
+			"%" PRIu64 " requests without a hit took %.3f us "
+			"on average, %.3f at most\n",
 			summary->priced,
 			mean(summary->cost_ns, summary->priced) / 1e3,
 			(double) summary->cost_max / 1e3);
 	if (summary->ended)
-		fprintf(out, "%" PRIu64 " were held for %.3f us on average\n",
+		fprintf(out,
+			"%" PRIu64
+			" requests were held for %.3f us on average\n",
 			summary->ended,
 			mean(summary->held_ns, summary->ended) / 1e3);
 	if (records->dropped)
 		fprintf(out,
-			"%" PRIu64 " more were not recorded for want of "
-			"room\n",
+			"%" PRIu64 " more requests were not recorded, as "
+			"there was no room\n",
 			records->dropped);
 	put_counts(summary, out);
 	fputs("\nBytes\n", out);

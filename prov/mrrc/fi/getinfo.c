@@ -188,7 +188,7 @@ static int getinfo_alone(uint32_t version, const char *node,
 		if (mrrc_alone[i][1] && strchr(mrrc_alone[i][1], ';'))
 			MRRC_WARN(CORE,
 				  "for reliable datagrams over %s, "
-				  "FI_PROVIDER must name all of it: "
+				  "FI_PROVIDER must name all providers: "
 				  "\"%s;" MRRC_PROV_NAME "\"\n",
 				  mrrc_alone[i][0], mrrc_alone[i][1]);
 		fi_freeinfo(any);

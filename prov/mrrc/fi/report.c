@@ -67,8 +67,8 @@ void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 	if (!mrrc_mon_works(reg->mon))
 		report_useless(name, reg->unkept);
 	else if (mrrc_mon_manual(reg->mon))
-		MRRC_INFO(MR, "memory monitor manual: the application tells "
-			      "of what it unmaps (fi_mrrc_invalidate)\n");
+		MRRC_INFO(MR, "memory monitor manual: the application reports "
+			      "its unmaps (fi_mrrc_invalidate)\n");
 	else if (*hooks && mrrc_params.hooks == MRRC_LIBC_HOOKS_ON)
 		MRRC_WARN(MR, "memory monitor %s%s%s\n", title, but, hooks);
 	else

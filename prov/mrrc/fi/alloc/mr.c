@@ -214,7 +214,7 @@ static void say_limit(struct mrrc_alloc *alloc,
 		break;
 	case MRRC_HEAP_LIMIT_OWNER:
 		MRRC_WARN(MR,
-			  "fi_mr_alloc: %zu bytes more are not left of the "
+			  "fi_mr_alloc: %zu bytes more would exceed the "
 			  "node's budget of %zu: raise "
 			  "FI_OFI_MRRC_NODE_MAX_SIZE\n",
 			  note->size, mrrc_budget_limit(alloc->budget));

@@ -39,8 +39,8 @@ static int cw_below_info(const struct mrrc_domain *domain,
 	if (ret)
 		MRRC_WARN(EP_CTRL,
 			  "conditional writes between reliable "
-			  "datagram endpoints need connected ones of \"%s\", "
-			  "too: %s\n",
+			  "datagram endpoints also need connected endpoints "
+			  "of \"%s\": %s\n",
 			  name ? name : "?", fi_strerror(-ret));
 	fi_freeinfo(at);
 	free(name);

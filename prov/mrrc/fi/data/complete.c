@@ -167,9 +167,9 @@ void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
 {
 	if (!(atomic_fetch_add(&cq->domain->claimed_lengths, 1)))
 		MRRC_WARN(CQ,
-			  "a message claims %zu bytes, of a receive of %zu: it "
-			  "%s. The peer or the core provider is at fault (said "
-			  "once for each domain)\n",
+			  "a message claims %zu bytes, but its receive has "
+			  "%zu: it %s. The peer or the core provider is at "
+			  "fault (logged once for each domain)\n",
 			  len, room, fate);
 }
 

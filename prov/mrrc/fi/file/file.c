@@ -269,8 +269,8 @@ static int file_domain_get(struct mrrc_domain *domain,
 		ret = mrrc_leases_open(&attr, &fresh->leases);
 		if (ret)
 			MRRC_INFO(MR,
-				  "parts of files are copied: there are no "
-				  "leases here: %s\n",
+				  "parts of files are copied: file leases "
+				  "are not available: %s\n",
 				  fi_strerror(-ret));
 		domain->files_close = file_domain_close;
 		if (atomic_compare_exchange_strong(&domain->files, &shared,
