@@ -110,7 +110,10 @@ static bool read_at(int fd, void *to, size_t len, off_t offset)
 	return pread(fd, to, len, offset) == (ssize_t) len;
 }
 
-/* Does the file begin as the image does? The build ID is in its notes. */
+/*
+ * Has the file the same beginning as the image? The notes there contain the
+ * build ID.
+ */
 static bool same_file(const struct mrrc_code *code, int fd)
 {
 	Elf64_Ehdr ehdr;
@@ -305,7 +308,10 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 	return ret;
 }
 
-/* Each thread makes one of set*id(2): number and arguments from a struct. */
+/*
+ * Is this glibc's code for set*id(2) in each thread, with number and arguments
+ * from a struct?
+ */
 static bool glibc_setxid(const uint8_t *site, size_t before)
 {
 	static const uint8_t loads[] = {
@@ -331,7 +337,10 @@ static bool glibc_setxid(const uint8_t *site, size_t before)
 	return true;
 }
 
-/* 2.41: a call that can be cancelled; the number is the second argument. */
+/*
+ * Is this glibc 2.41's call that can be cancelled, with the number as its
+ * second argument?
+ */
 static bool glibc_cancel(const uint8_t *site, size_t before)
 {
 	static const uint8_t code[] = {
@@ -350,7 +359,10 @@ static bool glibc_cancel(const uint8_t *site, size_t before)
 	       !memcmp(site - sizeof(code), code, sizeof(code));
 }
 
-/* The same in a process with one thread; the number is the seventh. */
+/*
+ * Is this glibc 2.41's call in a process with one thread, with the number as
+ * its seventh argument?
+ */
 static bool glibc_direct(const uint8_t *site, size_t before, size_t after)
 {
 	static const uint8_t code[] = {

@@ -5,7 +5,7 @@
  * passes is followed back to the constant that it comes from.
  *
  * Any thread. Allocates memory; reads the file for its section headers. The
- * mapping must not change meanwhile.
+ * mapping must not change during the call.
  */
 #ifndef MRRC_CODE_H
 #define MRRC_CODE_H
@@ -18,11 +18,14 @@
 
 /* One executable mapping of an ELF file, as it lies in memory. */
 struct mrrc_code_image {
-	uintptr_t base;	      /* a header's p_vaddr is at base + p_vaddr */
-	const void *ehdr;     /* the ELF header */
-	uintptr_t lo, hi;     /* of the whole file's memory: the segments that
-				 * the program headers tell are readable as far
-				 * as they lie in here; nothing else is read */
+	uintptr_t base;	  /* a header's p_vaddr is at base + p_vaddr */
+	const void *ehdr; /* the ELF header */
+	/*
+	 * addresses of the whole file's memory: segments that the program
+	 * headers call readable are read as far as they lie within; no other
+	 * memory is read
+	 */
+	uintptr_t lo, hi;
 	uintptr_t start, end; /* the mapping; readable */
 	uintptr_t offset;     /* of @start, in the file */
 	const char *path;     /* for the section headers; NULL: none */
@@ -38,13 +41,13 @@ struct mrrc_code_counts {
 	unsigned pairs;	       /* that look like a system-call instruction */
 	unsigned instructions; /* of them that are one */
 	unsigned data;	       /* that are data */
-	unsigned unknown;      /* that may be one, or pass any number */
+	/* byte pairs that may be such an instruction, or may pass any number */
+	unsigned unknown;
 };
 
 /*
- * Calls @site for each system-call instruction, and for each byte pair of which
- * it is not known that it is none; until it answers false. -EOPNOTSUPP: all is
- * unknown.
+ * Calls @site for each system-call instruction, and for each byte pair that may
+ * be one, until @site returns false. -EOPNOTSUPP: nothing can be decided.
  */
 int mrrc_code_look(const struct mrrc_code_image *image,
 		   bool (*site)(void *arg, const struct mrrc_code_site *site),
@@ -53,20 +56,22 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 /*
  * Of libc's code alone: is the system call at @site, with @before bytes of code
  * in front of it and @after from there on, one of those that glibc makes for
- * functions of its own, which take no memory away? For set*id(2) in each
- * thread, and since 2.41 for all that can be cancelled. Known by their bytes:
- * the number comes through memory or arguments.
+ * functions of its own, which take no memory away? These are the calls for
+ * set*id(2) in each thread, and since 2.41 for all functions that can be
+ * cancelled. They are recognised by their bytes, as the number comes from
+ * memory or arguments.
  */
 bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after);
 
 /*
- * The first @size bytes together from @at to @end that nothing runs: they align
- * what is behind them. 0: there are none, or it is not code for x86-64.
+ * The first @size adjacent bytes from @at to @end that are never executed, as
+ * they only align the code after them. 0: there are none, or the code is not
+ * for x86-64.
  */
 uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 			   uintptr_t end, size_t size);
 
-/* A file as the loader would lay it out, but not to be executed. */
+/* A file mapped as the loader would map it, but not executable. */
 struct mrrc_code_file {
 	const char *path;
 	uint8_t *map; /* of @len bytes: its segments, to be read */
@@ -75,10 +80,10 @@ struct mrrc_code_file {
 	uint64_t device, inode;
 };
 
-/* @path has to stay until it is closed. */
+/* Opens a file; @path must stay valid until it is closed. */
 int mrrc_code_open(const char *path, struct mrrc_code_file *file);
 
-/* The @nth of its executable segments; false: there are fewer. */
+/* Gets the @nth executable segment; false: there are fewer. */
 bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
 		       struct mrrc_code_image *image);
 

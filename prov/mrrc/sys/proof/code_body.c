@@ -35,8 +35,8 @@ static int body_grow(struct mrrc_code_body *body)
 }
 
 /*
- * Processors differ in where a branch leads that has an operand-size prefix
- * and no REX.W.
+ * Is this a branch with an operand-size prefix and no REX.W? Processors differ
+ * in its target.
  */
 static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
 {
@@ -51,7 +51,10 @@ static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
 	return false;
 }
 
-/* Does it name a place by its distance, but not as a branch? */
+/*
+ * Does the instruction name an address relative to its own, but not as a
+ * branch?
+ */
 static bool body_rip(const ZydisDecodedInstruction *zydis)
 {
 	return zydis->raw.modrm.mod == 0 && zydis->raw.modrm.rm == 5;
@@ -80,7 +83,10 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		insn->filler = true;
 		break;
 	case ZYDIS_MNEMONIC_JMP:
-		/* By a pointer in the GOT: to a function, elsewhere. */
+		/*
+		 * jumps through a pointer in the GOT lead to a function
+		 * elsewhere
+		 */
 		insn->flow = relative || body_rip(zydis) ? MRRC_CODE_JUMP :
 							   MRRC_CODE_AWAY;
 		break;
@@ -190,7 +196,9 @@ uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at)
 	return lo < body->count ? lo : MRRC_CODE_NONE;
 }
 
-/* Each branch is one of those of the instruction that it leads to. */
+/*
+ * Links each branch into the list of those that lead to the same instruction.
+ */
 static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 {
 	struct mrrc_code_insn *insn, *to;
@@ -245,7 +253,9 @@ bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 	const uint8_t *const code = (const uint8_t *) function->start;
 	const uint32_t to = (uint32_t) (at - function->start);
 	uint32_t i = to > BACK ? to - BACK : 0;
-	/* a bit for each place from @i on where an instruction may begin */
+	/*
+	 * a bit for each position from @i on at which an instruction may begin
+	 */
 	uint32_t begins = i ? ANY : 1;
 	struct mrrc_code_insn one;
 	ZydisDecoder decoder;

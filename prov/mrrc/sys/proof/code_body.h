@@ -32,13 +32,19 @@ struct mrrc_code_insn {
 	uint32_t walk;	/* that @seen is of */
 	uint16_t seen;	/* registers followed to before this one */
 	uint8_t len;
-	uint8_t flow;  /* enum mrrc_code_flow */
-	uint8_t split; /* first byte in here that a branch leads to, or
-				 * 0; a jump over a lock prefix is none */
-	uint8_t field; /* where in it the distance is of a place that
-				 * it branches to or computes, or 0 */
-	uint8_t size;  /* of that, in bytes */
-	bool filler;   /* does nothing: aligns what is behind it */
+	uint8_t flow; /* enum mrrc_code_flow */
+	/*
+	 * offset of the first byte within the instruction that a branch leads
+	 * to, or 0; a jump over a lock prefix does not count
+	 */
+	uint8_t split;
+	/*
+	 * offset in it of the distance to an address that it branches to or
+	 * computes, or 0
+	 */
+	uint8_t field;
+	uint8_t size; /* of that, in bytes */
+	bool filler;  /* does nothing: aligns what is behind it */
 };
 
 struct mrrc_code_body {
@@ -50,30 +56,31 @@ struct mrrc_code_body {
 	bool away;     /* some instruction leads AWAY */
 };
 
-/* Reads the instruction at code[@at]; false: there is none within @len. */
+/* Reads the instruction at code[@at]; false: no instruction fits in @len. */
 bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 			 struct mrrc_code_insn *insn);
 
 /*
  * The instruction that has the byte @at of a function, without reading all of it:
- * what is executed on the way there has an instruction that begins in the first 15
- * of the 256 bytes in front of it, and all that could be one lead to the same.
- * What does not decode may be of any length. false: they do not.
+ * execution that reaches it passes an instruction that begins in the first 15
+ * of the 256 bytes before it, and all possible beginnings lead to the same
+ * instruction. Bytes that do not decode may have any length. false: they lead
+ * to different instructions.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		       struct mrrc_code_insn *insn);
 
-/* Reads all of a function. -E2BIG: too long. */
+/* Reads a whole function. -E2BIG: it is too long. */
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function);
 
-/* Does it lead to the one behind it? */
+/* Does execution continue from this instruction to the next one? */
 static inline bool mrrc_code_body_falls(const struct mrrc_code_insn *insn)
 {
 	return insn->flow != MRRC_CODE_JUMP && insn->flow != MRRC_CODE_AWAY;
 }
 
-/* What a branch, call or lea names by its distance, wherever it is; 0: none. */
+/* The address that a branch, call or lea names by its distance; 0: none. */
 uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 			    const struct mrrc_code_insn *insn);
 
@@ -81,17 +88,17 @@ uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
 
 /*
- * Sets a found system call's numbers: rax before instruction @i, by all paths
- * that lead there.
+ * Sets a found system call's numbers: the values of rax before instruction @i,
+ * on all paths that lead there.
  */
 void mrrc_code_body_number(const struct mrrc_code *code,
 			   struct mrrc_code_body *body, uint32_t i,
 			   struct mrrc_code_found *found);
 
 /*
- * Sets bits, one for each byte of the mapping: in @at of the instructions that
- * the last number that was found in @body depends on, in @inside of all but the
- * first.
+ * Sets bits, one for each byte of the mapping: in @at for the instructions on
+ * which the number found last in @body depends, in @inside for all of them but
+ * the first.
  */
 void mrrc_code_body_guard(const struct mrrc_code_body *body,
 			  const struct mrrc_code *code, uint8_t *at,
@@ -102,8 +109,8 @@ void mrrc_code_body_close(struct mrrc_code_body *body);
 /* ---- references: a file's tables, branches, address computations ---- */
 
 /*
- * What begins at @field would be a distance to some place. Is it that of a branch
- * or lea, or in no function?
+ * The bytes at @field may be a distance to some address. Do they belong to a
+ * branch or lea, or to no function?
  */
 bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field);
 
@@ -112,22 +119,25 @@ typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
 				    unsigned size);
 
 /*
- * Calls @each for all that may be a branch or lea in @in and lead to a place in
- * @to: whatever is behind a byte that could end the opcode of one. Each branch
- * that there is in 64-bit mode has a distance of four bytes or one.
+ * Calls @each for each possible branch or lea in @in that leads into @to: all
+ * bytes after one that could end the opcode of a branch or lea. All branches in
+ * 64-bit mode have a distance of four bytes or one.
  */
 void mrrc_code_refs(const struct mrrc_code_range *in,
 		    const struct mrrc_code_range *to, mrrc_code_refs_each each,
 		    void *arg);
 
-/* A bit for each byte of the mapping. */
+/* Bitmaps with a bit for each byte of the mapping. */
 struct mrrc_code_guard {
-	uint8_t *at;	 /* only what was followed may lead there */
-	uint8_t *inside; /* nor may its address be taken: it is in a function of
-			  * which an instruction is relied on */
+	uint8_t *at; /* only what was followed may lead there */
+	/*
+	 * nor may the address of this byte be taken: it is in a function of
+	 * which an instruction is relied on
+	 */
+	uint8_t *inside;
 };
 
-/* Calls @each for such places of which that is not so. */
+/* Calls @each for references to such places that break these rules. */
 void mrrc_code_refs_guarded(const struct mrrc_code *code,
 			    const struct mrrc_code_guard *guard,
 			    void (*each)(void *arg, uintptr_t at), void *arg);
@@ -137,9 +147,12 @@ void mrrc_code_refs_guarded(const struct mrrc_code *code,
 struct mrrc_code_gap {
 	struct mrrc_code_range range;
 	const struct mrrc_code *code;
-	uint8_t *seen;	     /* a bit for each byte: an instruction
+	uint8_t *seen; /* a bit for each byte: an instruction
 					 * that may be executed begins there */
-	const char *unknown; /* why its pairs may be executed; NULL: none is */
+	/*
+	 * the reason why byte pairs of the gap may be executed; NULL: none is
+	 */
+	const char *unknown;
 };
 
 /*
@@ -152,13 +165,13 @@ void mrrc_code_gap_close(struct mrrc_code_gap *gap);
 
 /* ---- functions that begin with a jump that the file does not have ---- */
 
-/* Does the function begin with a jump out of it, as patchers write it? */
+/* Does the function begin with a jump out of it, as patchers write one? */
 bool mrrc_code_over_jumps(const struct mrrc_code_range *function);
 
 /*
- * Of a function that begins so: another library has written the jump there, and
- * no code, table or pointer of the file leads to the rest, which is not
- * executed then. false: it may be. Reads the whole mapping.
+ * Is the rest of a function that begins with such a jump never executed? It is
+ * not if another library has written the jump, and no code, table or pointer of
+ * the file leads to the rest. Reads the whole mapping.
  */
 bool mrrc_code_over(const struct mrrc_code *code,
 		    const struct mrrc_code_range *function);

@@ -29,7 +29,7 @@
 
 /* ---- the mappings ---- */
 
-/* The mappings of one file that are adjacent, in order of addresses. */
+/* The adjacent mappings of one file, in order of addresses. */
 struct copy_search {
 	bool (*each)(void *arg, const struct mrrc_code_place *place);
 	void *arg;
@@ -59,7 +59,9 @@ static bool copy_next(void *arg, const struct mrrc_mapping *mapping)
 	struct copy_search *search = arg;
 	struct mrrc_code_place *code;
 
-	/* a file begins anew at its offset 0; one that is full, too */
+	/*
+	 * a file begins again at its offset 0; so does one whose table is full
+	 */
 	if (!mapping->inode || mapping->inode != search->inode ||
 	    mapping->device != search->device || !mapping->offset ||
 	    search->codes == COPY_CODES) {
@@ -116,7 +118,7 @@ bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st)
 		       place->device;
 }
 
-/* The file's own path, if that is still the file. */
+/* The file's path, if it still refers to the file. */
 static const char *copy_path(const struct mrrc_code_place *place)
 {
 	struct stat st;
@@ -125,8 +127,9 @@ static const char *copy_path(const struct mrrc_code_place *place)
 }
 
 /*
- * Maps the file once more, if it is the same and is laid out as in memory. Its
- * pages are read now: what cannot be, ends with an error, not with a signal.
+ * Maps the file once more, if it is the same and is laid out as in memory.
+ * Reads its pages now: a page that cannot be read causes an error, not a
+ * signal.
  */
 static bool copy_file(const struct mrrc_code_place *place,
 		      struct mrrc_code_copy *copy)
@@ -210,7 +213,10 @@ struct copy_page {
 	int fd;
 };
 
-/* The kernel copies: the code may be gone. Gaps are not readable. */
+/*
+ * Copies a page by the kernel, since the code may be unmapped. Gaps are not
+ * readable.
+ */
 static bool copy_page(void *arg, uintptr_t at)
 {
 	const struct copy_page *const copy = arg;
@@ -220,7 +226,10 @@ static bool copy_page(void *arg, uintptr_t at)
 	return true;
 }
 
-/* Pages of the process; if @file, only the code that is not the file's. */
+/*
+ * Copies pages of the process; if @file, only code that differs from the
+ * file's.
+ */
 static int copy_read(const struct mrrc_code_place *place, uint8_t *map,
 		     bool file)
 {
@@ -255,7 +264,7 @@ static const ElfW(Ehdr) * copy_header(const struct mrrc_code_copy *copy)
 	return ehdr;
 }
 
-/* The address that the file gives to its first byte. */
+/* The address of the file's first byte by its headers. */
 static uintptr_t copy_first(const ElfW(Ehdr) * ehdr)
 {
 	const ElfW(Phdr) *phdr =

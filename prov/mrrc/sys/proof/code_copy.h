@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The executable mappings of this process, and copies of them to be looked at
- * (code.h) while other threads may unmap them. A copy is the file, mapped once
- * more, with those pages of the code that are not the file's; or all that is in
- * memory, if there is no such file. Our own patches (patch.h) are taken back.
+ * The executable mappings of this process, and copies of them that can be
+ * examined (code.h) while other threads may unmap them. A copy is the file,
+ * mapped once more, with the pages of code that differ from the file; or a copy
+ * of the memory, if there is no such file. Our own patches (patch.h) are taken
+ * back.
  *
  * Any thread.
  */
@@ -14,7 +15,7 @@
 
 #define MRRC_CODE_NAME 480 /* bytes of a path */
 
-/* An executable mapping, and its file's others next to it. */
+/* An executable mapping, and the adjacent mappings of its file. */
 struct mrrc_code_place {
 	uintptr_t start, end;
 	uintptr_t lo, hi; /* of all mappings of the file; lo: its begin */
@@ -24,19 +25,26 @@ struct mrrc_code_place {
 	char name[MRRC_CODE_NAME];
 };
 
-/* In order of addresses, until @each answers false. false: no /proc. */
+/*
+ * Calls @each for the executable mappings, in order of addresses, until it
+ * returns false. Returns false if there is no /proc.
+ */
 bool mrrc_code_places(bool (*each)(void *arg,
 				   const struct mrrc_code_place *place),
 		      void *arg);
 
 /*
- * Calls @each for each page of a file's private mapping that may be another one
- * than the file's: the kernel has made a copy of it. false: @each answered so.
+ * Calls @each for each page of a file's private mapping that may differ from
+ * the file, since the kernel has made a copy of it. false: @each returned
+ * false.
  */
 bool mrrc_code_own(uintptr_t start, uintptr_t end,
 		   bool (*each)(void *arg, uintptr_t at), void *arg);
 
-/* Of its file; false: there is none, or that of the name is another one. */
+/*
+ * Calls stat(2) on the mapping's file; false: there is none, or the name refers
+ * to another file.
+ */
 struct stat;
 bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st);
 
@@ -47,12 +55,12 @@ struct mrrc_code_copy {
 	uintptr_t live; /* the address of which map is the copy */
 };
 
-/* -EFBIG: its file is too large; else -E*: it cannot be read. */
+/* Makes a copy. -EFBIG: the file is too large; else -E*: it cannot be read. */
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy);
 void mrrc_code_free(struct mrrc_code_copy *copy);
 
-/* Where in the process an address in the copy is. */
+/* The address in the process of an address in the copy. */
 static inline uintptr_t mrrc_code_live(const struct mrrc_code_copy *copy,
 				       uintptr_t at)
 {

@@ -3,7 +3,7 @@
  * An ELF file that is not loaded, laid out as the loader would: for tools and
  * tests of code.h.
  *
- * Threading: a file is one thread's.
+ * Threading: one thread uses a file.
  */
 #include "config.h"
 #include "sys/proof/code_priv.h"
@@ -42,7 +42,10 @@ static bool read_headers(int fd, struct file_headers *headers)
 		       ehdr->e_phoff);
 }
 
-/* From the first segment's page to the end of the last; false: bad ones. */
+/*
+ * Finds the range from the first segment's page to the end of the last; false:
+ * bad segments.
+ */
 static bool find_span(const struct file_headers *headers, uint64_t size,
 		      uint64_t page, uint64_t *lo, uint64_t *hi)
 {
@@ -150,7 +153,7 @@ static struct mrrc_code_image file_image(const struct mrrc_code_file *file)
 	};
 }
 
-/* The dynamic entry of a type, the one behind @last; NULL: there is none. */
+/* The next dynamic entry of a type after @last; NULL: there is none. */
 static const Elf64_Dyn *file_dynamic(const struct mrrc_code *code,
 				     Elf64_Sxword tag, const Elf64_Dyn *last)
 {

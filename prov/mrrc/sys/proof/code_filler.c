@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fillers of x86-64 code (code.h): all bytes between a function that does not
- * go on there, and the next one, where they are instructions that do nothing. A
- * byte that ends another instruction may look like a return: functions are
- * decoded from their start.
+ * Fillers of x86-64 code (code.h): bytes between the end of a function, which
+ * does not run on into them, and the next function, if they are instructions
+ * without effect. A byte that ends another instruction may look like a return:
+ * functions are decoded from their start.
  */
 #include "config.h"
 #include "sys/proof/code_body.h"

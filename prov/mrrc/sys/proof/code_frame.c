@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where the function around an address begins and ends, by the tables that
- * exceptions are unwound with: .eh_frame_hdr, sorted, leads to the function's
+ * Finds the beginning and end of the function around an address, by the tables
+ * for unwinding exceptions: .eh_frame_hdr, sorted, leads to the function's
  * entry (FDE) in .eh_frame. Both have the encodings that compilers for 64-bit
  * processors use: four bytes, from where they are or from the table. Others are
  * refused: their first bytes do not lead to where the table says.
@@ -29,7 +29,8 @@ struct frame_fde {
 	uint32_t size;
 };
 
-#define NAME 9 /* what entries have in common begins with so many bytes */
+/* number of bytes before the fields that entries have in common */
+#define NAME 9
 
 static int read_function(const struct mrrc_code *code, uintptr_t at,
 			 uintptr_t start, struct mrrc_code_range *function)
@@ -72,7 +73,7 @@ static uintptr_t entry_start(const struct mrrc_code *code, size_t i)
 	       (uintptr_t) (intptr_t) read_entry(code, i).start;
 }
 
-/* How many functions the table has; 0: it is not as it should be. */
+/* The number of functions in the table; 0: the table is malformed. */
 static size_t count_entries(const struct mrrc_code *code)
 {
 	static const uint8_t as[] = { 1, 0x1b, 0x03, 0x3b };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Gaps between functions (code_body.h): tables that assembly keeps beside its
+ * Gaps between functions (code_body.h): tables that assembly keeps next to its
  * code, filler, and functions without an entry in .eh_frame.
  *
- * What is executed in a gap is entered from outside of it. The places where it
- * may be entered:
+ * Code in a gap is entered from outside of it. The places where it may be
+ * entered:
  *
  * - its first byte, if the function before it does not end with a jump;
  * - what a branch leads to. The distance of a branch is four bytes, or one if
@@ -125,7 +125,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
 	if (!trip.unknown)
 		return;
 	if (field && !mrrc_code_refs_real(gap->code, field)) {
-		/* What was seen on the way has to be seen anew. */
+		/* all paths so far have to be followed again. */
 		memset(gap->seen, 0, len);
 		return;
 	}

@@ -34,7 +34,7 @@ struct kept_key {
 	uint64_t word[2];
 };
 
-/* A site's: where it is from the image's base, and its number. */
+/* A system call's offset from the image's base, and its number. */
 struct kept_site {
 	uint32_t at;
 	int32_t number;
@@ -56,7 +56,7 @@ void mrrc_code_kept_at(const char *path)
 
 /* ---- the file ---- */
 
-/* A folder that no other user can write to. */
+/* Is this a folder that no other user can write to? */
 static bool kept_dir(const char *dir)
 {
 	struct stat st;
@@ -106,7 +106,10 @@ void mrrc_code_kept_open(void)
 	if (kept.fd < 0)
 		return;
 	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);
-	/* emptied if it is full, or another process wrote a part of an entry */
+	/*
+	 * the file is emptied if it is full, or another process wrote a part of
+	 * an entry
+	 */
 	if (len < 0 || (size_t) len == sizeof(kept.entry) ||
 	    len % sizeof(*kept.entry)) {
 		len = 0;
@@ -135,7 +138,9 @@ static void key_file(struct kept_key *key, const struct stat *st)
 	key_add(key, (uint64_t) st->st_ctim.tv_nsec);
 }
 
-/* What decides: the file that a function of it is in. */
+/*
+ * Adds a file that decides the findings: the file that contains this function.
+ */
 static bool key_rules(struct kept_key *key, const void *function)
 {
 	struct stat st;
@@ -152,7 +157,7 @@ static bool key_own(void *arg, uintptr_t at)
 	return false;
 }
 
-/* What is kept of the code is found by its file. */
+/* Adds the identity of the file that holds the code. */
 static bool key_identity(const struct mrrc_code_place *place,
 			 struct kept_key *key)
 {
@@ -173,7 +178,7 @@ static bool key_identity(const struct mrrc_code_place *place,
 	return true;
 }
 
-/* All of it matters, so each step can be undone. */
+/* Adds bytes. All of them matter, so each step can be undone. */
 static void key_bytes(struct kept_key *key, uintptr_t start, uintptr_t end)
 {
 	uint64_t lane[LANES] = { 0 }, word[LANES];
@@ -202,7 +207,7 @@ static struct kept_key kept_entry(const struct kept_key *key, unsigned nth)
 	return entry;
 }
 
-/* Its second word, beside that of the key; false: there is no such entry. */
+/* Finds the second word of the key's entry; false: there is no such entry. */
 static bool kept_find(const struct kept_key *key, uint64_t *value)
 {
 	size_t i;
@@ -215,7 +220,7 @@ static bool kept_find(const struct kept_key *key, uint64_t *value)
 	return false;
 }
 
-/* How many sites; -1: it is not kept. */
+/* The number of sites; -1: no finding is kept. */
 static int kept_get(const struct kept_key *key, struct kept_site site[SITES])
 {
 	struct kept_key entry;
@@ -273,7 +278,10 @@ static bool kept_found(void *arg, const struct mrrc_code_site *site)
 
 	if (!look->matters(look->arg, look->copy, site))
 		return true;
-	/* that of syscall(2) is hooked; of others it is to be said why */
+	/*
+	 * the number of syscall(2) is hooked; for others the reason has to be
+	 * reported
+	 */
 	look->keeps =
 		look->keeps && look->count < SITES &&
 		(site->number != MRRC_CODE_ANY ||

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The places in code that a file's tables name (code_priv.h): dynamic symbols,
- * relocations (packed ones, too), initialisation, the program's entry. Each
- * pointer to code that a position-independent file has in its data is among
- * them. The tables are read from the file: tools that enlarge them move them
- * behind a gap that is not part of the copy of a mapping, and packed
+ * The addresses in code that a file's tables name (code_priv.h): dynamic
+ * symbols, relocations (packed ones, too), initialisation, the program's entry.
+ * Each pointer to code that a position-independent file has in its data is
+ * among them. The tables are read from the file: tools that enlarge them move
+ * them behind a gap that is not part of the copy of a mapping, and packed
  * relocations are overwritten in memory.
  *
  * A program at a fixed address has pointers that no table names.
@@ -45,7 +45,10 @@ static void names_add(struct mrrc_code *code, uintptr_t at)
 	code->name[code->names++] = at;
 }
 
-/* The first section of a type, or the one behind @last; NULL: there is none. */
+/*
+ * The first section of a type, or the next one after @last; NULL: there is
+ * none.
+ */
 static const struct mrrc_code_section *
 names_section(const struct mrrc_code *code, uint32_t type,
 	      const struct mrrc_code_section *last)
@@ -59,7 +62,7 @@ names_section(const struct mrrc_code *code, uint32_t type,
 	return NULL;
 }
 
-/* As the file has it; NULL: it cannot be read. */
+/* Reads a table from the file; NULL: it cannot be read. */
 static void *names_table(struct mrrc_code *code,
 			 const struct mrrc_code_section *section, size_t *len)
 {
@@ -89,7 +92,7 @@ static void names_symbols(struct mrrc_code *code, const Elf64_Sym *symbol,
 	}
 }
 
-/* An addend counts from 0, or from its symbol. */
+/* Handles a relocation, whose addend counts from 0, or from its symbol. */
 static void names_rela(struct mrrc_code *code, const Elf64_Rela *rela,
 		       size_t count, const Elf64_Sym *symbol, size_t symbols)
 {
@@ -103,7 +106,7 @@ static void names_rela(struct mrrc_code *code, const Elf64_Rela *rela,
 	}
 }
 
-/* The address that is in the file at a packed relocation's place. */
+/* Reads the address in the file at the place of a packed relocation. */
 static void names_packed(struct mrrc_code *code, uint64_t place)
 {
 	uint64_t word;
@@ -116,8 +119,8 @@ static void names_packed(struct mrrc_code *code, uint64_t place)
 }
 
 /*
- * An even word is a place; an odd one has a bit for each of the 63 words behind
- * the last one.
+ * Handles packed relocations: an even word is an address; an odd word has a bit
+ * for each of the 63 words after the last one.
  */
 static void names_relr(struct mrrc_code *code, const uint64_t *relr,
 		       size_t count)
@@ -173,7 +176,7 @@ static void names_each(struct mrrc_code *code, uint32_t type,
 	}
 }
 
-/* Why no table of the file tells all; NULL: they do. */
+/* The reason why the file's tables are incomplete; NULL: they are complete. */
 static const char *names_why(const struct mrrc_code *code)
 {
 	unsigned i, count = 0;

@@ -20,7 +20,7 @@
 #define RAX   0
 #define RCX   1
 #define R11   11
-#define PATHS 512	 /* at most so many wait to be followed */
+#define PATHS 512	 /* limit of registers that wait to be followed */
 #define STEPS 65536	 /* at most, for a number */
 #define X32   0x40000000 /* numbers of another ABI have this bit */
 
@@ -50,7 +50,7 @@ struct number_walk {
 	unsigned paths, steps;
 };
 
-/* The number of the register that @reg is a part of; -1: none of these. */
+/* The number of the general register that @reg is a part of; -1: none. */
 static int number_gpr(ZydisRegister reg)
 {
 	const ZydisRegister whole =
@@ -76,7 +76,7 @@ static bool number_writes(const ZydisDecodedInstruction *zydis,
 	return false;
 }
 
-/* Of an instruction that writes the register and nothing else of note. */
+/* The effect of an instruction that only writes the register. */
 static struct number_effect number_written(const ZydisDecodedInstruction *zydis,
 					   const ZydisDecodedOperand *operands)
 {
@@ -163,7 +163,7 @@ static struct number_effect number_effect(struct number_walk *walk,
 	return number_written(&zydis, operands);
 }
 
-/* false: the number is not known; why, was found. */
+/* Records that the number is unknown, and why. Always returns false. */
 static bool number_any(struct number_walk *walk, const char *why)
 {
 	walk->found->kind = MRRC_CODE_CALL_ANY;
@@ -186,7 +186,7 @@ static bool number_constant(struct number_walk *walk, int64_t value)
 	return true;
 }
 
-/* The register before instruction @i has to be followed. */
+/* Notes that the register has to be followed from before instruction @i. */
 static bool number_push(struct number_walk *walk, uint32_t i, unsigned reg)
 {
 	struct mrrc_code_insn *const insn = &walk->body->insn[i];
@@ -223,9 +223,9 @@ static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 }
 
 /*
- * The function at @at ends the process, as with a message: it has no return and
- * leads nowhere else, but by calls. The last one does not return, as nothing of
- * the function is behind it.
+ * Does the function at @at end the process, perhaps with a message? It does if
+ * it has no return and leaves only by calls: the last call does not return, as
+ * the function ends after it.
  */
 static bool number_fatal(const struct mrrc_code *code, uintptr_t at)
 {
@@ -249,7 +249,7 @@ static bool number_fatal(const struct mrrc_code *code, uintptr_t at)
 	return fatal;
 }
 
-/* A call that would lose the register, of what does not return. */
+/* Is this a call that would lose the register, but does not return? */
 static bool number_ends(const struct number_walk *walk,
 			const struct mrrc_code_insn *insn, unsigned reg)
 {
@@ -282,13 +282,13 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 	}
 	for (i = insn->first; i != MRRC_CODE_NONE; i = all[i].next) {
 		any = true;
-		/* A call to a place in here leaves its registers alone. */
+		/* a call to this place leaves its registers alone */
 		if (all[i].flow == MRRC_CODE_CALLS ?
 			    !number_push(walk, i, path.reg) :
 			    !number_back(walk, i, path.reg))
 			return false;
 	}
-	/* Filler is not jumped to: no path comes this way. */
+	/* filler is never jumped to, so no path comes from there */
 	return any || insn->filler || mrrc_code_body_falls(insn - 1) ||
 	       number_any(walk, "no way to the instruction is seen");
 }

@@ -59,7 +59,10 @@ static bool over_loops(const struct mrrc_code_range *function)
 	return to >= function->start && to < function->end;
 }
 
-/* 0: the file has the same bytes there; 1: it has others; -1: none. */
+/*
+ * Compares with the file. 0: the same bytes; 1: other bytes; -1: the file has
+ * none there.
+ */
 static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
 {
 	uint8_t bytes[CHUNK];
@@ -70,8 +73,9 @@ static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
 }
 
 /*
- * The file differs from the function in the jump, and not behind the word that
- * the jump ends in: that may have what is left of a patch of ours (patch.h).
+ * Does the file differ from the function in the jump, and not after the word in
+ * which the jump ends? That word may contain remains of a patch of ours
+ * (patch.h).
  */
 static bool over_differs(const struct mrrc_code *code,
 			 const struct mrrc_code_range *function, size_t jump)
@@ -92,9 +96,10 @@ static bool over_differs(const struct mrrc_code *code,
 }
 
 /*
- * From another function. Behind a jump that it begins with, it may not decode:
- * all that may be a branch counts, but in the jump's own address. An instruction
- * that the jump was written into is not executed.
+ * Handles a reference from another function. After the jump at its beginning
+ * that may not decode: all bytes that may be a branch count, except those of
+ * the jump's address. An instruction that the jump was written into is not
+ * executed.
  */
 static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {

@@ -67,7 +67,7 @@ bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len);
 bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
 		    struct mrrc_code_range *text);
 
-/* The headers of the image. -EINVAL: they are not as they should be. */
+/* The headers of the image. -EINVAL: they are malformed. */
 int mrrc_code_headers(struct mrrc_code *code,
 		      const struct mrrc_code_image *image);
 
@@ -75,8 +75,8 @@ int mrrc_code_headers(struct mrrc_code *code,
 void mrrc_code_sections(struct mrrc_code *code);
 
 /*
- * Reads what the file has for @len bytes at the address @at, before relocation.
- * false: it has nothing there.
+ * Reads the file's @len bytes for the address @at, before relocation. false:
+ * the file has none.
  */
 bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 		     size_t len);
@@ -90,10 +90,10 @@ void mrrc_code_done(struct mrrc_code *code);
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
 
 /*
- * The last function that begins at @at or before, by .eh_frame_hdr, and the gap
- * between its end and the next one's begin. @at is in either. Without such a
- * function, it is empty. Both are within the mapping. -ENOENT: there is no
- * table; -EINVAL: it is not as it should be.
+ * Finds the last function that begins at @at or before, by .eh_frame_hdr, and
+ * the gap between it and the next function. @at is in one of the two. If there
+ * is no such function, it is empty. Both are within the mapping. -ENOENT: there
+ * is no table; -EINVAL: it is malformed.
  */
 int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		       struct mrrc_code_range *function,

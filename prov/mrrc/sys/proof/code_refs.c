@@ -23,7 +23,7 @@ typedef uint8_t refs_bytes __attribute__((vector_size(8)));
 typedef int32_t refs_words __attribute__((vector_size(16)));
 typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
 
-/* Is what lies between two functions only filler as far as @to? */
+/* Is there only filler between the two functions, as far as @to? */
 static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
 {
 	const uint32_t len = (uint32_t) (range->end - range->start);
@@ -88,8 +88,8 @@ static bool refs_block(uintptr_t at, const struct mrrc_code_range *to)
 }
 
 /*
- * How long the distance may be that follows the @at-th byte, if that ends the
- * opcode of a branch or lea: 1 or 4; or 0.
+ * The length of the distance after the @at-th byte, if that can end the opcode
+ * of a branch or lea: 1 or 4; else 0.
  */
 static unsigned refs_size(const uint8_t *code, size_t at)
 {
@@ -183,12 +183,12 @@ static bool refs_has(const struct refs_guard *refs, const uint8_t *bits,
 	       bits[offset / 8] & 1u << offset % 8;
 }
 
-/* A branch at @field would lead to @to, which is relied on. */
+/* Handles a possible branch at @field to @to, which is relied on. */
 static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field)
 {
 	struct mrrc_code_range function, gap;
 
-	/* What leads there in the same function, was followed. */
+	/* references in the same function were followed already */
 	if (!mrrc_code_function(refs->code, to, &function, &gap) &&
 	    field >= function.start &&
 	    field < (to < function.end ? function.end : gap.end))
@@ -224,8 +224,9 @@ static bool refs_ended(struct refs_guard *refs, uintptr_t table, uintptr_t at)
 
 /*
  * A lea at @field would compute @to: a place in a function, or a table of
- * distances from it to places. Of a table, only the begin is known: it ends
- * before what leads out of the mapping, and before the next one.
+ * distances from it to places. Only the beginning of a table is known: it ends
+ * before the first distance that leads out of the mapping, and before the next
+ * table.
  */
 static void refs_lea(struct refs_guard *refs, uintptr_t to, uintptr_t field)
 {
@@ -264,7 +265,10 @@ static void refs_names(struct refs_guard *refs)
 	}
 }
 
-/* If a branch or lea has the opcode that ends with the @at-th byte. */
+/*
+ * Handles the bytes after the @at-th byte, if that can end the opcode of a
+ * branch or lea.
+ */
 static void refs_opcode(struct refs_guard *refs, size_t at)
 {
 	const struct mrrc_code_image *const image = refs->code->image;
@@ -287,7 +291,10 @@ static void refs_opcode(struct refs_guard *refs, size_t at)
 		refs_branch(refs, to, field);
 }
 
-/* Those of 8 bytes that refs_size() may answer a length for. Reads one before. */
+/*
+ * Marks those of 8 bytes for which refs_size() may return a length. Reads one
+ * byte before them.
+ */
 static refs_bytes refs_ends(const uint8_t *at)
 {
 	refs_bytes before, byte;

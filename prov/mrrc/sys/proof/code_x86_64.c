@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * System calls in code for x86-64 (code.h): the byte pairs 0F 05 (syscall),
- * 0F 34 (sysenter) and CD 80 (int 0x80), and what each of them is.
+ * 0F 34 (sysenter) and CD 80 (int 0x80), and the call that each of them makes.
  *
  * A pair is no instruction if its section holds data; or if it lies in the
- * middle of an instruction, and no branch of the function leads into that. To
- * tell so, the function need not be decoded: some bytes in front of the pair
- * are, and no bytes of the function may be a distance to there.
+ * middle of an instruction, and no branch of the function leads into that. That
+ * can be decided without decoding the function: some bytes before the pair are
+ * decoded, and no bytes of the function may be a distance to the pair.
  */
 #include "config.h"
 #include "sys/proof/code_body.h"
@@ -48,7 +48,10 @@ static bool x86_pair(const uint8_t *at)
 	       (at[0] == 0xcd && at[1] == 0x80);
 }
 
-/* What is mapped behind the mapping may complete its last byte. */
+/*
+ * May the byte be half of a pair? Memory after the mapping may complete its
+ * last byte.
+ */
 static bool x86_half(uint8_t byte)
 {
 	return byte == 0x0f || byte == 0xcd;
@@ -82,17 +85,20 @@ static int x86_pairs(struct mrrc_code *code)
 #define DECODE	8  /* what decoding costs, in bytes passed over */
 #define SLOT	((uintptr_t) 16)
 
-/* What the pairs of a mapping are decided by: the last function and gap. */
+/*
+ * State that decides about the pairs of a mapping: the last function and gap.
+ */
 struct x86_look {
 	struct mrrc_code *code;
 	struct mrrc_code_body body;
 	struct mrrc_code_gap gap;
 	struct mrrc_code_guard guard;
 	uintptr_t entry[ENTRIES];
-	unsigned entries; /* one more than there is room for: too many */
-	uint64_t left;	  /* bytes that may still be passed over */
+	/* number of entries; above the limit there are too many */
+	unsigned entries;
+	uint64_t left;		     /* bytes that may still be passed over */
 	struct mrrc_code_range over; /* the last one asked about */
-	bool dead; /* it is overwritten, and the rest not executed */
+	bool dead; /* the function is overwritten, and its rest not executed */
 };
 
 static void x86_unknown(struct mrrc_code_found *found, const char *why)
@@ -112,7 +118,7 @@ static int x86_spend(struct x86_look *look, uint64_t bytes)
 	return 0;
 }
 
-/* A pair in the function that the body is of, which is read. */
+/* Decides about a pair in the function that was read into the body. */
 static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 {
 	struct mrrc_code_body *const body = &look->body;
@@ -158,7 +164,7 @@ static void x86_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 
 /*
  * The pair is in the middle of an instruction, and no branch of the function
- * leads there. false: all of it has to be known.
+ * leads there. false: the whole function has to be decoded.
  */
 static bool x86_inside(const struct mrrc_code *code,
 		       const struct mrrc_code_range *function, uintptr_t at)
@@ -176,7 +182,7 @@ static bool x86_inside(const struct mrrc_code *code,
 	return !look.led;
 }
 
-/* Is the pair in what is left of an overwritten function? */
+/* Is the pair in the unused rest of an overwritten function? */
 static bool x86_over(struct x86_look *look,
 		     const struct mrrc_code_range *function)
 {
@@ -220,7 +226,7 @@ static int x86_in_function(struct x86_look *look,
 	return ret;
 }
 
-/* Does the function's last instruction lead to what is behind it? */
+/* Does execution continue after the function's last instruction? */
 static bool x86_goes_on(const struct mrrc_code_body *body)
 {
 	return body->whole && body->count &&
@@ -228,9 +234,8 @@ static bool x86_goes_on(const struct mrrc_code_body *body)
 }
 
 /*
- * A pair that is in no function, but behind the one that the body is of.
- * Functions whose unwinding ends before a certain instruction, as clone(), go
- * on there.
+ * Decides about a pair in no function, but after the one in the body. Functions
+ * whose unwinding ends before an instruction, as clone(), continue there.
  */
 static int x86_in_gap(struct x86_look *look,
 		      const struct mrrc_code_range *range,
@@ -345,7 +350,7 @@ static void x86_entry(void *arg, uintptr_t at)
 		look->entries = ENTRIES + 1;
 }
 
-/* Does something lead into the function, but where it begins? */
+/* Does a reference lead into the function, but not to its beginning? */
 static bool x86_entered(const struct x86_look *look, uintptr_t at)
 {
 	struct mrrc_code_range function, gap;
@@ -361,7 +366,10 @@ static bool x86_entered(const struct x86_look *look, uintptr_t at)
 	return false;
 }
 
-/* A number counts if nothing leads between it and the system call. */
+/*
+ * Checks all numbers: one counts if no reference leads between it and the
+ * system call.
+ */
 static int x86_all(struct x86_look *look)
 {
 	struct mrrc_code *const code = look->code;
