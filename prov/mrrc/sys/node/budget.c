@@ -35,7 +35,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Take up to so much of what is reserved and not used. */
+/* Takes at most @most units of those that are reserved and not used. */
 static uint64_t left_take(struct mrrc_budget *budget, uint64_t most)
 {
 	uint64_t left = atomic_load(&budget->left);
@@ -50,7 +50,7 @@ static uint64_t left_take(struct mrrc_budget *budget, uint64_t most)
 
 /* ---- lock held ---- */
 
-/* Whether there is a segment; if its descriptor was closed, no more. */
+/* Is there a segment? If its descriptor was closed, no more. */
 static bool shared(struct mrrc_budget *budget)
 {
 	return budget->shm && mrrc_node_shm_whole(budget->shm);
@@ -108,9 +108,9 @@ static void set_want(struct mrrc_budget *budget, uint64_t want)
 }
 
 /*
- * Ring, but not all the time: a bell wakes a thread in each process. A process
- * that has its share rings to find out which others are idle, unless one has
- * rung already.
+ * Rings, but not too often, since a bell wakes a thread in each process. A
+ * process that has its share rings to find out which other processes are idle,
+ * unless one has rung already.
  */
 static void ring(struct mrrc_budget *budget, uint64_t now)
 {
@@ -131,8 +131,9 @@ static void ring(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * So much is needed: soon after a trial, what that gave is missed, if half of it
- * is needed again. Less may be what was given before.
+ * Notes that @units are needed: if that is soon after a trial, and at least
+ * half of what the trial released, the trial has failed. A smaller need may be
+ * for units released before.
  */
 static void miss(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 {
@@ -162,8 +163,8 @@ static void lack(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 }
 
 /*
- * Adds up to @ask units to the reservation, at least @least_units; returns how
- * many, or 0.
+ * Adds up to @ask units to the reservation, at least @least_units; returns the
+ * number added, or 0.
  */
 static uint64_t extend(struct mrrc_budget *budget, uint64_t ask,
 		       uint64_t least_units, uint64_t now)
@@ -274,7 +275,9 @@ bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes)
 	return !more;
 }
 
-/* Lock held: what others lack, or more than two grains that nothing uses. */
+/*
+ * Returns units that others lack, or unused ones beyond two grains. Lock held.
+ */
 static void put_back(struct mrrc_budget *budget)
 {
 	const uint64_t left = atomic_load(&budget->left);
@@ -334,7 +337,7 @@ uint64_t mrrc_budget_evict(struct mrrc_budget *budget,
 					     (units - got) * MRRC_NODE_UNIT) /
 			       MRRC_NODE_UNIT;
 	}
-	/* another one is asked first the next time */
+	/* start with another member the next time */
 	member = TAILQ_FIRST(&budget->members);
 	if (member) {
 		mrrc_lock_acquire(&budget->lock);
@@ -372,10 +375,10 @@ static bool active(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * Lock held: a process that does not lack anything may have more than it uses,
- * also where it has no more than its share. It gives a part, and more as long
- * as it does not miss that. Each time that it does, the next trial is later,
- * unless it has needed more meanwhile: then nothing is known of what it uses.
+ * A process that lacks no units may have more than it uses, even within its
+ * share. Release an eighth as a trial; repeat unless the process needs it back
+ * soon. Each failed trial delays the next one, unless the process has needed
+ * more in between: then its use is not known. Lock held.
  */
 static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 			     const struct mrrc_node_view *view)
@@ -399,8 +402,8 @@ static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 }
 
 /*
- * Lock held: gives what is left, and returns how many units have to be evicted
- * besides, which are owed then.
+ * Gives unused units back, and returns the number of units that have to be
+ * evicted besides, which are owed from then on. Lock held.
  */
 static uint64_t give(struct mrrc_budget *budget, uint64_t now)
 {
@@ -411,7 +414,9 @@ static uint64_t give(struct mrrc_budget *budget, uint64_t now)
 	mrrc_budget_view(budget, false, now, &view);
 	units = mrrc_node_give(&view);
 	if (units) {
-		/* not for processes that have died, nor where others have */
+		/*
+		 * Recheck with dead processes excluded before giving anything
+		 */
 		mrrc_budget_view(budget, true, now, &view);
 		units = mrrc_node_give(&view);
 	}
@@ -426,8 +431,8 @@ static uint64_t give(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * So much was not evicted: allocators give it, which unmaps blocks, or it is not
- * owed any more.
+ * Eviction fell short by @units: take them from idle allocator blocks, and
+ * cancel the rest of the debt.
  */
 static void owe_less(struct mrrc_budget *budget, uint64_t units)
 {

@@ -11,14 +11,15 @@
  * budget. Of two that do so at once one at least sees both.
  *
  * What a process lacks it publishes, and rings. A thread of each process sleeps
- * until then; it gives back what core/cache/node.h says, at first bytes that are
- * reserved and not used, then those of regions that it has its members evict,
- * and what its allocators keep free. They come back when they are deregistered.
- * A process that lacks bytes does not wait: it evicts regions of its own.
+ * until then; it gives back what core/cache/node.h says, first bytes that are
+ * reserved and not used, then bytes of regions that its members evict, and
+ * bytes of free memory of its allocators; these return when they are
+ * deregistered. A process that lacks bytes does not wait: it evicts regions of
+ * its own.
  *
  * Without a segment the process has a budget of its own.
  *
- * Any thread, no lock held, but for open and close. Not in a forked child: it
+ * Any thread, no lock held, except open and close. Not in a forked child: it
  * has no part in the budget, and its calls would write to its parent's slot.
  */
 #ifndef MRRC_BUDGET_H
@@ -46,7 +47,10 @@ struct mrrc_budget_attr {
 struct mrrc_budget_member {
 	/* Counts requests for memory. */
 	uint64_t (*uses)(struct mrrc_budget_member *member);
-	/* What is registered, which it evicts unless operations hold it. */
+	/*
+	 * Bytes that are registered; the member evicts them unless operations
+	 * hold them.
+	 */
 	size_t (*bytes)(struct mrrc_budget_member *member);
 	/* Evicts about as many bytes, of which it returns the number. */
 	size_t (*evict)(struct mrrc_budget_member *member, size_t bytes);
@@ -56,14 +60,18 @@ struct mrrc_budget_member {
 };
 
 /*
- * An allocator that takes part. What it keeps free is for those that lack bytes:
- * its functions deregister it, and are called with no lock held but a mutex.
+ * An allocator that takes part. Its free memory is for users that lack bytes:
+ * its functions deregister that memory, and are called with no lock held except
+ * a mutex.
  */
 struct mrrc_budget_keeper {
 	void (*trim)(struct mrrc_budget_keeper *keeper); /* all of it */
-	/* What was free for a second: for other processes. */
+	/* Gives memory that was free for a second to other processes. */
 	void (*give)(struct mrrc_budget_keeper *keeper);
-	/* What the cache of its domain has evicted, in a call of its own. */
+	/*
+	 * Deregisters the regions that its domain's cache has evicted, in a
+	 * separate call.
+	 */
 	void (*reap)(struct mrrc_budget_keeper *keeper);
 	bool any_thread; /* may call trim and give; else its own calls alone */
 	TAILQ_ENTRY(mrrc_budget_keeper) link;
@@ -80,7 +88,10 @@ struct mrrc_budget_stats {
 
 struct mrrc_budget;
 
-/* *alone: why there is no segment, an error of mrrc_node_shm_open(), or 0. */
+/*
+ * *alone: the reason why there is no segment, an error of mrrc_node_shm_open(),
+ * or 0.
+ */
 int mrrc_budget_open(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone);
 void mrrc_budget_close(struct mrrc_budget *budget);
@@ -89,8 +100,8 @@ void mrrc_budget_close(struct mrrc_budget *budget);
 size_t mrrc_budget_limit(const struct mrrc_budget *budget);
 
 /*
- * The one of this process, for all its domains; opened by the first. In a
- * forked child that is another one.
+ * Joins the budget of this process, which its first domain opens for all of
+ * them. A forked child has another one.
  */
 int mrrc_budget_join(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone);
@@ -102,17 +113,17 @@ void mrrc_budget_add(struct mrrc_budget *budget,
 void mrrc_budget_remove(struct mrrc_budget *budget,
 			struct mrrc_budget_member *member);
 
-/* false: the budget does not have as many bytes now. */
+/* Takes bytes. false: the budget does not have this many bytes now. */
 bool mrrc_budget_take(struct mrrc_budget *budget, size_t bytes);
 
-/* The same, but others are not told that bytes are lacking. */
+/* As mrrc_budget_take(), but does not tell others that bytes are lacking. */
 bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
 
 /*
- * The same for an allocator. The allocators of the process give what they keep
- * free, @own (or NULL) first, until it is enough. Then the members evict what is
- * missing, if they have as much, and the call waits for that, and for other
- * processes, at most @ms. (sys/node/budget_keep.c)
+ * As mrrc_budget_take(), for an allocator. The allocators of the process give
+ * their free memory, @own (or NULL) first, until it suffices. Then the members
+ * evict the missing bytes, if they have as many, and the call waits for that,
+ * and for other processes, at most @ms. (sys/node/budget_keep.c)
  */
 bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 			   struct mrrc_budget_keeper *own, size_t bytes,
@@ -122,12 +133,15 @@ void mrrc_budget_keep(struct mrrc_budget *budget,
 void mrrc_budget_keep_end(struct mrrc_budget *budget,
 			  struct mrrc_budget_keeper *keeper);
 
-/* For what an operation holds: beyond the budget if need be; then false. */
+/*
+ * Takes bytes that an operation holds, beyond the budget if necessary; then
+ * returns false.
+ */
 bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes);
 
 void mrrc_budget_put(struct mrrc_budget *budget, size_t bytes);
 
-/* The other members of this process evict as many bytes for this one. */
+/* Has the other members of this process evict this many bytes for this one. */
 size_t mrrc_budget_evict_others(struct mrrc_budget *budget,
 				struct mrrc_budget_member *member,
 				size_t bytes);
@@ -144,11 +158,11 @@ struct mrrc_budget_helper {
 };
 
 /*
- * To be asked by a helper thread that predicts, often: each time it wakes. What
- * files tell is read every MRRC_BUDGET_HELPER_MS, and less and less often, down
- * to every MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: on a node
- * of many processors it takes a millisecond. A call in between is a clock, a
- * lock and a few loads. @would: the member has a use for a helper
+ * To be asked by a predicting helper thread each time it wakes. The files for
+ * the answer are read every MRRC_BUDGET_HELPER_MS, and less and less often,
+ * down to every MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: on
+ * a node of many processors it takes a millisecond. A call in between is a
+ * clock, a lock and a few loads. @would: the member has a use for a helper
  * thread; call it with false when it has not any more. The process would use
  * one while any of its members would, and all of these get the same answer.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Allocators in the budget of a node (budget.h): what they take, and what they
- * keep free.
+ * Allocators in the budget of a node (budget.h): the bytes that they take, and
+ * those that they keep free.
  */
 #include "config.h"
 #include "sys/node/budget_priv.h"
@@ -43,7 +43,10 @@ uint64_t mrrc_budget_give_kept(struct mrrc_budget *budget, uint64_t units)
 	return owe < owed ? owed - owe : 0;
 }
 
-/* What allocators of this process keep free, of one after the other. */
+/*
+ * Takes memory that allocators of this process keep free, one allocator after
+ * the other.
+ */
 static bool take_kept(struct mrrc_budget *budget,
 		      struct mrrc_budget_keeper *own, size_t bytes)
 {
@@ -68,7 +71,7 @@ static bool take_kept(struct mrrc_budget *budget,
 	return got;
 }
 
-/* What the budget lacks for so many units. */
+/* The units that the budget lacks to give this many. */
 static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 {
 	const uint64_t left = atomic_load(&budget->left);
@@ -84,8 +87,8 @@ static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 }
 
 /*
- * The caches of this process evict what is missing, if they have as much: else
- * it is for other processes to give some first. @evicted: so far.
+ * Has the caches of this process evict the missing units, if they have as many;
+ * else other processes have to give some first. @evicted: units evicted so far.
  */
 static uint64_t evict_missing(struct mrrc_budget *budget, uint64_t units,
 			      uint64_t evicted)
@@ -125,7 +128,7 @@ bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 			own->reap(own);
 		if (mrrc_budget_take(budget, bytes))
 			return true;
-		/* alone, there is nothing to wait for but what was evicted */
+		/* a process alone waits only for regions that were evicted */
 		if (!ms-- || (!budget->shm && !evicted))
 			return false;
 		nanosleep(&pause, NULL);

@@ -37,8 +37,8 @@ static uint64_t grain(uint64_t limit)
 }
 
 /*
- * The bell's number is read before the slots are: what changes afterwards rings
- * anew.
+ * The bell's number is read before the slots are read: later changes ring
+ * again.
  */
 static void *budget_run(void *arg)
 {
@@ -71,7 +71,7 @@ static void budget_stop(struct mrrc_budget *budget)
 	mrrc_thread_join(budget->thread);
 }
 
-/* Without a thread the process keeps what it has. */
+/* Starts the thread. Without it the process keeps its reservation. */
 static void budget_start(struct mrrc_budget *budget)
 {
 	budget->runs =
@@ -198,7 +198,10 @@ static void own_fork_parent(void)
 	pthread_mutex_unlock(&own.lock);
 }
 
-/* The parent's stays as it is: its lock may be held, its thread is not here. */
+/*
+ * Leaves the parent's budget as it is in a child: its lock may be held, and its
+ * thread is missing.
+ */
 static void own_fork_child(void)
 {
 	own.budget = NULL;
