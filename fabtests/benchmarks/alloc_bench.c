@@ -270,7 +270,7 @@ static double measure(run_fn run, size_t len, int threads, long pairs)
 	return ns;
 }
 
-/* The number of pairs that take the time of one measurement. */
+/* The number of allocations with their frees in the time of one measurement. */
 static long calibrate(run_fn run, size_t len, int threads)
 {
 	double ns = measure(run, len, threads, 40 * BATCH);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * alloc_load: what programs do to an allocator, by fi_mr_alloc or by malloc.
+ * alloc_load: typical loads of programs on an allocator, with fi_mr_alloc or
+ * malloc.
  *
  *	larson	a server: each thread replaces random objects of a table, then
  *		ends, and a new thread goes on with another thread's table
@@ -56,7 +57,10 @@ static inline void put(void *buf)
 		abort();
 }
 
-/* The same numbers in each run: all allocators get the same calls. */
+/*
+ * Pseudo-random numbers, the same in each run, so that all allocators get the
+ * same calls.
+ */
 static inline uint64_t draw(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
@@ -178,7 +182,7 @@ static void scratch(unsigned long steps)
 #define XMALLOC_BATCH 4096
 #define XMALLOC_MAX   512
 
-/* What a thread passes to the other one: a batch at a time. */
+/* A batch of objects that a thread passes to the other one. */
 static struct box {
 	APART pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -251,7 +255,9 @@ static void xmalloc(unsigned long steps)
 #define MIXED_SLOTS	2000
 #define MIXED_DOUBLINGS 14 /* from 16 bytes on */
 
-/* Each doubling 1.5 times as seldom as the one before. */
+/*
+ * A random length; each doubling of it is 1.5 times as rare as the one before.
+ */
 static size_t mixed_len(uint64_t *seed)
 {
 	size_t len = 16;
@@ -380,7 +386,7 @@ static void measure(const struct load *load)
 	double begin;
 	long kib;
 
-	/* what an allocator does once does not count */
+	/* warm up: work that an allocator does once does not count */
 	put(get(1));
 	wait_idle();
 	peak_reset();

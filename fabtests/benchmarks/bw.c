@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_mrrc_bw: bandwidth of transfers with what registration costs. */
+/* fi_mrrc_bw: bandwidth of transfers, with the costs of registration. */
 #include "ft_bench.h"
 #include "ft_sweep.h"
 

@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < FT_MODES; i++) {
-		/* only verbs has a cache of its own */
+		/* only verbs has a registration cache */
 		if (i == FT_CORE_CACHE && strcmp(opts.core, "verbs"))
 			continue;
 		if (i == FT_NULL_DESC && ft_opts.raw)

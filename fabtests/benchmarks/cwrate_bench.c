@@ -257,7 +257,7 @@ static void measure(unsigned d, size_t l)
 int main(int argc, char **argv)
 {
 	static const unsigned depths[] = { 1, 4, 16, 64, 128 };
-	/* us between the looks of target and writer */
+	/* us between the turns of target and writer at their queues */
 	static const unsigned us[][2] = {
 		{ 0, 0 },
 		{ 100, 100 },

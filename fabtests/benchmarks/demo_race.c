@@ -31,7 +31,10 @@
 #define LEN   (PAGES * FT_PAGE)
 #define RW    (PROT_READ | PROT_WRITE)
 #define ANON  (MAP_PRIVATE | MAP_ANONYMOUS)
-/* Without progress: to the first write, and to the next; guests are slow. */
+/*
+ * us without progress until a run hangs: before the first write, and between
+ * writes; guests are slow
+ */
 #define START_US 120000000
 #define HANGS_US 20000000
 
@@ -166,7 +169,7 @@ static bool stale(void)
 	same = !(began % 2) && __atomic_load_n(&seq, __ATOMIC_SEQ_CST) == began;
 	for (page = 0; page < PAGES; page++) {
 		number = *(volatile uint64_t *) (remote + page * FT_PAGE);
-		/* 0: new pages, and not yet written to */
+		/* number 0: new pages that were not written yet */
 		if (number < least && (number || same))
 			return true;
 	}
@@ -280,7 +283,10 @@ int main(int argc, char **argv)
 	FT_CHECK(shared != MAP_FAILED, "mmap");
 	for (w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
 		for (c = opts.ours ? OURS : 0; c < CACHES; c++) {
-			/* one hang beside a thread is enough to wait for */
+			/*
+			 * one hang of a cache next to a thread is enough to
+			 * wait for
+			 */
 			if (why[c] && (ways[w].thread || c == OURS))
 				continue;
 			why[c] = measure(c, &ways[w]);

@@ -111,7 +111,7 @@ static void write_buf(char *buf, size_t len, void *desc)
 				  ft_raddr(pair.s.dom, remote),
 				  fi_mr_key(target), NULL));
 	ft_wait(&pair.c, FT_TX, &comp);
-	/* tcp tells of a write before the peer has read it */
+	/* tcp completes a write before the peer has read it */
 	while (*(volatile uint64_t *) (remote + last) != number ||
 	       *(volatile uint64_t *) remote != number) {
 		FT_CHECK(ft_core("tcp"),
@@ -185,7 +185,7 @@ static void do_writes(const struct row *row)
 	}
 }
 
-/* Buffers that are not beside each other; new ones for a row, or each turn. */
+/* Buffers that are not adjacent; new ones for a row, or each turn. */
 static void take_bufs(const struct row *row)
 {
 	static const struct row *last;
@@ -425,7 +425,7 @@ int main(int argc, char **argv)
 	count = opts.given ? sizeof(given) / sizeof(*given) :
 			     sizeof(rows) / sizeof(*rows);
 	for (k = 0; k < FT_MODES; k++) {
-		/* only verbs has a cache of its own */
+		/* only verbs has a registration cache */
 		if (k == FT_CORE_CACHE &&
 		    (strcmp(opts.core, "verbs") || opts.given))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * files_bench: what it costs to serve a file, as dalessandro2007 measures it
+ * files_bench: the cost of serving a file, as dalessandro2007 measures it
  * (slides "Traditional Approach" to "Pipelining Effect"). A file is written to
  * a peer in parts (pages), of which some are under way at a time (pipes):
  *
@@ -27,7 +27,7 @@
 #define ROUNDS	  31
 #define PIPES_MAX 6
 #define TOTAL	  ((size_t) 4 << 20) /* bytes timed at once, at least */
-#define OUT_MORE  6 /* times as many rounds where fewer are timed */
+#define OUT_MORE  6 /* this many times as many rounds if few parts are timed */
 #define SEED	  5
 
 enum way { NONE, STATIC, DYNAMIC, FIRST, DIRECT, AUTO, WAYS };
@@ -48,7 +48,7 @@ static double speed[WAYS][ROUNDS], cpu[WAYS][ROUNDS];
 
 /* ---- the file ------------------------------------------------------------ */
 
-/* Not mapped any more: a writer ends the provider's lease. */
+/* Unmaps the file: a writer ends the provider's lease. */
 static int file_cold(void)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -79,8 +79,8 @@ static struct fid_mrrc_file *file_open(enum way way)
 }
 
 /*
- * Of just the size that is sent: of a longer one the kernel reads more than what
- * is asked for, in some of the ways.
+ * Makes a file of exactly the size that is sent: of a longer file the kernel
+ * reads more bytes than requested, in some of the ways.
  */
 static void file_make(size_t len)
 {
@@ -108,7 +108,10 @@ static size_t resident(int fd, size_t len)
 	return n;
 }
 
-/* Pages that are still being read ahead stay. false: so does the whole file. */
+/*
+ * Drops the file from the page cache. Pages that are still being read ahead
+ * stay. false: the whole file stays.
+ */
 static bool drop(size_t len)
 {
 	int fd = file_cold();
@@ -186,7 +189,10 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 	size_t i;
 
 	file = way == NONE ? NULL : file_open(way);
-	/* what it finds kept, and the target in the processor's cache */
+	/*
+	 * a first round brings kept registrations, and the target into the
+	 * processor's cache
+	 */
 	if (!row->out && way != FIRST)
 		transfer(file, row);
 	memset(to, 0, row->size);
@@ -210,7 +216,7 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* The median of what one way has of another, in the same round. */
+/* The median of the ratio of two ways in the same round. */
 static double ratio(enum way one, enum way other, unsigned rounds)
 {
 	double of[ROUNDS];
@@ -265,7 +271,7 @@ static void run(const struct row *row)
 	unsigned round, w;
 	enum way way;
 
-	/* a file that is out is new, too; memory is not out */
+	/* a file out of the page cache is also new; memory is never out */
 	if (row->out)
 		can[NONE] = can[FIRST] = false;
 	/* read once it is in the page cache: no transfer is repeated */
@@ -277,7 +283,10 @@ static void run(const struct row *row)
 		ft_stage("%zu bytes in parts of %zu, %u pipes, round %u",
 			 row->size, row->part, row->pipes, round);
 		for (w = round; w < round + WAYS; w++) {
-			/* a way pays for the one before: so in both orders */
+			/*
+			 * a way may pay for the work of the one before it: so
+			 * both orders are run
+			 */
 			way = round & 1 ? WAYS - 1 - w % WAYS : w % WAYS;
 			if (can[way])
 				can[way] = timed(way, row, round);
@@ -320,7 +329,7 @@ static void open_all(void)
 {
 	struct ft_attr attr = FT_ATTR;
 
-	/* the tests' value, which keeps the provider from choosing */
+	/* the test environment's value keeps the provider from choosing */
 	unsetenv("FI_OFI_MRRC_BOUNCE_SIZE");
 	flags = FI_COMPLETION | (ft_core("verbs") ? FI_TRANSMIT_COMPLETE :
 						    FI_DELIVERY_COMPLETE);

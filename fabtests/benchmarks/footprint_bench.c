@@ -21,7 +21,7 @@ enum step { NOTHING, FIRST, SECOND, MISS, CLOSED, STEPS };
 static const char *const step_name[STEPS] = { "nothing", "domain-1", "domain-2",
 					      "miss", "closed" };
 
-/* What a step leaves, and what it took. */
+/* Resources that a step leaves allocated, and the time that it took. */
 enum value {
 	CALL_CPU,  /* us, of this thread in the call */
 	CALL_WALL, /* us */
@@ -53,7 +53,7 @@ static double clock_us(clockid_t id)
 	return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
 }
 
-/* The number after a key in a file of /proc/self, 0 without. */
+/* The number after a key in a file of /proc/self; 0: no such key. */
 static double proc_value(const char *path, const char *key)
 {
 	const size_t len = strlen(key);

@@ -35,7 +35,7 @@ static void read_trace(void)
 	long long value;
 	struct op op;
 
-	/* not of the malloc that is looked at */
+	/* memory that is not taken from the malloc under test */
 	ops = ft_map(NULL, OPS_MAX * sizeof(*ops));
 	while (scanf("%lld", &value) == 1) {
 		FT_CHECK(ops_cnt < OPS_MAX, "more than %zu lines", OPS_MAX);

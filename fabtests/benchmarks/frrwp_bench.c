@@ -88,7 +88,10 @@ static void wait_for(enum ft_dir dir, void *ctx)
 	}
 }
 
-/* An application that reads its queues: no progress thread is needed. */
+/*
+ * Waits as an application does that reads its queues: no progress thread is
+ * needed.
+ */
 static void idle_until(atomic_uint *what, unsigned value)
 {
 	while (atomic_load(what) != value) {
@@ -169,7 +172,7 @@ static void cond_write(const struct message *msg)
 	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }
 
-/* The writer's part, with the target's answer in key. */
+/* Writes to the target, whose answer is in key. */
 static void write_to(const struct message *msg, const struct message *key)
 {
 	stamp(S_posted);
@@ -216,7 +219,10 @@ static void target(const struct message *msg)
 	hide(msg, mr);
 }
 
-/* The writer's part where the target begins (crw), or sends its key. */
+/*
+ * The writer's part in a transaction that the target begins (crw), or for which
+ * it sends its key.
+ */
 static void writer(const struct message *msg)
 {
 	struct message key;
@@ -450,7 +456,7 @@ int main(int argc, char **argv)
 	ft_start(argv[0]);
 	attr.format = ft_cq_format();
 	attr.cw = attr.cw_pep = true;
-	/* it polls: no thread of the provider's need do it too */
+	/* the benchmark polls: a provider's thread need not do so, too */
 	attr.threading = FI_THREAD_DOMAIN;
 	if (getenv(CLIENT)) {
 		client_main(&attr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * helper_bench: what a predicting helper saves and costs, as li2011 measures it
- * (figures 1, 2, 3, 9 and 10, section 4.3). For bench.sh.
+ * helper_bench: savings and costs of a predicting helper, as li2011 measures
+ * them (figures 1, 2, 3, 9 and 10, section 4.3). For bench.sh.
  *
  *	helper_bench -p CORE [-I TURNS] [-o memory|limit|overhead]
  *
@@ -104,8 +104,8 @@ static void run_pause(struct run *run)
 }
 
 /*
- * Message i. Its time goes into *us; or the error that keeps it from being
- * sent is returned.
+ * Sends message i. Its time goes into *us; or the error that prevents it is
+ * returned.
  */
 static int run_send(struct run *run, unsigned i, char *from, double *us)
 {
@@ -207,7 +207,7 @@ static void limited(void *arg)
 	       100 * run->bytes.peak / (MANY * (double) run->len), st.late_uses,
 	       ret ? fi_strerror(-ret) : "-");
 	fflush(stdout);
-	/* what cannot go on cannot be closed in order, either */
+	/* a child that cannot continue cannot be closed in order, either */
 	_exit(0);
 }
 
@@ -230,7 +230,10 @@ static double batch(char *from, char *to, size_t len)
 	return (ft_time_us() - start) / count;
 }
 
-/* A length comes in, the time of a batch goes out; the length 0 ends it. */
+/*
+ * Reads a length, and writes the time of a batch of that length; the length 0
+ * ends it.
+ */
 static void serve(const struct way *way, int in, int out)
 {
 	char *from, *to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * helper_node: what helper threads cost and save the processes of a node, as
- * li2011 measures it (section 5, tables 1 to 4, figure 8). For bench.sh.
+ * helper_node: costs and savings of helper threads for the processes of a node,
+ * as li2011 measures them (section 5, tables 1 to 4, figure 8). For bench.sh.
  *
  *	helper_node -p CORE [-I TURNS] [STEPS]
  *
@@ -138,7 +138,7 @@ static double all_bytes(unsigned count)
 	return bytes;
 }
 
-/* From the first message of any process to the last one. */
+/* ms from the first message of any process to the last one. */
 static double elapsed_ms(unsigned count)
 {
 	double begin = shared->begin[0], end = shared->end[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * helper_replay: what a helper leaves registered of the buffers of recorded MPI
- * programs, as figure 11 of li2011 shows it. For bench.sh.
+ * helper_replay: the registered bytes of buffers of recorded MPI programs with
+ * a helper, as figure 11 of li2011 shows them. For bench.sh.
  *
  *	helper_replay -p CORE STRETCH SECONDS TRACE...
  *
@@ -81,7 +81,7 @@ static char *buffer(const struct replay *r, const struct sim_req *req)
 	return r->buf + (req->addr - r->first);
 }
 
-/* The program has written to what it sends. */
+/* Writes to the buffer before a send, as the program did. */
 static void touch(struct replay *r)
 {
 	const struct sim_req *req = r->trace->req;
@@ -146,7 +146,10 @@ static void look(struct replay *r)
 	r->look += all / LOOKS;
 }
 
-/* Until so many us after the begin; by how much it is later than that. */
+/*
+ * Waits until @us after the beginning; returns by how much it is later than
+ * that.
+ */
 static double wait_until(struct replay *r, double us)
 {
 	double now, next;
@@ -163,7 +166,9 @@ static double wait_until(struct replay *r, double us)
 			continue;
 		}
 		next = r->look < us ? r->look : us;
-		/* a program that computes does not wait for messages, either */
+		/*
+		 * like a program that computes, it does not wait for messages
+		 */
 		if (!r->flying)
 			usleep((useconds_t) (next - now) + 1);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Runs beside a helper, and their registered bytes (helper_run.h). */
+/* Runs with and without a helper, and their registered bytes (helper_run.h). */
 #include "helper_run.h"
 
 #include <fcntl.h>
@@ -41,7 +41,10 @@ void helper_ended(pid_t pid)
 		 status);
 }
 
-/* Locked by the device; over cores that lock none, what ofi_mrrc counts. */
+/*
+ * Bytes locked by the device; over cores that lock none, those that ofi_mrrc
+ * counts.
+ */
 static double registered(struct ft_dom *dom)
 {
 	struct fi_mrrc_stats st;

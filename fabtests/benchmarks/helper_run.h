@@ -11,7 +11,7 @@
 /* Over the core of the mode; @helper: FI_OFI_MRRC_HELPER, or NULL. */
 void helper_open(const char *name, enum ft_mode mode, const char *core,
 		 const char *helper, struct ft_pair *pair);
-/* what(arg) in a child, which has to succeed. */
+/* Runs what(arg) in a child, which has to succeed. */
 void helper_in_child(void (*what)(void *arg), void *arg);
 void helper_ended(pid_t pid);
 

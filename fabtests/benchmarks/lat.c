@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_mrrc_lat: latency of a transfer with what its registration costs. */
+/* fi_mrrc_lat: latency of a transfer, with the cost of its registration. */
 #include "ft_bench.h"
 #include "ft_sweep.h"
 

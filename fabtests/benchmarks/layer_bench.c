@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What our layer costs where it has nothing to do: operations with a
+ * The cost of the provider if it has nothing to do: operations with a
  * descriptor, on an endpoint that has resolved null descriptors before.
  *
  * Ways of use, by bench.sh and util/sh/calls.sh. With -m, an operation is
@@ -16,7 +16,7 @@
 #define BATCH  500	     /* messages between two readings of the clock */
 #define MSG    8	     /* bytes */
 #define BUFS   64	     /* that writes go out from in turn */
-#define APART  (2 * FT_PAGE) /* from one that is to miss to the next */
+#define APART  (2 * FT_PAGE) /* distance between buffers of two misses */
 #define MISSES 2048 /* such buffers: more than a monitor keeps watched */
 
 enum side { RAW, STACK, SIDES };
@@ -30,7 +30,7 @@ struct stack {
 
 static const char *const prov[SIDES] = { "tcp", "tcp;ofi_mrrc" };
 
-/* ft_mrrc.c's options say which of the two the library is to talk to */
+/* selects the provider list that the library uses, by ft_mrrc.c's options */
 static void use(enum side side)
 {
 	ft_opts.prov = prov[side];
@@ -149,7 +149,7 @@ static void take(struct fid_cq *cq, struct ft_ep *other)
 
 /* ---- for callgrind ------------------------------------------------------ */
 
-/* @cycle: the size of the memory from which writes go out in turn. */
+/* @cycle: the size of the memory that is the source of writes in turn. */
 static void repeat(struct stack *st, unsigned cnt, bool write, size_t cycle)
 {
 	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
@@ -269,7 +269,7 @@ static uint64_t batch_latency(struct stack *st)
 
 /* ---- writes without a descriptor ---- */
 
-/* Microseconds for BATCH writes, so many at a time, over so many buffers. */
+/* Microseconds for BATCH writes, @window at a time, from buffers in turn. */
 static uint64_t batch_write(struct stack *st, char *buf, unsigned window)
 {
 	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;

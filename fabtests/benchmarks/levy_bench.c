@@ -175,7 +175,7 @@ static void run_new(size_t len)
 
 	FT_CHECK(all, "calloc");
 	open_heap(0, 0);
-	/* new to malloc as well: not what was freed before */
+	/* new memory for malloc, too: not memory that was freed before */
 	malloc_trim(0);
 	for (i = 0; i < count; i++) {
 		for (n = 0; n < 2; n++) {

@@ -25,7 +25,7 @@ static struct ft_pair pair;
 static struct fid_mr *target;
 static char *from, *to;
 
-/* Registers and posts the parts in turn; *registering: the first one's. */
+/* Registers and posts the parts in turn; *registering: us of the first one. */
 static double once(size_t len, unsigned parts, double *registering)
 {
 	const size_t page = FT_PAGE;

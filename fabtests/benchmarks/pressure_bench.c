@@ -261,7 +261,7 @@ static void start_child(enum mode mode)
 		close(ask[1]);
 		close(told[0]);
 		close(told[1]);
-		/* what is asked of these ends with the parent alone */
+		/* requests to these children end with the parent alone */
 		for (m = EACH; m < mode; m++)
 			close(child[m].ask);
 		child_main(mode);
@@ -298,7 +298,7 @@ static double ask(struct cell *cell, enum mode mode, enum what what,
 	return answer->us;
 }
 
-/* Microseconds of a write, of the modes from the first on. */
+/* us of a write, for each mode from the first one on. */
 static void in_turns(struct cell *cell, enum mode first, unsigned writes,
 		     double *us)
 {

@@ -18,7 +18,7 @@ struct set {
 
 /* The same seed makes the same sets and draws in each process. */
 void set_seed(uint64_t seed);
-/* Of one size, or mixed (0): as many as there may be. */
+/* Opens a set of buffers of one size, or mixed sizes (0), as many as fit. */
 void set_open(struct set *set, size_t size, size_t max_bytes,
 	      unsigned max_count);
 void set_close(struct set *set);

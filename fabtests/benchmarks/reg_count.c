@@ -20,7 +20,7 @@ SHOWN void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 			     unsigned access);
 
 static uint64_t registered;
-/* Newer versions of one function call the other. */
+/* Nesting of calls: newer versions of a function call older ones. */
 static __thread unsigned depth;
 
 static void count(void)
