@@ -69,7 +69,10 @@ static struct {
 	struct mrrc_patch patch[HOOKS_CNT + HOOKS_MORE];
 	atomic_uint count; /* HOOKS_CNT and more; 0: not yet */
 	/* REGISTRY lock */
-	/* 0, or why it cannot be patched; -ESRCH: there is no such function */
+	/*
+	 * 0, or the reason why the function cannot be patched; -ESRCH: there is
+	 * no such function
+	 */
 	int found[HOOKS_CNT + HOOKS_MORE];
 	atomic_bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as we know */
 	atomic_bool gone[HOOKS_CNT + HOOKS_MORE];   /* and that was seen */
@@ -79,14 +82,14 @@ static struct {
 	_Atomic(void *) arg[HOOKS_TELL];
 	atomic_uint added;  /* changed under the REGISTRY lock */
 	atomic_uint inside; /* threads that are telling */
-	/* the process that tells, and none that shares its memory */
+	/* the process that announces, and none that shares its memory */
 	mrrc_ours *ours; /* changed under the REGISTRY lock */
 	atomic_long pid;
 	_Atomic uint64_t told;
 	atomic_long left;		    /* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS]; /* 0: no chunk */
 	atomic_uint brought;		    /* calls that brought code */
-	/* two lists of code: one is read while the other one is written */
+	/* two lists of code: one is read while the other is written */
 	atomic_uint code_seq; /* lists so far: the last is read */
 	struct {
 		atomic_uint listed; /* brought, before it was written */
@@ -134,7 +137,7 @@ bool mrrc_libc_hooks_count(const void *arg, size_t calls)
 	hooks_count(calls);
 	for (i = 0; i < HOOKS_TELL; i++)
 		told = told || atomic_load(&hooks.arg[i]) == arg;
-	/* what is found is written before the first is added */
+	/* the findings are written before the first callback is added */
 	return told && mrrc_libc_hooks_on(SYS_mmap);
 }
 
@@ -145,7 +148,9 @@ static inline _Atomic uint32_t *hooks_mark_of(uintptr_t addr)
 	return &hooks.mark[addr / MRRC_LIBC_HOOKS_CHUNK % HOOKS_MARKS];
 }
 
-/* Beyond the addresses that Linux gives unasked all chunks share a mark. */
+/*
+ * All chunks share a mark beyond the addresses that Linux gives without a hint.
+ */
 static inline uint32_t hooks_chunk(uintptr_t addr)
 {
 	const uintptr_t chunk = addr / MRRC_LIBC_HOOKS_CHUNK + 1;
@@ -237,7 +242,7 @@ bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len)
 		    atomic_load(&hooks.list[last].code[i].start) < start + len)
 			return true;
 	}
-	/* the list may have been rewritten by now */
+	/* true if the list was rewritten during the search */
 	return atomic_load(&hooks.code_seq) != seq;
 }
 
@@ -256,7 +261,7 @@ bool mrrc_libc_hooks_is_new(void)
 
 /* ---- telling ---- */
 
-/* All signals, libc's own included. errno is kept. */
+/* Blocks all signals, libc's own included. errno is kept. */
 static void hooks_signals(const uint64_t *set, uint64_t *old)
 {
 	const struct mrrc_patch_call call = {
@@ -282,8 +287,8 @@ void mrrc_libc_hooks_unblock(uint64_t old)
 }
 
 /*
- * By a child that shares the memory. With proven trust this ends trust for as
- * long as the call takes (libc_hooks_call.c).
+ * Handles an unmap by a child that shares the memory. Proven trust ends for the
+ * time of the call (libc_hooks_call.c).
  */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
@@ -365,7 +370,7 @@ static const char *hooks_words(int ret)
 	}
 }
 
-/* For mrrc_libc_hooks_use(), which is asked at each unmap. */
+/* Notes a patch for mrrc_libc_hooks_use(), which is called at each unmap. */
 static void hooks_found(const struct mrrc_patch *patch)
 {
 	const uintptr_t lo = (uintptr_t) patch->word - MRRC_PATCH_NEAR;
@@ -403,7 +408,10 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 
 	if (!i || i == HOOKS_CNT + HOOKS_MORE)
 		return -ENOSPC;
-	/* no more than the instruction: another filler is not to be found */
+	/*
+	 * the code near the instruction is enough: no other filler has to be
+	 * found
+	 */
 	if (site - start > HOOKS_AROUND)
 		start = site - HOOKS_AROUND;
 	if (end - site > HOOKS_AROUND)
@@ -458,7 +466,10 @@ bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 	return false;
 }
 
-/* What is in its place is looked at before trust is given again. */
+/*
+ * A hook was lost: the code in its place is examined before trust is given
+ * again.
+ */
 static void hooks_lost(const struct mrrc_patch *patch)
 {
 	const uint64_t old = mrrc_libc_hooks_block();
@@ -484,7 +495,10 @@ void mrrc_libc_hooks_check(void)
 	}
 }
 
-/* How many are in place; @why: which are not, and the reason of the first. */
+/*
+ * Places hooks and returns their number; @why: the hooks that failed, and the
+ * reason of the first.
+ */
 static unsigned hooks_place(char *why)
 {
 	unsigned count = 0;

@@ -51,32 +51,40 @@ typedef void (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 				   enum mrrc_libc_hooks_how how);
 
 /*
- * Call @tell from now on; patches libc at the first call. @why (NULL, or
+ * Calls @tell from now on; the first user makes it patch libc. @why (NULL, or
  * MRRC_HOOKS_WHY bytes): on failure the reason, on success what could not be
  * hooked, or "".
  */
 int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
 
-/* From now on @tell is not called, nor running. The last one unpatches. */
+/*
+ * After this @tell is neither called nor running. The last user's removal
+ * unpatches libc.
+ */
 void mrrc_libc_hooks_remove(void *arg);
 
 /* In a forked child: nothing is announced there any more. */
 void mrrc_libc_hooks_forked(void);
 
-/* A range is watched: without a mark, nothing is announced there. */
+/*
+ * Marks a range that is watched: without a mark, its changes are not announced.
+ */
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
 /*
- * Announce that after so many calls of mmap(2), once. false: they are not
- * hooked, or @arg is not told.
+ * Announces once when @calls calls of mmap(2) were made. false: they are not
+ * hooked, or @arg is no user.
  */
 bool mrrc_libc_hooks_count(const void *arg, size_t calls);
 
-/* Nothing is watched in the chunk around @addr any more. */
+/*
+ * Removes the mark of the chunk around @addr, in which no range is watched any
+ * more.
+ */
 void mrrc_libc_hooks_unmark(uintptr_t addr);
 #define MRRC_LIBC_HOOKS_CHUNK ((uintptr_t) 1 << 21)
 
-/* REGISTRY lock. Whether hooks can be relied on in that way. */
+/* Can hooks be relied on in this mode? REGISTRY lock. */
 bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
 
 /* Must a call of that number be hooked before hooks are relied on? */
@@ -86,9 +94,9 @@ bool mrrc_libc_hooks_matters(long number);
 bool mrrc_libc_hooks_knows(long number);
 
 /*
- * REGISTRY lock: one more hook, at a system-call instruction of the mapping
- * [start, end). @filler: of struct mrrc_patch_code, or NULL: there is none. 0 or
- * -E*.
+ * Places a hook at a system-call instruction of the mapping [start, end).
+ * REGISTRY lock. @filler: of struct mrrc_patch_code, or NULL: there is none. 0
+ * or -E*.
  */
 int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 			  uintptr_t end, uint8_t *filler);
@@ -102,9 +110,9 @@ void mrrc_libc_hooks_code_end(void);
 bool mrrc_libc_hooks_on(long number);
 
 /*
- * Looks whether all hooks are in place: one that another has overwritten, or
- * that went with its page, ends trust until that code was looked at. Any thread,
- * hooks included.
+ * Checks that all hooks are in place: a hook that another library has
+ * overwritten, or whose page was unmapped, ends trust until that code was
+ * examined. Any thread, hooks included.
  */
 void mrrc_libc_hooks_check(void);
 
@@ -114,7 +122,7 @@ bool mrrc_libc_hooks_has(uintptr_t at);
 /* Does the patch of such a hook use any of these bytes? */
 bool mrrc_libc_hooks_use(uintptr_t start, size_t len);
 
-/* In a copy of [start, end): the code as it is without hooks. */
+/* Restores in a copy of [start, end) the code without hooks. */
 void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
 
 struct mrrc_libc_hooks_state {

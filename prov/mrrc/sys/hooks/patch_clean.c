@@ -34,7 +34,10 @@ static bool clean_has(const struct mrrc_patch *all, size_t count, uintptr_t at)
 	return false;
 }
 
-/* Where it sleeps; -EBUSY: it does not; 0: it has ended. */
+/*
+ * The address where the thread sleeps; -EBUSY: it does not sleep; 0: it has
+ * ended.
+ */
 static int clean_where(const char *tid, uintptr_t *at)
 {
 	char path[64], line[256] = "";
@@ -85,7 +88,7 @@ void mrrc_patch_clean(const struct mrrc_patch *all, size_t count)
 	if (!clean_passed(all, count))
 		return;
 	for (i = 0; i < count; i++) {
-		/* other code in its place may lead there */
+		/* other code written in its place may lead to the filler */
 		if (all[i].filler && *all[i].word == all[i].before)
 			mrrc_patch_unfill(&all[i]);
 	}
