@@ -30,7 +30,7 @@ double ft_median(double *values, unsigned count)
 			   (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The most that the core's own cache keeps: the library's default, or 0. */
+/* The maximum that the core's own cache keeps: the library's default, or 0. */
 void ft_core_cache(bool on)
 {
 	setenv("FI_MR_CACHE_MAX_COUNT", on ? "1024" : "0", 1);
@@ -129,7 +129,10 @@ static double latency(struct ft_bench *b, const struct ft_task *task)
 	return ft_median(b->times, task->iters);
 }
 
-/* Waits in the order of posting; registrations end with their transfer. */
+/*
+ * Measures bandwidth. Waits in the order of posting; registrations end with
+ * their transfer.
+ */
 static double bandwidth(struct ft_bench *b, const struct ft_task *task)
 {
 	struct xfer *x = calloc(task->window, sizeof(*x));

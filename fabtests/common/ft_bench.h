@@ -39,9 +39,12 @@ struct ft_bench {
 	unsigned times_cnt;
 };
 
-/* Before libfabric starts; off without this call, in raw mode. */
+/*
+ * Turns the core's cache on or off, before libfabric starts; off without this
+ * call, in raw mode.
+ */
 void ft_core_cache(bool on);
-/* Provider list and environment of a mode; before ft_start(). */
+/* Sets the provider list and environment of a mode; before ft_start(). */
 void ft_bench_env(enum ft_mode mode, const char *core);
 void ft_bench_open(struct ft_bench *b, enum ft_mode mode, size_t max,
 		   unsigned bufs);

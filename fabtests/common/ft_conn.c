@@ -204,7 +204,9 @@ static void ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom,
 	FT_CALL(fi_enable(ep->ep));
 }
 
-/* One event of this kind, if there is one; any other fails. */
+/*
+ * Reads an event of this kind, if there is one; any other event fails the test.
+ */
 static bool event(struct fid_eq *eq, uint32_t want,
 		  struct fi_eq_cm_entry *entry)
 {
@@ -252,7 +254,7 @@ static void connected(struct ft_ep *ep, bool *up)
 	*up = true;
 }
 
-/* Both halves, or one of them: the other is in another process. */
+/* Connects both halves, or one of them: the other is in another process. */
 static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 			   struct ft_ep *c)
 {
@@ -345,7 +347,7 @@ void ft_reconnect(struct ft_pair *pair)
 	ft_connect(pair, &pair->s, &pair->c);
 }
 
-/* Queues, counters and event queue, after the endpoint. */
+/* Closes queues, counters and event queue, after the endpoint. */
 void ft_queue_close(struct ft_ep *ep)
 {
 	struct ft_comp *comp;
@@ -387,8 +389,8 @@ void ft_ep_close(struct ft_ep *ep)
 
 /*
  * ofi_rxm (1.17) keeps registrations of its own for messages that were half
- * transferred when the endpoint closed: they can be told from ours only where
- * it registers nothing (verbs).
+ * transferred when the endpoint closed: only over verbs, where ofi_rxm
+ * registers nothing, can the test tell them from those of the provider.
  */
 static bool core_leaks(const struct ft_pair *pair)
 {

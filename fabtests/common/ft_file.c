@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-/* An overlay over two folders in memory, in a mount namespace of our own. */
+/*
+ * Mounts an overlay over two folders in memory, in a separate mount namespace.
+ */
 static bool overlay(char *dir, size_t size)
 {
 	const char *base = "/dev/shm";
@@ -64,7 +66,10 @@ int ft_file_make(const char *path, const void *data, size_t len)
 	return fd;
 }
 
-/* Does the device register such mappings? Before Linux 6.2 not. */
+/*
+ * Does the device register shared read-only mappings? Before Linux 6.2 it does
+ * not.
+ */
 static bool registrable(struct ft_dom *dom, int fd)
 {
 	struct fid_mr *mr;

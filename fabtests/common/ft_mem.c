@@ -72,7 +72,7 @@ void *ft_map(void *addr, size_t len)
 	return p;
 }
 
-/* Into a hole that we made, unless another thread was quicker. */
+/* Maps into a hole that the test made, unless another thread was quicker. */
 bool ft_map_hole(void *addr, size_t len)
 {
 	void *p;
@@ -85,8 +85,8 @@ bool ft_map_hole(void *addr, size_t len)
 }
 
 /*
- * Far below the addresses that mmap() gives to other threads: when this is
- * unmapped, its place stays empty.
+ * Far below the addresses that mmap() gives to other threads: when this memory
+ * is unmapped, its addresses stay unused.
  */
 void *ft_map_apart(size_t len)
 {

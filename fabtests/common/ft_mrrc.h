@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of fabtests/ share: options, checks that end the process,
- * a connected pair of endpoints, completions, buffers with known contents.
+ * Functions that the tests of fabtests/ share: options, checks that end the
+ * process, a connected pair of endpoints, completions, buffers with known
+ * contents.
  *
  * A test is one process that drives both sides of its connections: server
  * and client each have their own fabric and domain. Unless a test starts
@@ -111,14 +112,14 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops);
 bool ft_rxm(void);
 /*
  * For tests that count what is looked up: ofi_rxm over verbs copies messages up
- * to 1 KiB, instead of 128 KiB. Returns how many bytes the core copies unasked.
- * Call it before anything is opened.
+ * to 1 KiB, instead of 128 KiB. Returns the number of bytes that the core
+ * copies without being asked. Call it before anything is opened.
  */
 size_t ft_rxm_copies_little(void);
-/* FI_EP_RDM where the provider is one of those, else FI_EP_MSG. */
+/* FI_EP_RDM if the provider has reliable datagrams, else FI_EP_MSG. */
 enum fi_ep_type ft_ep_type(void);
 bool ft_rdm(void);
-/* The format with all that the core's completions have: not all have tags. */
+/* The format with all fields of the core's completions: not all have tags. */
 enum fi_cq_format ft_cq_format(void);
 /* The test's own iteration count, or the user's. */
 unsigned ft_iters(unsigned dflt);
@@ -137,12 +138,16 @@ uint64_t ft_now_us(void);
 uint64_t ft_clock_us(clockid_t clock);
 uint64_t ft_cpu_us(void);    /* used by all threads of the process */
 uint64_t ft_thread_us(void); /* used by this one */
-/* How many tasks there are for each processor that may be used, at least 1 */
+/* The number of tasks for each processor that may be used, at least 1 */
 double ft_load(void);
-/* For limits, by a clock of this thread: ft_limit.c */
+/* A clock of this thread's for limits: see ft_limit.c */
 uint64_t ft_limit_us(void);
-uint64_t ft_deadline(void); /* by it: an operation not done by then hangs */
-/* Races are tried n times, or for 3 s since begin, and n / 20 times at least. */
+/* a time by that clock: an operation not done by then hangs */
+uint64_t ft_deadline(void);
+/*
+ * Is there another round? Races are tried n times, or for 3 s since begin, and
+ * at least n / 20 times.
+ */
 bool ft_round(unsigned i, unsigned n, uint64_t begin);
 uint64_t ft_rand(void); /* any thread; each has its own sequence */
 
@@ -187,7 +192,7 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 /* Anonymous pages, read and write; at addr if that is not NULL. */
 void *ft_map(void *addr, size_t len);
 bool ft_map_hole(void *addr, size_t len);
-/* For tests that use what they have unmapped. */
+/* For tests that use memory after unmapping it. */
 void *ft_map_apart(size_t len);
 void ft_unmap(void *addr, size_t len);
 bool ft_valgrind(void);
@@ -275,30 +280,30 @@ struct ft_pair {
 	struct ft_ep s, c;
 };
 
-/* Hints for what attr asks; free with fi_freeinfo(). */
+/* Hints for the properties in attr; free with fi_freeinfo(). */
 struct fi_info *ft_hints(const struct ft_attr *attr);
-/* Skips the test when the provider offers no such thing. */
+/* Skips the test if the provider offers no such endpoint. */
 struct fi_info *ft_getinfo(const struct ft_attr *attr);
 /*
- * Fabrics, listener, domains, and the first connection. Reliable datagrams have
- * no listener; ft_connect() inserts their addresses and exchanges a message,
- * and no address is 0.
+ * Opens fabrics, listener, domains, and the first connection. Reliable
+ * datagrams have no listener; ft_connect() inserts their addresses and
+ * exchanges a message, and no address is 0.
  */
 void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr);
 /* One more connection on the same domains. */
 void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
-/* The halves, for sides in different processes; the listener first. */
+/* Opens the halves, for sides in different processes; the listener first. */
 void ft_listen(struct ft_pair *pair, const struct ft_attr *attr);
 void ft_connect_server(struct ft_pair *pair, struct ft_ep *s);
 void ft_connect_client(struct ft_pair *pair, struct ft_ep *c);
-/* The client's fabric and domain, by ft_name_hex() of a listener. */
+/* Opens the client's fabric and domain, by ft_name_hex() of a listener. */
 void ft_client_open(struct ft_pair *pair, const struct ft_attr *attr,
 		    const char *hex);
 /* Waits for the event that the other side is gone, if the core has one. */
 void ft_wait_shutdown(struct ft_ep *ep);
-/* Endpoint, queues, counters; completions not taken are dropped. */
+/* Closes endpoint, queues, counters; drops completions not taken. */
 void ft_ep_close(struct ft_ep *ep);
-/* Closes what is open and checks that nothing is left behind. */
+/* Closes all objects, and checks that no registration or descriptor is left. */
 void ft_pair_close(struct ft_pair *pair);
 /*
  * The parts of reliable datagrams: a domain, an endpoint, and the address that
@@ -312,7 +317,7 @@ void ft_reconnect(struct ft_pair *pair);
 void ft_queue_close(struct ft_ep *ep);
 
 /*
- * Descriptor for a local buffer: NULL over ofi_mrrc; in raw mode of a
+ * Descriptor for a local buffer: NULL over ofi_mrrc; in raw mode that of a
  * registration that lasts until ft_release().
  */
 void *ft_desc(struct ft_dom *dom, const void *buf, size_t len);
@@ -331,24 +336,24 @@ void ft_poll(struct ft_ep *ep);
 void ft_progress(struct ft_ep *ep);
 /* Takes the oldest completion, if there is one. */
 bool ft_take(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* The same, waiting for one; an error entry fails the test. */
+/* As ft_take(), but waits for a completion; an error entry fails the test. */
 void ft_wait(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* The same; an error entry does not fail the test. */
+/* As ft_wait(); an error entry does not fail the test. */
 void ft_wait_any(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* Waits for one with this context and at least these flags. */
+/* Waits for a completion with this context and at least these flags. */
 void ft_wait_ctx(struct ft_ep *ep, enum ft_dir dir, void *ctx, uint64_t flags);
-/* Progress for a while; nothing may complete on either queue of ep. */
+/* Makes progress for a while; nothing may complete on either queue of ep. */
 void ft_expect_none(struct ft_ep *ep, int msec);
 /* Waits until memory holds what a peer writes there. */
 void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed);
 void ft_wait_cntr(struct ft_ep *ep, enum ft_dir dir, uint64_t value);
 /*
- * Waits until no more than so many descriptors are open: a listener closes
- * later than its last connection, and a thread of the provider's may have a
- * file open for a moment. ep: NULL if no endpoint is open.
+ * Waits until at most @max descriptors are open: a listener closes later than
+ * its last connection, and a thread of the provider's may have a file open for
+ * a moment. ep: NULL if no endpoint is open.
  */
 void ft_wait_fds(struct ft_ep *ep, unsigned max);
-/* Post, and on -FI_EAGAIN make progress and post again. */
+/* Posts an operation; on -FI_EAGAIN makes progress and posts again. */
 #define FT_POST(ep, call)                                        \
 	do {                                                     \
 		uint64_t ft_end_ = ft_deadline();                \
@@ -365,7 +370,7 @@ void ft_wait_fds(struct ft_ep *ep, unsigned max);
 
 /* Sends sbuf to the peer's rbuf and waits for both completions. */
 void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf, size_t len);
-/* The same with contents of this seed written, and checked. */
+/* As ft_send_recv(), with contents of this seed written, and checked. */
 void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
 		    uint64_t seed);
 size_t ft_iov_limit(struct ft_ep *ep);
@@ -373,45 +378,49 @@ size_t ft_iov_limit(struct ft_ep *ep);
 /* ---- ft_thread.c: other threads --------------------------------------- */
 
 /*
- * Until all other threads sleep, and go on sleeping for a moment: those that the
- * test has started wait for what it does next, and the provider's have read the
- * code of libraries, which takes memory and time. A thread that lacks a
+ * Waits until all other threads sleep, and continue to sleep for a moment:
+ * threads of the test then wait for its next step, and the provider's have read
+ * the code of libraries, which takes memory and time. A thread that lacks a
  * processor does not sleep.
  */
 void ft_wait_quiet(void);
 /*
- * This thread waits for a while, by sleeps() or usleep(3), and all take little
- * of the processor: in one of several tries, as what is to be done comes first.
+ * Checks that the process uses little processor time while this thread waits,
+ * by sleeps() or usleep(3). One of several tries suffices, as work that is due
+ * comes first.
  */
 void ft_check_sleeps(void (*sleeps)(int ms));
 
 /* ---- ft_proc.c: processes of their own --------------------------------- */
 
 /*
- * In a child, which has libfabric read its environment once more: run(arg), and
- * then it ends. What it skips is skipped here. Its output goes to the buffer, if
- * there is one; else to this process's.
+ * Calls run(arg) in a child, in which libfabric reads its environment again. If
+ * the child skips, this test skips. Its output goes to the buffer, if there is
+ * one; else to this process's.
  */
 void ft_in_child(const char *what, void (*run)(const void *arg),
 		 const void *arg, char *output, size_t size);
 
-/* A listener's or endpoint's name, as text of FT_HEX_MAX bytes, */
+/* Writes a listener's or endpoint's name, as text of FT_HEX_MAX bytes, */
 void ft_name_hex(struct fid *fid, char *hex);
-/* and back: into FT_NAME_MAX bytes, how many they are. */
+/* and reads it back, into FT_NAME_MAX bytes; returns its length. */
 size_t ft_hex_name(const char *hex, void *name);
 /*
- * This program again, in the mode that the environment selects; out is its
- * standard output.
+ * Starts this program again, in the mode that the environment selects; out is
+ * its standard output.
  */
 pid_t ft_again(char **argv, int out);
-/* Writes and exposes, perhaps without partners, until it is killed. */
+/*
+ * Posts writes and exposes buffers, perhaps without partners, until it is
+ * killed.
+ */
 __attribute__((noreturn)) void ft_cw_victim(struct ft_ep *ep, fi_addr_t to,
 					    void *out, size_t out_len, void *in,
 					    size_t in_len);
 /*
- * Exchanges with a process that does the same, and kills it in between: until
- * nothing can be posted any more, and all operations have ended. progress is of
- * this side.
+ * Exchanges data with a process that does the same, and kills it in between;
+ * returns when no operation can be posted any more, and all have ended.
+ * progress is that of this side.
  */
 void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 		    void *in, size_t in_len, pid_t pid,
@@ -421,27 +430,35 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 
 enum ft_fs { FT_FS_MEMORY, FT_FS_DISK, FT_FS_OVERLAY, FT_FS_CNT };
 
-/* A new folder there; false: there is no such file system here. */
+/* Makes a new folder on such a file system; false: there is none here. */
 bool ft_file_dir(enum ft_fs fs, char *dir, size_t size);
-/* A file with these bytes, open for reading. */
+/* Makes a file with these bytes, open for reading. */
 int ft_file_make(const char *path, const void *data, size_t len);
 /*
  * Can parts of files there be sent without a copy? The file system has to keep
  * leases, and the device to register shared read-only mappings.
  */
 bool ft_file_maps(struct ft_dom *dom, const char *dir);
-/* Can they be read past the page cache? Prints why not, once. */
+/*
+ * Can files there be read past the page cache? If not, prints the reason, once.
+ */
 bool ft_file_direct(struct ft_dom *dom, const char *dir);
 
 /* ---- ft_stats.c: the provider's counters ------------------------------ */
 
 /* false in raw mode, with *st zeroed */
 bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st);
-/* Are hits expected, that is, is there a monitor? Prints why not, once. */
+/*
+ * Are hits expected, that is, is there a monitor? If not, prints the reason,
+ * once.
+ */
 bool ft_caches(struct ft_dom *dom);
-/* posts == completions, nothing held, within limits; raw: nothing */
+/*
+ * Checks that posts == completions, nothing is held, and limits are kept; raw:
+ * no check
+ */
 void ft_check_idle(struct ft_dom *dom, const char *when);
-/* Flushes, then nothing may be registered by the provider any more. */
+/* Flushes, and checks that the provider has no registration left. */
 void ft_check_flushed(struct ft_dom *dom, const char *when);
 void ft_print_stats(struct ft_dom *dom, const char *who);
 

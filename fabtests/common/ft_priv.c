@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* By system calls, so that no library is needed. */
+/* Drops privileges by system calls, so that no library is needed. */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Drops privileges, for tests of what happens without them. */
+/* Drops privileges, for tests of the provider without them. */
 #ifndef FT_PRIV_H
 #define FT_PRIV_H
 
 /* Drops every capability. */
 void ft_drop_caps(void);
 /*
- * userfaultfd(2), and /dev/userfaultfd where that exists, answer EPERM from
+ * Makes userfaultfd(2), and /dev/userfaultfd if it exists, return EPERM from
  * now on, as in many containers.
  */
 void ft_deny_uffd(void);

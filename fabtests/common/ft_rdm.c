@@ -42,7 +42,8 @@ fi_addr_t ft_rdm_insert(struct ft_ep *ep, struct ft_ep *whom)
 }
 
 /*
- * Inserts itself first: a call that forgets the address reaches the wrong one.
+ * Inserts the endpoint's own address first: a call that omits the peer's
+ * address reaches the wrong endpoint.
  */
 static void introduce(struct ft_ep *ep, struct ft_ep *peer)
 {
@@ -76,7 +77,10 @@ static void meet(struct ft_pair *pair, struct ft_ep *from)
 	}
 	FT_POST(from, fi_recvmsg(to->ep, &msg, FI_COMPLETION));
 	FT_POST(from, fi_inject(from->ep, NULL, 0, from->to));
-	/* what comes from a queue for both is with the first */
+	/*
+	 * with one queue for both directions, completions are listed with the
+	 * first
+	 */
 	if (to->cq[FT_RX])
 		ft_wait_ctx(to, pair->attr.one_cq ? FT_TX : FT_RX, to, 0);
 	else

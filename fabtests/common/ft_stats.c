@@ -18,7 +18,10 @@ bool ft_caches(struct ft_dom *dom)
 	static bool said;
 	struct fi_mrrc_stats st;
 
-	/* some are copied instead, where the caller of the test wants that */
+	/*
+	 * some requests are copied instead, if the caller of the test wants
+	 * that
+	 */
 	if (!ft_stats(dom, &st) ||
 	    strcmp(getenv("FI_OFI_MRRC_BOUNCE_SIZE"), "0"))
 		return false;

@@ -13,12 +13,13 @@
 #define LOOKS	10 /* in a row */
 #define LOOK_US 10000
 
-#define SLEEP_MS   50
-#define SLEEP_WORK 200000 /* us that a process which spins has meanwhile */
-#define SLEEP_USED 40000  /* us of the processor, at most */
+#define SLEEP_MS 50
+/* us of work that a process which spins does in the meantime */
+#define SLEEP_WORK 200000
+#define SLEEP_USED 40000 /* us of the processor, at most */
 #define SLEEPS	   20
 
-/* false: it runs, or would if it had a processor */
+/* false: the thread runs, or would if it had a processor */
 static bool asleep(const char *tid)
 {
 	char path[64], line[256] = "";
@@ -63,7 +64,7 @@ void ft_wait_quiet(void)
 	}
 }
 
-/* All threads of the process @pid on one processor, from now on */
+/* Puts all threads of the process @pid on one processor, from now on */
 static void bring_together(pid_t pid)
 {
 	struct dirent *entry;
@@ -83,8 +84,8 @@ static void bring_together(pid_t pid)
 }
 
 /*
- * A process that spins on the processor of this one: there a thread that spins
- * gets as much, on the busiest machine.
+ * Starts a process that spins on this process's processor: a thread that spins
+ * gets as much of it, even on a busy machine.
  */
 static pid_t spin(void)
 {

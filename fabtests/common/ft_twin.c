@@ -79,7 +79,7 @@ void ft_twin_say(const char *key, const char *fmt, ...)
 static unsigned limit_s;
 static unsigned alarms; /* in this round */
 
-/* Other programs may have the processors: as many times the limit. */
+/* Extends the limit by the load, as other programs may use the processors. */
 static void on_alarm(int sig)
 {
 	const bool over = ++alarms >= ft_load();
@@ -103,12 +103,12 @@ static void child(const struct ft_twin *twin, enum ft_side side, unsigned round,
 
 	out = fdopen(fd, "w");
 	FT_CHECK(out, "fdopen");
-	/* in a batch of one, the lines before a crash are wanted */
+	/* in a batch of one, the lines before a crash must not be lost */
 	setvbuf(out, NULL, twin->batch > 1 ? _IOFBF : _IOLBF, 1 << 16);
 	/* the parent's own, and those that a provider may have set */
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_DFL);
-	/* what the raw core does with freed memory shows on both sides */
+	/* makes uses of freed memory by the raw core visible on both sides */
 	mallopt(M_PERTURB, 0x5a);
 	limit_s = twin->limit_s;
 	signal(SIGALRM, on_alarm);
@@ -171,7 +171,7 @@ static void forget(struct side *s)
 	s->died[0] = '\0';
 }
 
-/* One round's lines, or those that came before the child died. */
+/* Reads one round's lines, or those that came before the child died. */
 static void read_round(struct side *s)
 {
 	char *line = NULL;
@@ -219,7 +219,10 @@ struct diff {
 	bool explained, failed;
 };
 
-/* In a child, since children inherit the parent's state of libfabric. */
+/*
+ * Describes a round in a child, since children inherit the parent's state of
+ * libfabric.
+ */
 static void describe(const struct ft_twin *twin, unsigned round)
 {
 	int status;
@@ -280,7 +283,7 @@ static const char *line_of(const struct side *s, unsigned i)
 	return i < s->cnt ? s->line[i] : NULL;
 }
 
-/* Values of lines with the same key; a line alone has no partner: NULL. */
+/* Compares values of lines with the same key; a line alone has no partner: */
 static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 		    struct ft_twin_result *result)
 {
@@ -313,7 +316,7 @@ static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 		if (!why) {
 			unexplained(twin, round, diff, result->failed, i, key,
 				    a, b);
-			/* what follows may differ for the same reason */
+			/* later differences may have the same reason */
 			if (!a || !b || twin->batch == 1)
 				return;
 			continue;
@@ -370,7 +373,7 @@ void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result)
 			stop(&sides[FT_RAW], true, NULL, 0);
 			stop(&sides[FT_OURS], true, NULL, 0);
 		} else if (round + 1 == end) {
-			/* leak checkers may fail it at its end */
+			/* leak checkers may make the child fail at its end */
 			for (side = 0; side < FT_SIDES; side++) {
 				stop(&sides[side], false, how, sizeof(how));
 				FT_CHECK(!strcmp(how, "exit status 0"),

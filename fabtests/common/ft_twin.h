@@ -18,7 +18,10 @@ enum ft_side { FT_RAW, FT_OURS, FT_SIDES };
 struct ft_twin_why {
 	const char *key; /* pattern of fnmatch(3); NULL ends the list */
 	const char *why;
-	/* Does it explain these two values? NULL: any. raw, ours: NULL: none */
+	/*
+	 * Does this difference explain these two values? NULL: any values. raw,
+	 * ours: NULL: none
+	 */
 	bool (*holds)(unsigned round, const char *raw, const char *ours);
 	bool ends;    /* the rest of the round is not comparable */
 	unsigned cnt; /* set by ft_twin_run() */
@@ -43,7 +46,10 @@ struct ft_twin_result {
 	unsigned raw_died;	    /* rounds in which the raw side crashed */
 };
 
-/* Prints each unexplained difference, and with -v how often each other was. */
+/*
+ * Prints each unexplained difference, and with -v the count of each explained
+ * one.
+ */
 void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result);
 /* In a child: a line of the round's results */
 void ft_twin_say(const char *key, const char *fmt, ...)
