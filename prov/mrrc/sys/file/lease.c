@@ -101,7 +101,7 @@ static void lease_end(struct mrrc_lease *lease)
 	mrrc_lease_file_close(&lease->file);
 }
 
-/* Lock held: no hold succeeds from now on. */
+/* Begins to break a lease: no hold succeeds from now on. Lock held. */
 static void lease_break(struct mrrc_lease *lease)
 {
 	struct mrrc_leases *set = lease->set;
@@ -153,7 +153,7 @@ static bool lease_uncopied(struct mrrc_lease *lease, size_t *offset,
 	return hold;
 }
 
-/* Has the kernel had the time to take the lease by force? */
+/* Has the kernel had time to take the lease by force? */
 static bool lease_overdue(const struct mrrc_lease_hold *hold)
 {
 	return lease_now_ms() - hold->since >= hold->lease->set->break_ms;
@@ -172,7 +172,7 @@ static void lease_fail(struct mrrc_lease *lease, bool all)
 	mrrc_lock_release(&lease->set->lock);
 }
 
-/* Operations take too long: let the writer go on without them. */
+/* Operations take too long: lets the writer continue without them. */
 static void lease_part(struct mrrc_lease *lease)
 {
 	const struct mrrc_leases *set = lease->set;
@@ -187,7 +187,7 @@ static void lease_part(struct mrrc_lease *lease)
 		if (mrrc_lease_file_copy(&lease->file, offset, len))
 			lease_fail(lease, true);
 	}
-	/* or copies may have been made too late */
+	/* also when copies may have been made too late */
 	lease_fail(lease, set->attr.pins);
 	mrrc_lock_acquire(&lease->set->lock);
 	lease->given = true;
@@ -239,7 +239,7 @@ static bool leases_finish(struct mrrc_leases *set)
 	return waiting;
 }
 
-/* Without signals no lease can be kept: they are given up, for good. */
+/* Gives all leases up permanently: without signals no lease can be kept. */
 static void leases_give_all(struct mrrc_leases *set)
 {
 	struct mrrc_lease *lease, *next;
@@ -376,8 +376,9 @@ static struct mrrc_lease *lease_find(struct mrrc_leases *set,
 }
 
 /*
- * Another thread may have taken the same file meanwhile: then that one. A
- * signal that came before it is listed has found nothing.
+ * Adds a lease, or returns that of another thread, which has taken the same
+ * file in the meantime. A signal that came before the lease was listed has
+ * found none.
  */
 static struct mrrc_lease *lease_add(struct mrrc_lease *lease)
 {
@@ -459,7 +460,10 @@ void mrrc_lease_put(struct mrrc_lease *lease)
 		free(lease);
 }
 
-/* The thread may be busy: until it is not, a lost lease must not be idle. */
+/*
+ * Marks a lease as lost: while the thread is busy, the lease must not count as
+ * idle.
+ */
 static void lease_lose(struct mrrc_lease *lease)
 {
 	struct mrrc_leases *set = lease->set;
@@ -490,7 +494,7 @@ int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 	mrrc_lock_release(&set->lock);
 	if (broken)
 		return -ESTALE;
-	/* only now: from here on a writer waits for this hold */
+	/* checked only now: from here on a writer waits for this hold */
 	if (!mrrc_lease_file_whole(&lease->file)) {
 		lease_lose(lease);
 		mrrc_lease_release(hold);
@@ -535,7 +539,10 @@ bool mrrc_lease_lost(const struct mrrc_lease_hold *hold)
 	bool given, overdue = lease_overdue(hold);
 
 	if (overdue && !mrrc_lease_file_whole(&lease->file)) {
-		/* when it was given, it was known which holds fail */
+		/*
+		 * the lease was given up under this lock, when the failing
+		 * holds were known
+		 */
 		mrrc_lock_acquire(&lease->set->lock);
 		given = lease->given;
 		mrrc_lock_release(&lease->set->lock);

@@ -66,16 +66,16 @@ int mrrc_leases_open(const struct mrrc_leases_attr *attr,
 /* There are no users. */
 void mrrc_leases_close(struct mrrc_leases *leases);
 
-/* One more user of the file behind fd, which is id; errors: lease_file.h. */
+/* Adds a user of the file behind fd, which is id; errors: lease_file.h. */
 int mrrc_lease_get(struct mrrc_leases *leases, int fd,
 		   const struct mrrc_fd_id *id, struct mrrc_lease **lease);
 
-/* The user's holds have been released, or a further one was -ESTALE. */
+/* Ends a use, when its holds were released, or a further one was -ESTALE. */
 void mrrc_lease_put(struct mrrc_lease *lease);
 
 /*
- * Hold a part, which is then at *addr. -ENODATA: the file ends before its end.
- * -ESTALE: the lease is not whole: this user should put it.
+ * Holds a part of the file, which is then at *addr. -ENODATA: the file ends
+ * before its end. -ESTALE: the lease is not whole: this user should put it.
  */
 int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr);
@@ -84,7 +84,10 @@ void mrrc_lease_release(struct mrrc_lease_hold *hold);
 /* Does a writer wait for the lease, which this hold keeps? */
 bool mrrc_lease_wanted(const struct mrrc_lease_hold *hold);
 
-/* May what was read not be the file's? When all of it has been read. */
+/*
+ * May the bytes that were read differ from the file? To be called when all were
+ * read.
+ */
 bool mrrc_lease_lost(const struct mrrc_lease_hold *hold);
 
 /* For lease_file.h's functions of parts that are held. */

@@ -29,9 +29,9 @@
 #define LEASE_PAGES ((size_t) 1024)    /* looked at at once */
 
 /*
- * File systems in whose inode each writer shows. Not overlayfs, which grants a
- * lease beside a writable mapping (Linux 6.18); nor network file systems, whose
- * server has other clients.
+ * Is this a file system whose inodes show each writer? Not overlayfs, which
+ * grants a lease next to a writable mapping (Linux 6.18); nor network file
+ * systems, whose server has other clients.
  */
 static bool lease_kept_by(int fd, bool *memory)
 {
@@ -115,7 +115,10 @@ err_close:
 
 bool mrrc_lease_file_whole(const struct mrrc_lease_file *file)
 {
-	/* the application may have closed it, and the number be another file's */
+	/*
+	 * the application may have closed it, and the number may be another
+	 * file's
+	 */
 	return mrrc_fd_is(file->fd, &file->id) &&
 	       fcntl(file->fd, F_GETLEASE) == F_RDLCK;
 }
@@ -133,7 +136,9 @@ void mrrc_lease_file_close(struct mrrc_lease_file *file)
 		close(file->fd);
 }
 
-/* Bytes from addr, of a mapping, that are in the page cache. */
+/*
+ * The number of bytes of a mapping, from addr on, that are in the page cache.
+ */
 static size_t lease_cached(char *addr, size_t len)
 {
 	const size_t page = mrrc_vm_page(),
@@ -186,10 +191,10 @@ bool mrrc_file_cached(int fd, uint64_t offset, size_t len)
 
 /*
  * A page fault reads as much around the page as the disk is read ahead. So the
- * pages are asked for. For parts in their order one byte is read after those
- * that are there: so the kernel's own read-ahead goes on, in larger and larger
- * requests and pages, and the faults of the same open file description keep it
- * going.
+ * pages are requested. For parts in their order one byte is read after the
+ * pages in the cache: so the kernel's own read-ahead goes on, in larger and
+ * larger requests and pages, and the faults of the same open file description
+ * keep it going.
  */
 void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 			   size_t len, bool follows)
@@ -231,7 +236,7 @@ int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset)
 	return 0;
 }
 
-/* A copy in a memory file, which one call maps over the original. */
+/* Makes a copy in a memory file, which one call maps over the original. */
 static int lease_copy(const struct mrrc_lease_file *file, size_t offset,
 		      size_t len, int *memory_out)
 {

@@ -38,18 +38,18 @@ struct mrrc_lease_file {
 };
 
 /*
- * A lease on the file that fd is open for, which is id, and its mapping. The
- * thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up. -EBADF:
- * fd is another file's by now; -EAGAIN: the file is open for writing; -EACCES:
- * it belongs to another user; -EOPNOTSUPP: its file system keeps no such
- * promise; -ENODATA: it is empty; else an error of the system.
+ * Takes a lease on the file that fd is open for, which is id, and maps the
+ * file. The thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given
+ * up. -EBADF: fd is another file's by now; -EAGAIN: the file is open for
+ * writing; -EACCES: it belongs to another user; -EOPNOTSUPP: its file system
+ * keeps no such promise; -ENODATA: it is empty; else an error of the system.
  */
 int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 			 struct mrrc_lease_file *file);
 
 bool mrrc_lease_file_whole(const struct mrrc_lease_file *file);
 
-/* The end of the lease; the mapping stays. */
+/* Ends the lease; the mapping stays. */
 void mrrc_lease_file_give(struct mrrc_lease_file *file);
 
 /* Unmaps; the lease has been given up. */
@@ -63,8 +63,8 @@ int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len);
 
 /*
- * Bytes of a part that is not empty, from its start on, that are in the page
- * cache; all where the system does not tell.
+ * The number of bytes from the start of a non-empty part that are in the page
+ * cache; all of them if the system does not tell.
  */
 size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
@@ -73,22 +73,26 @@ size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
 
-/* Is all of a part, not empty, there? Without a lease; true: or unknown. */
+/*
+ * Is a whole non-empty part in the page cache? Needs no lease. true: or
+ * unknown.
+ */
 bool mrrc_file_cached(int fd, uint64_t offset, size_t len);
 
 /*
- * Before a part is read through the mapping: has it read from the disk, by
- * requests that are cheaper than page faults. follows: the part begins where
- * the one before has ended, so that what follows is read, too.
+ * Has a part read from the disk before it is read through the mapping, by
+ * requests that are cheaper than page faults. follows: the part begins at the
+ * end of the previous one, so that the bytes after it are read, too.
  */
 void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 			   size_t len, bool follows);
 
-/* How long the kernel lets a writer wait; 0: not at all, or unknown. */
+/* Time for which the kernel lets a writer wait; 0: none, or unknown. */
 unsigned mrrc_lease_break_ms(void);
 
 /*
- * All of [offset, offset + len) by read(2). -ENODATA: the file ends before.
+ * Reads all of [offset, offset + len) by read(2). -ENODATA: the file ends
+ * before.
  */
 int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset);
 

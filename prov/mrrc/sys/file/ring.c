@@ -108,7 +108,7 @@ static bool ring_whole(const struct mrrc_ring *ring)
 	return mrrc_fd_is(ring->ring.ring_fd, &ring->id);
 }
 
-/* Lock held: no more requests of this read. */
+/* Removes the queued requests of this read. Lock held. */
 static void ring_unqueue(struct mrrc_ring *ring, struct mrrc_ring_read *read)
 {
 	if (!read->queued)
@@ -202,7 +202,7 @@ static void ring_reap(struct mrrc_ring *ring)
 	io_uring_cq_advance(&ring->ring, n);
 }
 
-/* Until a request has ended, or a short while. */
+/* Waits until a request has ended, or a short time. */
 static void ring_block(struct mrrc_ring *ring)
 {
 	struct __kernel_timespec wait = { .tv_nsec = RING_POLL_NS };
@@ -409,7 +409,7 @@ void mrrc_ring_cancel(struct mrrc_ring *ring, struct mrrc_ring_read *read)
 	mrrc_ring_wait(ring, read);
 }
 
-/* What the file's offsets and memory have to be multiples of. */
+/* The number of which the file's offsets and addresses have to be multiples. */
 static size_t ring_file_align(int fd)
 {
 	size_t align = mrrc_vm_page();

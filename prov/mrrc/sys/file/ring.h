@@ -20,7 +20,7 @@
 
 struct mrrc_ring;
 
-/* What is read, and the ring's account of it. */
+/* A read's arguments, and the ring's state of it. */
 struct mrrc_ring_read {
 	/* constant until it has ended */
 	int fd;	  /* open with O_DIRECT */
@@ -56,8 +56,8 @@ void mrrc_ring_unpin(struct mrrc_ring *ring, int slot);
 void mrrc_ring_start(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*
- * Waits until it has ended. false: need bytes are not there, for any reason:
- * read them otherwise.
+ * Waits until the read has ended. false: fewer than need bytes were read, for
+ * any reason: read them in another way.
  */
 bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
@@ -65,8 +65,9 @@ bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 void mrrc_ring_cancel(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*
- * The file behind fd, opened for mrrc_ring_start(), and what offsets and
- * addresses have to be multiples of. -EOPNOTSUPP: its file system cannot.
+ * Opens the file behind fd for mrrc_ring_start(); *align: the number of which
+ * offsets and addresses have to be multiples. -EOPNOTSUPP: its file system
+ * cannot.
  */
 int mrrc_ring_file(int fd, size_t *align, int *direct_fd);
 

@@ -15,8 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_NS   4000000 /* where the kernel does not tell */
-#define IDLE_FIELD 4  /* of a processor's line in /proc/stat; then iowait */
+#define SLICE_NS 4000000 /* where the kernel does not tell */
+/* field of a line in /proc/stat with idle time; the next one is iowait */
+#define IDLE_FIELD 4
 #define LEVELS	   16 /* of control groups that are looked at */
 #define QUOTA_NS   UINT64_C(1000000000) /* between two looks at these */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters that others may read (stats_shm.h).
+ * Counters that other processes may read (stats_shm.h).
  *
  * A forked child shares the pages with its parent. It does not write to them,
  * as nothing is counted there (mrrc_mon_forked), and closes only its own copy.
@@ -110,7 +110,7 @@ static size_t segment_names(void)
 	return segment_align(segment_values() + sizeof(struct mrrc_stats));
 }
 
-/* Their size; written to @names unless that is NULL. */
+/* The size of the names; writes them to @names unless that is NULL. */
 static size_t segment_put_names(char *names)
 {
 	size_t size = 0;

@@ -33,8 +33,8 @@
 #define MRRC_STATS_SHM_VERSION 1
 
 /*
- * At the start, in the machine's byte order. Offsets are from there. Strings
- * end with a NUL; the counters' names follow each other.
+ * At the start, in the machine's byte order. Offsets count from the start.
+ * Strings end with a NUL; the counters' names follow each other.
  */
 struct mrrc_stats_shm_head {
 	uint64_t magic; /* written last: 0 until then */
@@ -75,11 +75,14 @@ struct mrrc_stats_shm_info {
 	 * Tells the present reason, from any thread. NULL: lookups do not ask.
 	 */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
-	/* Tells what the cache lacks, from any thread; NULL: nothing. */
+	/*
+	 * Writes to text what the cache lacks, from any thread; NULL: the cache
+	 * lacks nothing.
+	 */
 	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
 	/*
 	 * Brings the counters up to date, in a thread of the segment's. NULL:
-	 * they always are, and there is no thread.
+	 * they are always up to date, and there is no thread.
 	 */
 	void (*collect)(void *arg);
 	void *arg;
@@ -88,13 +91,16 @@ struct mrrc_stats_shm_info {
 
 struct mrrc_stats_shm;
 
-/* Readers do not accept it as a segment yet. -E* of the call that failed. */
+/*
+ * Opens a segment, which readers do not accept yet. -E* of the call that
+ * failed.
+ */
 int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
 /* Zeroes, for a cache to count in. */
 struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment);
 
-/* Describes it, and makes it readable from now on. */
+/* Describes the cache, and makes the segment readable from now on. */
 void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 			    const struct mrrc_stats_shm_info *info);
 

@@ -158,8 +158,8 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 }
 
 /*
- * Space on disk for a part of the file, and memory for the mapping: neither
- * can be missing when it is written to, which would be a SIGBUS.
+ * Allocates space on disk for a part of the file, and memory for the mapping:
+ * if either were missing at a write, that would be a SIGBUS.
  */
 static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 {
@@ -232,7 +232,7 @@ static uint64_t trace_clock(clockid_t clock)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* The magic last: until then it is no trace. */
+/* Writes the magic last: until then the file is no trace. */
 static void trace_describe(struct mrrc_trace_file *file)
 {
 	struct mrrc_trace_head *head = file->head;

@@ -50,7 +50,7 @@ int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 /* No thread records any more. */
 void mrrc_trace_file_close(struct mrrc_trace_file *file);
 
-/* In a forked child: forget the parent's, which keeps its file. */
+/* In a forked child: forgets the parent's chunks; the parent keeps its file. */
 void mrrc_trace_file_forked(struct mrrc_trace_file *file);
 
 /*
@@ -62,12 +62,13 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 				const struct mrrc_cost *cost);
 
 /*
- * A record for the calling thread, zeroes, thread filled in. NULL: counted as
- * dropped, and file->error says why: -EOVERFLOW is the size limit.
+ * Gets a record for the calling thread, zero except thread. NULL: the request
+ * is counted as dropped, and file->error has the reason: -EOVERFLOW is the size
+ * limit.
  */
 struct mrrc_trace_rec *mrrc_trace_file_next(struct mrrc_trace_file *file);
 
-/* All of the record is written but op. */
+/* To be called when all of the record is written except op. */
 static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
 					  enum mrrc_trace_op op)
 {

@@ -17,10 +17,12 @@
 #define PERIOD	   UINT64_C(2000000) /* between two looks at the rings, */
 #define PERIOD_MAX (8 * PERIOD)	     /* while there is little to do */
 #define BARRED_MAX (256 * PERIOD)    /* and while it may not act */
-#define QUIET	   4 /* looks in vain, before it sleeps until it is woken */
-#define ASK_NS	   UINT64_C(1000000000) /* between two questions while asleep */
-#define BUSY_PART  4 /* of its time in use, and a region is asked about again */
-#define WORTH	   8 /* times the cost, and a region may leave for that time */
+/* turns without a use before the helper sleeps until it is woken */
+#define QUIET  4
+#define ASK_NS UINT64_C(1000000000) /* between two questions while asleep */
+/* part of its time that a region is in use before it is judged again */
+#define BUSY_PART 4
+#define WORTH	  8 /* times the cost, and a region may leave for that time */
 
 static struct mrrc_buffer *buffer_of(struct mrrc_scheduled *item)
 {
@@ -30,7 +32,7 @@ static struct mrrc_buffer *buffer_of(struct mrrc_scheduled *item)
 
 /* ---- steps --------------------------------------------------------------- */
 
-/* Is a buffer in this region to stay registered? */
+/* Does a buffer in this region have to stay registered? */
 static bool ahead_wanted(const struct mrrc_ahead *ahead,
 			 const struct mrrc_region *region)
 {
@@ -46,8 +48,8 @@ static bool ahead_wanted(const struct mrrc_ahead *ahead,
 }
 
 /*
- * CACHE lock held: regions of one buffer leave. Peers may know the key of one
- * that they can reach, which would change. false: one is in use.
+ * Takes the regions of one buffer out of the cache. CACHE lock held. A region
+ * that peers can reach stays, since its key would change. false: one is in use.
  */
 static bool ahead_leave(struct mrrc_ahead *ahead,
 			const struct mrrc_buffer *buffer,
@@ -76,13 +78,16 @@ static bool ahead_leave(struct mrrc_ahead *ahead,
 	return !busy;
 }
 
-/* Between two looks, at least; others may have the processor for longer. */
+/*
+ * The minimum time between two turns; other threads may have the processor for
+ * longer.
+ */
 static uint64_t ahead_least(const struct mrrc_ahead *ahead)
 {
 	return PERIOD + ahead->delay;
 }
 
-/* One in use is asked about again, later and later. */
+/* A region in use is judged again, later and later. */
 static void ahead_retain(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
 	const uint64_t now = ahead->ticks.ns;
@@ -123,7 +128,7 @@ static void ahead_deregister(struct mrrc_ahead *ahead,
 	mrrc_cache_mt_helped(cache);
 }
 
-/* A buffer is due: what is away of it. */
+/* Registers the parts of a due buffer that are away. */
 static void ahead_register(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
 	const uintptr_t start = buffer->span.start;
@@ -155,8 +160,8 @@ static void ahead_register(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 }
 
 /*
- * Is it away for long enough to be worth it? The helper's work is then a small
- * part of the time, however short the periods are.
+ * Is the buffer away for long enough to be worth the work? The helper's work is
+ * then a small part of the time, however short the periods are.
  */
 static bool ahead_worth(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
@@ -171,7 +176,7 @@ static bool ahead_worth(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 	return false;
 }
 
-/* Some steps; false: there are none before *wake. */
+/* Executes some steps; false: there are none before *wake. */
 static bool ahead_steps(struct mrrc_ahead *ahead, uint64_t *wake)
 {
 	struct mrrc_buffer *batch[BATCH];
@@ -197,7 +202,7 @@ static bool ahead_steps(struct mrrc_ahead *ahead, uint64_t *wake)
 
 /* ---- turns --------------------------------------------------------------- */
 
-/* After a flush, or where the helper may not act: no plan holds. */
+/* Drops all plans after a flush, or when the helper may not act. */
 static void ahead_forget(struct mrrc_ahead *ahead)
 {
 	struct mrrc_away *away;
@@ -206,7 +211,10 @@ static void ahead_forget(struct mrrc_ahead *ahead)
 		mrrc_away_forget(ahead, away);
 }
 
-/* Processes of the node share processors: is this one's turn here? */
+/*
+ * Asks whether it is this process's turn, as processes of the node share
+ * processors.
+ */
 static void ahead_ask(struct mrrc_ahead *ahead, bool would)
 {
 	struct mrrc_cache_mt *cache = ahead->cache;
@@ -235,9 +243,9 @@ static bool ahead_may(struct mrrc_ahead *ahead)
 }
 
 /*
- * Asleep: when the helper is to wake, if no use wakes it before. While it may
- * not act it asks from time to time, since a process that ends tells no other;
- * in between it is in the way of none.
+ * The time at which a sleeping helper wakes, if no use wakes it before. While
+ * it may not act it asks from time to time, since a process that ends does not
+ * notify others.
  */
 static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 {
@@ -250,8 +258,8 @@ static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 
 /*
  * Nothing was noted for some time: the next use is to wake the helper. The
- * barrier orders the use that another thread is noting, and its look at the
- * flag. false: there was one.
+ * barrier orders the use that another thread is noting before its read of the
+ * flag. false: a use was noted.
  */
 static bool ahead_sleep(struct mrrc_ahead *ahead)
 {
@@ -271,9 +279,10 @@ static bool ahead_sleep(struct mrrc_ahead *ahead)
 }
 
 /*
- * To the next look at the rings: longer and longer, and no shorter than others
- * may have the processor. A helper that may not act looks so that it knows what
- * is used when it may; what is overwritten by then is not missed.
+ * The time until the rings are read next: it grows, and is at least the time
+ * that other threads may have the processor. A helper that may not act reads
+ * them too, to know the used buffers when it may; overwritten entries do not
+ * matter then.
  */
 static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
 {

@@ -34,9 +34,10 @@ int mrrc_ahead_open(struct mrrc_cache_mt *cache, bool counter,
 void mrrc_ahead_close(struct mrrc_ahead *ahead);
 
 /*
- * Read what was noted, and execute some steps. Returns when to call it again,
- * in nanoseconds of CLOCK_MONOTONIC: 0 at once, UINT64_MAX never. *asleep:
- * cache->asleep is set, so that the next use clears it and wakes the helper.
+ * Reads the noted uses, and executes some steps. Returns the time of the next
+ * call, in nanoseconds of CLOCK_MONOTONIC; 0: at once, UINT64_MAX: never.
+ * *asleep: cache->asleep is set, so that the next use clears it and wakes the
+ * helper.
  */
 uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep);
 

@@ -17,7 +17,7 @@ void mrrc_ahead_stat(struct mrrc_ahead *ahead, enum mrrc_stat stat,
 		mrrc_stats_add(ahead->cache->cache.stats, stat, count);
 }
 
-/* What was away until now, before that changes. */
+/* Accounts for the bytes that were away until now, before that changes. */
 static void ahead_account(struct mrrc_ahead *ahead)
 {
 	const uint64_t now = mrrc_uses_ns();

@@ -52,7 +52,8 @@ struct mrrc_ahead {
 	uint64_t delay;			 /* in each cost */
 	uint64_t period;
 	unsigned quiet; /* looks in vain */
-	uint64_t lost;	/* ns: uses before that may have been overwritten */
+	/* ns: time before which the use ring may have dropped entries */
+	uint64_t lost;
 	uint64_t swept;
 	/* what counters show */
 	uint64_t counted;   /* ns: saved up to then */
@@ -86,17 +87,17 @@ void mrrc_ahead_stat(struct mrrc_ahead *ahead, enum mrrc_stat stat,
 /* The counters follow the present state. */
 void mrrc_ahead_show(struct mrrc_ahead *ahead);
 
-/* It will be deregistered; an older one may make room. */
+/* Adds a region that will be deregistered; an older one may make room. */
 void mrrc_away_add(struct mrrc_ahead *ahead, const struct mrrc_region *region);
 void mrrc_away_forget(struct mrrc_ahead *ahead, struct mrrc_away *away);
 
 /* The range is in use. Was any of it away? */
 bool mrrc_away_back(struct mrrc_ahead *ahead, uintptr_t start, size_t len);
 
-/* Once in a while: forget what was unmapped. */
+/* Forgets regions whose memory was unmapped; called once in a while. */
 void mrrc_away_sweep(struct mrrc_ahead *ahead);
 
-/* ahead_uses.c: once through the rings of all threads. Were there any uses? */
+/* ahead_uses.c: reads the rings of all threads once. Were there any uses? */
 bool mrrc_ahead_read(struct mrrc_ahead *ahead);
 
 #endif /* MRRC_AHEAD_PRIV_H */

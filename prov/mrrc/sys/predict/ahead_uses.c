@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What threads noted: from uses to buffers, and to the schedule (ahead_priv.h).
+ * Noted uses: assigns them to buffers, and reports them to the schedule
+ * (ahead_priv.h).
  */
 #include "config.h"
 #include "sys/predict/ahead_priv.h"
 
 #include "sys/base/vm.h"
 
-/* A buffer, in place of the one that was not used for longest if need be. */
+/* Makes a buffer, in place of the least recently used one if necessary. */
 static struct mrrc_buffer *buffer_new(struct mrrc_ahead *ahead, uintptr_t start,
 				      size_t len)
 {
@@ -48,7 +49,10 @@ static struct mrrc_buffer *buffer_get(struct mrrc_ahead *ahead, uintptr_t start,
 	return buffer;
 }
 
-/* The operation may last: whether it does shows when the region is to leave. */
+/*
+ * Reports a use. The operation may last: that shows when the region is to
+ * leave.
+ */
 static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 		      const struct mrrc_use *use)
 {
@@ -79,7 +83,7 @@ static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 	mrrc_schedule_done(&ahead->schedule, &buffer->item);
 }
 
-/* CACHE lock held: the next ring after this one that has something. */
+/* The next ring after this one that has uses. CACHE lock held. */
 static struct mrrc_uses *ahead_ring(struct mrrc_ahead *ahead,
 				    struct mrrc_uses *uses,
 				    struct mrrc_uses_list *ended)
