@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How long tests wait, and how often they try.
+ * The limits of tests: the time that they wait, and the number of their tries.
  *
  * The clock of limits: a limit must end what hangs, not what is slow. On a
  * machine with more runnable tasks than processors each task gets a share of a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What all wrapped objects share: finding the core's object of one of ours, the
- * generic calls of struct fi_ops, and finding our object for an object of the
- * core that an event names (mrrc_fid_track and related calls).
+ * Functions that all wrapped objects share: finding the core's object of one of
+ * ours, the generic calls of struct fi_ops, and finding our object for an
+ * object of the core that an event names (mrrc_fid_track and related calls).
  *
  * Our objects are recognised by their table of calls, in which tostr is
  * mrrc_fid_tostr: every table of the fi layer has it, and no other in the

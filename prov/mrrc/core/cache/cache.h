@@ -72,8 +72,8 @@ struct mrrc_place {
 };
 
 /*
- * How a request is served: pieces by address that cover its pages. Pieces
- * without a region have to be registered, exactly as they are.
+ * A plan that serves a request: pieces in order of address that cover its
+ * pages. Pieces without a region have to be registered, exactly as they are.
  */
 struct mrrc_piece {
 	uintptr_t start;

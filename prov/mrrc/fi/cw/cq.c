@@ -127,8 +127,8 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 		fids[1] = &group->eq->fid;
 		mrrc_mutex_lock(&group->lock);
 		/*
-		 * FI_MORE held messages back, and the last holder of the lock
-		 * sent none
+		 * FI_MORE held messages back, and the last thread that held the
+		 * lock did not send them
 		 */
 		if (mrrc_cw_group_waits(group))
 			ret = -FI_EAGAIN;

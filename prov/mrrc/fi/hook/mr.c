@@ -196,7 +196,8 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	if (!attr)
 		return domain->reg.core_ops->regattr(fid, attr, flags, mr);
 	/*
-	 * what the cache cannot register, the core refuses with its own error
+	 * if the cache cannot register the memory, the core refuses it with its
+	 * own error
 	 */
 	if (hook_kind(domain, attr, flags, &kind) &&
 	    !hook_mr_cached(domain, attr, kind, mr))

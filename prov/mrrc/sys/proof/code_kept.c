@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Findings in code, in memory and in the user's file (code_kept.h).
+ * System calls found in code, kept in memory and in a file of the user
+ * (code_kept.h).
  *
  * A library's key is followed by the number of its sites, and each site has an
  * entry that is found by the key and its number. All are written by one call.
