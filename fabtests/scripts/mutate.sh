@@ -202,8 +202,8 @@ check_lines()
 {
 	local name words failed=0
 
-	words=" $(cat "$TOP"/prov/mrrc/test/*.c "$TOP"/util/*/test/*.c |
-		tr -cs '[:alnum:]_' '\n' | sort -u | tr '\n' ' ')"
+	words=" $(find "$TOP"/prov/mrrc/test "$TOP"/util/*/test -name '*.c' \
+		-exec cat {} + | tr -cs '[:alnum:]_' '\n' | sort -u | tr '\n' ' ')"
 	for name in "${NAMES[@]}"; do
 		[[ ${TEST[$name]%% *} != test || $words == *" ${TEST[$name]##* } "* ]] || {
 			echo "FAIL $name: there is no ${TEST[$name]}"
