@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the tests of a helper that registers ahead of use share. */
 #include "config.h"
-#include "ahead_fixture.h"
+#include "test/ahead_fixture.h"
 
-#include "case.h"
-#include "fault.h"
+#include "test/case.h"
+#include "test/fault.h"
 
 static const struct mrrc_cost cost = {
 	.reg_page = 1000,

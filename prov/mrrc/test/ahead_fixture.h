@@ -10,8 +10,8 @@
 /* before another `cache` */
 #include "sys/predict/ahead_priv.h"
 #include "sys/cache/cache_use.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #define MS     UINT64_C(1000000)
 #define PERIOD (40 * MS)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the tests of sys/node/budget share. */
 #include "config.h"
-#include "budget_fixture.h"
+#include "test/budget_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "test/fault.h"
 
 #define MS UINT64_C(1000000)
 

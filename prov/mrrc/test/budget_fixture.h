@@ -6,7 +6,7 @@
 #ifndef MRRC_TEST_BUDGET_FIXTURE_H
 #define MRRC_TEST_BUDGET_FIXTURE_H
 
-#include "suites.h"
+#include "test/suites.h"
 #include "sys/node/budget_priv.h"
 
 #define KIB   ((size_t) 1024)

@@ -3,7 +3,7 @@
  * Cases of tests that add themselves (case.h).
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 static struct test_case *first_case, *last_case;
 

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "suites.h"
+#include "test/suites.h"
 
 struct case_test {
 	const TTest *test;

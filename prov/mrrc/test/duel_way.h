@@ -7,7 +7,7 @@
 #ifndef MRRC_TEST_DUEL_WAY_H
 #define MRRC_TEST_DUEL_WAY_H
 
-#include "duel.h"
+#include "test/duel.h"
 
 struct duel_way {
 	struct duel_move move;

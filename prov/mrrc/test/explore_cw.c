@@ -14,13 +14,13 @@
  * the world is explore_world.c's, what must hold there explore_check.c's.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core/text/hash.h"
-#include "explore_world.h"
+#include "test/explore_world.h"
 
 /* ---- every interleaving -------------------------------------------------- */
 

@@ -3,8 +3,8 @@
  * Fault injection (fault.h).
  */
 #include "config.h"
-#include "fault.h"
-#include "suites.h"
+#include "test/fault.h"
+#include "test/suites.h"
 
 #include <dirent.h>
 #include <errno.h>

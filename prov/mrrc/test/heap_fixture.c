@@ -3,10 +3,10 @@
  * What the tests of the allocator with one thread share (heap_fixture.h).
  */
 #include "config.h"
-#include "heap_fixture.h"
-#include "suites.h"
+#include "test/heap_fixture.h"
+#include "test/suites.h"
 
-#include "fault.h"
+#include "test/fault.h"
 
 struct fake_heap heap_fake;
 struct mrrc_heaps *heaps;

@@ -3,8 +3,8 @@
  * What the tests of hooks share (libc_hooks_fixture.h).
  */
 #include "config.h"
-#include "libc_hooks_fixture.h"
-#include "suites.h"
+#include "test/libc_hooks_fixture.h"
+#include "test/suites.h"
 
 #include <stdio.h>
 #include <string.h>

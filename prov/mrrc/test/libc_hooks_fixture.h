@@ -6,8 +6,8 @@
 #ifndef MRRC_TEST_HOOKS_FIXTURE_H
 #define MRRC_TEST_HOOKS_FIXTURE_H
 
-#include "duel.h"
-#include "mon_fixture.h"
+#include "test/duel.h"
+#include "test/mon_fixture.h"
 
 struct hooks_watcher {
 	struct mrrc_mon_sub sub;

@@ -4,7 +4,7 @@
  * to one process, so no test has one of its own.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 int main(void)
 {

@@ -9,8 +9,8 @@
 
 #include <sched.h>
 
-#include "model_heap.h"
-#include "case.h"
+#include "test/model_heap.h"
+#include "test/case.h"
 
 #define THREADS 4
 #define SLOTS	512 /* allocations that threads share */

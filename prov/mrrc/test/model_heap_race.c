@@ -8,8 +8,8 @@
 
 #include <sched.h>
 
-#include "model_heap.h"
-#include "case.h"
+#include "test/model_heap.h"
+#include "test/case.h"
 
 static atomic_bool stop;
 

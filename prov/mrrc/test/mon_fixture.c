@@ -3,8 +3,8 @@
  * What the tests of monitors share (mon_fixture.h).
  */
 #include "config.h"
-#include "mon_fixture.h"
-#include "suites.h"
+#include "test/mon_fixture.h"
+#include "test/suites.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,7 +14,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/vm.h"
 
 size_t mon_page;

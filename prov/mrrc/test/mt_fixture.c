@@ -5,8 +5,8 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "mt_fixture.h"
-#include "suites.h"
+#include "test/mt_fixture.h"
+#include "test/suites.h"
 
 #include <errno.h>
 

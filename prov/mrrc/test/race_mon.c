@@ -21,7 +21,7 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/predict/ahead.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -35,8 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "duel.h"
-#include "fake_pin.h"
+#include "test/duel.h"
+#include "test/fake_pin.h"
 #include "sys/base/vm.h"
 
 #define RW	(PROT_READ | PROT_WRITE)

@@ -13,11 +13,11 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <time.h>
 
-#include "seed.h"
+#include "test/seed.h"
 #include "sys/node/node_shm.h"
 #include "sys/base/vm.h"
 

@@ -3,7 +3,7 @@
  * Runs suites (suites.h).
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <pthread.h>
 #include <signal.h>

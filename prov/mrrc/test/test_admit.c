@@ -3,10 +3,10 @@
  * core/cache/admit: rent or buy, by hand.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cache/admit.h"
-#include "fault.h"
+#include "test/fault.h"
 
 #define PAGE 4096u
 

@@ -4,10 +4,10 @@
  * them.
  */
 #include "config.h"
-#include "case.h"
-#include "ahead_fixture.h"
+#include "test/case.h"
+#include "test/ahead_fixture.h"
 
-#include "fault.h"
+#include "test/fault.h"
 
 TEST_CASE(ahead, ahead_setup, ahead_teardown);
 

@@ -3,12 +3,12 @@
  * sys/predict/ahead: flushes, rings of threads, sleep, fork, opening.
  */
 #include "config.h"
-#include "case.h"
-#include "ahead_fixture.h"
+#include "test/case.h"
+#include "test/ahead_fixture.h"
 
 #include <semaphore.h>
 
-#include "fault.h"
+#include "test/fault.h"
 
 TEST_CASE(ahead_life, ahead_setup, ahead_teardown);
 

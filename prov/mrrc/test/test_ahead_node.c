@@ -3,8 +3,8 @@
  * sys/predict/ahead: a helper that may act or not, as the node's processors allow.
  */
 #include "config.h"
-#include "case.h"
-#include "ahead_fixture.h"
+#include "test/case.h"
+#include "test/ahead_fixture.h"
 
 #include <sched.h>
 

@@ -2,7 +2,7 @@
 /* fi/below: the properties of providers, by their names. */
 
 #include "fi/below.h"
-#include "case.h"
+#include "test/case.h"
 
 #define ANY_VERBS (MRRC_BELOW_CACHES | MRRC_BELOW_DEREG_SLOW)
 #define ANY_NET	  (MRRC_BELOW_BY_ADDRESS | MRRC_BELOW_LEN_CLAIMED)

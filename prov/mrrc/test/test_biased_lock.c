@@ -9,7 +9,7 @@
  * another processor.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sched.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/biased_lock.h"
 
 #define SKIPPED 77

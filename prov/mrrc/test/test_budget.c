@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/node/budget: taking and putting. */
 #include "config.h"
-#include "case.h"
-#include "budget_fixture.h"
+#include "test/case.h"
+#include "test/budget_fixture.h"
 
 /* What another process does just before this one publishes a reservation. */
 static _Thread_local void *(*meanwhile)(void *arg);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/node/budget: what a process gives others, and allocators give it. */
 #include "config.h"
-#include "case.h"
-#include "budget_fixture.h"
+#include "test/case.h"
+#include "test/budget_fixture.h"
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/threads.h"
 
 /* An allocator with bytes that it keeps free. */

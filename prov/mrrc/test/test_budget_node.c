@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/node/budget: segments, other processes, helper threads. */
 #include "config.h"
-#include "case.h"
-#include "budget_fixture.h"
+#include "test/case.h"
+#include "test/budget_fixture.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "fault.h"
+#include "test/fault.h"
 
 /* How often this thread has given up its processor. */
 static long sleeps_so_far(void)

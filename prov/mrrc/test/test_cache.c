@@ -4,13 +4,13 @@
  * lookup plans: test_plan.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/cache/cache.h"
-#include "fault.h"
+#include "test/fault.h"
 
 #define PAGE	    4096u
 #define MAX_BYTES   (64 * PAGE)

@@ -5,9 +5,9 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "case.h"
-#include "budget_fixture.h"
-#include "mt_fixture.h"
+#include "test/case.h"
+#include "test/budget_fixture.h"
+#include "test/mt_fixture.h"
 
 #include <errno.h>
 #include <unistd.h>

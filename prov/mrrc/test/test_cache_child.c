@@ -6,8 +6,8 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "test/fault.h"
 
 static int get_in_child(struct mrrc_region **region)
 {

@@ -4,11 +4,11 @@
  * of the system is reached.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <errno.h>
 
-#include "mt_fixture.h"
+#include "test/mt_fixture.h"
 
 /* 10000 to register a page, 1000 to copy it */
 static const struct mrrc_cost cost = {

@@ -3,12 +3,12 @@
  * sys/cache/cache_mt: events at every moment, and monitors that refuse or fail.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <errno.h>
 
-#include "fault.h"
-#include "mt_fixture.h"
+#include "test/fault.h"
+#include "test/mt_fixture.h"
 
 TEST_CASE(cache_event, mt_setup, mt_teardown);
 

@@ -5,12 +5,12 @@
  * test_cache_uffd.c; threads: race_mon.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <errno.h>
 
-#include "mt_fixture.h"
-#include "fault.h"
+#include "test/mt_fixture.h"
+#include "test/fault.h"
 #include "sys/base/vm.h"
 
 TEST_CASE(cache_mt, mt_setup, mt_teardown);

@@ -4,12 +4,12 @@
  * test_plan.c; what may come in between: test_pieces_event.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <errno.h>
 
-#include "mt_fixture.h"
-#include "fault.h"
+#include "test/mt_fixture.h"
+#include "test/fault.h"
 
 TEST_CASE(cache_pieces, mt_setup_pieces, mt_teardown);
 

@@ -7,8 +7,8 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #include <pthread.h>
 #include <semaphore.h>

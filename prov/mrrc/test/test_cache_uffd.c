@@ -5,7 +5,7 @@
  * be had.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_reg.h"
-#include "mon_fixture.h"
+#include "test/fake_reg.h"
+#include "test/mon_fixture.h"
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"
 

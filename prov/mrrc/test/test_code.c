@@ -3,7 +3,7 @@
  * Unit tests of sys/proof/code.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 int main(void)
 {

@@ -4,14 +4,14 @@
  * not say is not known.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "code_fixture.h"
-#include "seed.h"
+#include "test/code_fixture.h"
+#include "test/seed.h"
 
 #define FLIPS 20000
 

@@ -4,9 +4,9 @@
  * not filler.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
-#include "code_fixture.h"
+#include "test/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

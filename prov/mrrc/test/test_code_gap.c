@@ -4,11 +4,11 @@
  * never said to be data.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <string.h>
 
-#include "code_fixture.h"
+#include "test/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

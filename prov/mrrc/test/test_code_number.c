@@ -4,11 +4,11 @@
  * passes no known number is never said to pass one.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <string.h>
 
-#include "code_fixture.h"
+#include "test/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

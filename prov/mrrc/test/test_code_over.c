@@ -4,11 +4,11 @@
  * something may lead to is never said to be dead.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <string.h>
 
-#include "code_fixture.h"
+#include "test/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

@@ -4,7 +4,7 @@
  * jumped into or cannot be decoded is never said to be none.
  */
 #include "config.h"
-#include "suites.h"
+#include "test/suites.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "code_fixture.h"
+#include "test/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

@@ -3,7 +3,7 @@
  * core/cost/cost: the models by name, what is refused, pages and batches.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <math.h>
 

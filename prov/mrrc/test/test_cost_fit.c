@@ -3,7 +3,7 @@
  * core/cost/cost_fit: lines through points that are on one, near one, and nowhere.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <math.h>
 

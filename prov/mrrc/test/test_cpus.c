@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sys/node/cpus: quotas of control groups, idle time, affinity. */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/node/cpus.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -5,7 +5,7 @@
  * explore_cw.c's.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cw/cw.h"
 

@@ -5,7 +5,7 @@
  * it costs the same whatever else is ready.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <time.h>
 

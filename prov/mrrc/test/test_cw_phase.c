@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/cw/cw_phase: each pair of phase and event is listed here, too. */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cw/cw_phase.h"
 

@@ -4,7 +4,7 @@
  * and bytes that are none.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cw/cw_wire.h"
 

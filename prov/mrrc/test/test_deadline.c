@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/helper/deadline: the order of deadlines, and the room between them. */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/helper/deadline.h"
-#include "seed.h"
+#include "test/seed.h"
 
 #define MANY 200u
 

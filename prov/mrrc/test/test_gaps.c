@@ -3,10 +3,10 @@
  * core/helper/gaps: against all gaps sorted; outliers, what is new, and extremes.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/helper/gaps.h"
-#include "seed.h"
+#include "test/seed.h"
 
 #define PART MRRC_GAPS_PART
 #define MS   1000000u

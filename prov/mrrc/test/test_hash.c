@@ -4,7 +4,7 @@
  * keys that a peer makes do not lengthen the chains of a map.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cw/cw_map.h"
 

@@ -4,9 +4,9 @@
  * model_heap.c has threads.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
-#include "heap_fixture.h"
+#include "test/heap_fixture.h"
 
 TEST_CASE(heap, heap_setup, heap_teardown);
 

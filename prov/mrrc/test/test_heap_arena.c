@@ -4,7 +4,7 @@
  * blocks here are addresses only.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/heap/heap_arena.h"
 

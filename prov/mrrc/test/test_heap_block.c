@@ -4,10 +4,10 @@
  * kinds of page.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
-#include "fault.h"
-#include "heap_fixture.h"
+#include "test/fault.h"
+#include "test/heap_fixture.h"
 
 TEST_CASE(heap_block, heap_setup, heap_teardown);
 

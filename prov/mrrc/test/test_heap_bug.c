@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the allocator reports of the application's mistakes. */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <time.h>
 
-#include "heap_fixture.h"
+#include "test/heap_fixture.h"
 
 TEST_CASE(heap_bug, heap_setup, heap_teardown);
 

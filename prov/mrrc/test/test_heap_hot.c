@@ -5,11 +5,11 @@
  * from last.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <time.h>
 
-#include "heap_fixture.h"
+#include "test/heap_fixture.h"
 
 TEST_CASE(heap_hot, heap_setup, heap_teardown);
 

@@ -3,12 +3,12 @@
  * sys/heap/heap_retire: what becomes of the addresses of blocks that have ended.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/resource.h>
 
-#include "fault.h"
-#include "heap_fixture.h"
+#include "test/fault.h"
+#include "test/heap_fixture.h"
 #include "sys/heap/heap_priv.h"
 #include "sys/base/vm.h"
 

@@ -4,9 +4,9 @@
  * and what another thread frees goes back to the shard it is of.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
-#include "heap_fixture.h"
+#include "test/heap_fixture.h"
 
 #define OBJECTS 500
 #define SIZE	512 /* of the objects' class */

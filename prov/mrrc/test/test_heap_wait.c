@@ -5,13 +5,13 @@
  * takes away before it grows.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sched.h>
 #include <semaphore.h>
 
-#include "fault.h"
-#include "heap_fixture.h"
+#include "test/fault.h"
+#include "test/heap_fixture.h"
 
 /* ---- threads inside their biased locks ------------------------------------------ */
 

@@ -8,8 +8,8 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_use.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #include <dirent.h>
 

@@ -3,12 +3,12 @@
  * core/policy/history: never less than the truth, seldom more, forgets by halves.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <malloc.h>
 
 #include "core/policy/history.h"
-#include "fault.h"
+#include "test/fault.h"
 
 #define RANGES 500u
 #define ADDS   10000u /* of the smallest sketch: before it halves */

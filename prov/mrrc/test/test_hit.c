@@ -5,10 +5,10 @@
  * test_hit_threads.c has threads that close, end or fork.
  */
 #include "config.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/cache/region_hints.h"
 
 TEST_CASE(hit, mt_setup, mt_teardown);

@@ -5,13 +5,13 @@
  * not be asked whether memory is quiet (sys/base/threads.h).
  */
 #include "config.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 #include <sys/syscall.h>
 
-#include "fake_pin.h"
+#include "test/fake_pin.h"
 #include "sys/base/threads.h"
 
 /* ---- threads ---- */

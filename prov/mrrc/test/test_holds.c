@@ -9,12 +9,12 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/biased_lock.h"
 
 static struct mrrc_region *region;

@@ -4,12 +4,12 @@
  * them are watched, and after that. Skipped, and said so, where there are none.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "libc_hooks_fixture.h"
+#include "test/libc_hooks_fixture.h"
 #include "sys/monitor/huge.h"
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"

@@ -3,7 +3,7 @@
  * core/index/index: containment, overlap, edges, order.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/index/index.h"
 

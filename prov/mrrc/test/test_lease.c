@@ -5,7 +5,7 @@
  * them.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

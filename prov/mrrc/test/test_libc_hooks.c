@@ -5,13 +5,13 @@
  * patchers.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
 
-#include "fault.h"
-#include "libc_hooks_fixture.h"
+#include "test/fault.h"
+#include "test/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"

@@ -4,12 +4,12 @@
  * that what the kernel moves is in one piece.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
-#include "libc_hooks_fixture.h"
+#include "test/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/base/vm.h"
 

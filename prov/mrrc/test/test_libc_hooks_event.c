@@ -5,14 +5,14 @@
  * it happens in children.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
-#include "fault.h"
-#include "libc_hooks_fixture.h"
+#include "test/fault.h"
+#include "test/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 
 /* ---- telling ---- */

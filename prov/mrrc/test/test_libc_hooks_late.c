@@ -4,11 +4,11 @@
  * other threads could find and register the old pages until then.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/syscall.h>
 
-#include "libc_hooks_fixture.h"
+#include "test/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 
 static char *late;

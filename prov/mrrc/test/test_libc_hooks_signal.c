@@ -4,11 +4,11 @@
  * our hooks, and of everything else. Nothing hangs and nothing is lost.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <setjmp.h>
 
-#include "libc_hooks_fixture.h"
+#include "test/libc_hooks_fixture.h"
 
 static char *target;
 static sigjmp_buf away;

@@ -4,11 +4,11 @@
  * that takes two locks in the wrong order.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/resource.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/lock.h"
 
 #define ROUNDS 20000

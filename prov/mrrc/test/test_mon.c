@@ -4,15 +4,15 @@
  * children, test_mon_close.c programs that close its descriptors.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <linux/membarrier.h>
 
-#include "fake_mon.h"
-#include "fault.h"
-#include "mon_fixture.h"
+#include "test/fake_mon.h"
+#include "test/fault.h"
+#include "test/mon_fixture.h"
 
 TEST_CASE(mon, mon_setup, mon_teardown);
 

@@ -4,7 +4,7 @@
  * denied to, and those without privileges.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "mon_fixture.h"
+#include "test/mon_fixture.h"
 #include "sys/monitor/uffd.h"
 
 /* USERFAULTFD_IOC_NEW of /dev/userfaultfd, which older headers lack */

@@ -5,7 +5,7 @@
  * Each in a child, which has a monitor of its own.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <mqueue.h>
@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <linux/userfaultfd.h>
 
-#include "fault.h"
-#include "mon_fixture.h"
+#include "test/fault.h"
+#include "test/mon_fixture.h"
 
 /* In a child, which needs a monitor of its own; NULL: it cannot be */
 static char *map_watched(void)

@@ -4,15 +4,15 @@
  * function that the fake monitor, or a wrapped call (fault.h), calls there.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 #include <sys/ioctl.h>
 #include <linux/userfaultfd.h>
 
-#include "fake_mon.h"
-#include "fault.h"
-#include "mon_fixture.h"
+#include "test/fake_mon.h"
+#include "test/fault.h"
+#include "test/mon_fixture.h"
 #include "sys/base/vm.h"
 
 static struct mrrc_mon_ops ops;

@@ -4,10 +4,10 @@
  * hold for random ones.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cache/node.h"
-#include "seed.h"
+#include "test/seed.h"
 
 #define MOST 12
 

@@ -4,14 +4,14 @@
  * processes for live ones.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "fault.h"
-#include "seed.h"
+#include "test/fault.h"
+#include "test/seed.h"
 #include "sys/node/node_dir.h"
 #include "sys/node/node_shm.h"
 

@@ -5,12 +5,12 @@
  * userfaultfd is not to be had.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sched.h>
 
-#include "fault.h"
-#include "mon_fixture.h"
+#include "test/fault.h"
+#include "test/mon_fixture.h"
 #include "sys/monitor/notifier.h"
 
 #define RW     (PROT_READ | PROT_WRITE)

@@ -3,12 +3,12 @@
  * sys/monitor/notifier: events between two steps of a call, with a fake monitor.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 
-#include "fake_mon.h"
-#include "fault.h"
+#include "test/fake_mon.h"
+#include "test/fault.h"
 #include "sys/monitor/notifier.h"
 #include "sys/base/vm.h"
 

@@ -4,7 +4,7 @@
  * and left alone.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

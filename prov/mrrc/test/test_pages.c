@@ -3,11 +3,11 @@
  * sys/base/pages: what a mapping that fails leaves.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <stdint.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/pages.h"
 
 #define MIB ((size_t) 1 << 20)

@@ -5,11 +5,11 @@
  * left alone.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/syscall.h>
 
-#include "patch_fixture.h"
+#include "test/patch_fixture.h"
 #include "sys/base/mappings.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"

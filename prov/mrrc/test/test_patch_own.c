@@ -3,12 +3,12 @@
  * sys/hooks/patch: which code is patched and how, where the code is the test's own.
  */
 #include "config.h"
-#include "patch_fixture.h"
+#include "test/patch_fixture.h"
 
 #include <sys/syscall.h>
 
-#include "case.h"
-#include "fault.h"
+#include "test/case.h"
+#include "test/fault.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
 

@@ -5,14 +5,14 @@
  * for this process, and skipped where that is not allowed.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <linux/perf_event.h>
 
-#include "patch_fixture.h"
+#include "test/patch_fixture.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
 

@@ -4,13 +4,13 @@
  * hooked function, as backtrace(3), exceptions and pthread_cancel(3) need.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <execinfo.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#include "patch_fixture.h"
+#include "test/patch_fixture.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
 

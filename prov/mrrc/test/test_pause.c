@@ -6,13 +6,13 @@
  * The tests end each wait from inside its first sleep.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 
-#include "fault.h"
-#include "heap_fixture.h"
-#include "mt_fixture.h"
+#include "test/fault.h"
+#include "test/heap_fixture.h"
+#include "test/mt_fixture.h"
 #include "sys/base/biased_lock.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/hooks/libc_hooks.h"

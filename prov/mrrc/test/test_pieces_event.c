@@ -4,9 +4,9 @@
  * events, other requests, other threads.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
-#include "mt_fixture.h"
+#include "test/mt_fixture.h"
 
 #define THREADS 4
 #define STEPS	4000

@@ -7,7 +7,7 @@
  * again what is registered.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * Which region each policy chooses is compared with model_policy.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/policy/policy.h"
-#include "fault.h"
+#include "test/fault.h"
 
 #define PAGE  4096u
 #define COUNT 5

@@ -3,11 +3,11 @@
  * sys/base/pool: ownership, capacity, reuse, iteration, threads, failures.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sys/resource.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/pool.h"
 #include "sys/base/vm.h"
 

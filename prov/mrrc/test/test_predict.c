@@ -4,11 +4,11 @@
  * of the fallback.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/helper/predict.h"
-#include "fault.h"
-#include "seed.h"
+#include "test/fault.h"
+#include "test/seed.h"
 
 #define SIGNATURES 1000u
 #define SITE	   0x401000u

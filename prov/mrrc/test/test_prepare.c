@@ -5,7 +5,7 @@
  * already, and what may not be written stay as they are.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -4,8 +4,8 @@
  * when a call that brings code returns. Each test in a process of its own.
  */
 #include "config.h"
-#include "prove_fixture.h"
-#include "suites.h"
+#include "test/prove_fixture.h"
+#include "test/suites.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * as file and memory are the same.
  */
 #include "config.h"
-#include "prove_fixture.h"
-#include "suites.h"
+#include "test/prove_fixture.h"
+#include "test/suites.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

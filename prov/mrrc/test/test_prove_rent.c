@@ -4,8 +4,8 @@
  * have been cheaper to look.
  */
 #include "config.h"
-#include "prove_fixture.h"
-#include "suites.h"
+#include "test/prove_fixture.h"
+#include "test/suites.h"
 
 #include <string.h>
 #include <sys/mman.h>

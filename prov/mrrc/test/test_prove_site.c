@@ -4,8 +4,8 @@
  * calls that take code away. Each test runs in a new process.
  */
 #include "config.h"
-#include "prove_fixture.h"
-#include "suites.h"
+#include "test/prove_fixture.h"
+#include "test/suites.h"
 
 #include <dlfcn.h>
 #include <link.h>

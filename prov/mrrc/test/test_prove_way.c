@@ -5,12 +5,12 @@
  * libc; no hit is stale. Each test runs in a process of its own.
  */
 #include "config.h"
-#include "prove_fixture.h"
+#include "test/prove_fixture.h"
 
 #include <sys/mman.h>
 
-#include "duel_way.h"
-#include "fake_pin.h"
+#include "test/duel_way.h"
+#include "test/fake_pin.h"
 
 #define RW     (PROT_READ | PROT_WRITE)
 #define ROUNDS 200u

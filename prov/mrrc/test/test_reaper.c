@@ -5,12 +5,12 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/cache/cache_mt_priv.h"
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #include <semaphore.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/threads.h"
 
 static struct mrrc_reg_ops ops;

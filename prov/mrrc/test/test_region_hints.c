@@ -5,8 +5,8 @@
 #include "config.h"
 #include "sys/cache/cache_hit.h" /* before a global named cache */
 
-#include "mt_fixture.h"
-#include "case.h"
+#include "test/mt_fixture.h"
+#include "test/case.h"
 
 #define RECORDS (MRRC_HINTS_SPARE + 10)
 

@@ -4,7 +4,7 @@
  * compared by: test_shadow.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <malloc.h>
 #include <math.h>

@@ -4,10 +4,10 @@
  * the test's own.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/cache/revoke.h"
-#include "seed.h"
+#include "test/seed.h"
 
 #define PAGE  4096u
 #define MANY  3000u /* more than one turn looks at */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/helper/schedule: the paper's conditions, exactly at their boundaries. */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/helper/schedule.h"
 

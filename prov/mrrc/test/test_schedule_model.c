@@ -4,10 +4,10 @@
  * use the same predictor.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/helper/schedule.h"
-#include "seed.h"
+#include "test/seed.h"
 
 #define SITE  0x401000u
 #define LEN   65536u

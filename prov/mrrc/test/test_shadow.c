@@ -4,13 +4,13 @@
  * LRU page by page, and case by case.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <malloc.h>
 
 #include "core/cache/cache.h"
 #include "core/policy/shadow.h"
-#include "fault.h"
+#include "test/fault.h"
 
 #define PAGE   4096u
 #define SPACE  64 /* pages of the model */

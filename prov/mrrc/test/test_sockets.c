@@ -4,7 +4,7 @@
  * where no descriptor is left.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

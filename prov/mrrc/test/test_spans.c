@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core/index/spans: overlapping ranges, at their edges and against a list of all. */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/index/spans.h"
-#include "seed.h"
+#include "test/seed.h"
 
 #define MANY   64
 #define ROUNDS 20000

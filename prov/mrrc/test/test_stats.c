@@ -3,7 +3,7 @@
  * core/text/stats: every counter has a name of its own and a text.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "core/text/stats.h"
 

@@ -4,15 +4,15 @@
  * cache counts there. How it is read: util/stat/test.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "fake_reg.h"
-#include "fault.h"
+#include "test/fake_reg.h"
+#include "test/fault.h"
 #include "sys/observe/stats_shm.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/vm.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/text/text.h"
-#include "case.h"
+#include "test/case.h"
 
 #define UNTOUCHED 77
 

@@ -4,12 +4,12 @@
  * test_hit_threads.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/base/threads.h"
 
 static void *read_mask(void *arg)

@@ -4,14 +4,14 @@
  * full, files that are damaged, kill -9 and fork.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <endian.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "trace_fixture.h"
+#include "test/trace_fixture.h"
 
 /* What a child makes of it. */
 static int run_child(int (*child)(void))

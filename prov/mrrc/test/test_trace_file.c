@@ -5,14 +5,14 @@
  * and disks that are full: test_trace_child.c.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "fault.h"
+#include "test/fault.h"
 #include "sys/observe/stats_shm.h"
-#include "trace_fixture.h"
+#include "test/trace_fixture.h"
 
 TEST_CASE(trace_file, trace_setup, trace_teardown);
 

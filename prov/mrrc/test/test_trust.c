@@ -3,7 +3,7 @@
  * sys/hooks/trust: one word, given for what was looked at.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include "sys/monitor/mon.h"
 #include "sys/hooks/trust.h"

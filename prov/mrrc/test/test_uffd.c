@@ -3,7 +3,7 @@
  * sys/monitor/mon_uffd: what the kernel reports, what it refuses, and the probe.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <linux/userfaultfd.h>
 
-#include "mon_fixture.h"
+#include "test/mon_fixture.h"
 #include "sys/monitor/uffd.h"
 #include "sys/base/vm.h"
 

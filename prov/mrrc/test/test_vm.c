@@ -3,14 +3,14 @@
  * sys/base/vm: kinds of memory, limits.
  */
 #include "config.h"
-#include "case.h"
+#include "test/case.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#include "fault.h"
-#include "mon_fixture.h"
+#include "test/fault.h"
+#include "test/mon_fixture.h"
 #include "sys/base/vm.h"
 
 static size_t page;

@@ -3,8 +3,8 @@
  * What the tests of sys/observe/trace_file share (trace_fixture.h).
  */
 #include "config.h"
-#include "suites.h"
-#include "trace_fixture.h"
+#include "test/suites.h"
+#include "test/trace_fixture.h"
 
 #include <fcntl.h>
 #include <stdio.h>
