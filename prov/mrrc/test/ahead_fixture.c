@@ -4,7 +4,7 @@
 #include "test/ahead_fixture.h"
 
 #include "test/case.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 static const struct mrrc_cost cost = {
 	.reg_page = 1000,

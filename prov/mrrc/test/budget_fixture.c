@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 #define MS UINT64_C(1000000)
 

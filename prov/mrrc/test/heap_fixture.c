@@ -6,7 +6,7 @@
 #include "test/heap_fixture.h"
 #include "test/suites.h"
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 struct fake_heap heap_fake;
 struct mrrc_heaps *heaps;

@@ -6,7 +6,7 @@
 #ifndef MRRC_TEST_HEAP_FIXTURE_H
 #define MRRC_TEST_HEAP_FIXTURE_H
 
-#include "test/fake_heap.h"
+#include "test/fakes/fake_heap.h"
 #include "sys/heap/heap_fast.h"
 
 #define MIB	((size_t) 1 << 20)

@@ -8,7 +8,7 @@
 
 #include <check.h>
 
-#include "test/fake_heap.h"
+#include "test/fakes/fake_heap.h"
 #include "sys/heap/heap_fast.h"
 
 #define HEAPS 3

@@ -14,7 +14,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/vm.h"
 
 size_t mon_page;

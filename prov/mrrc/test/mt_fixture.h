@@ -6,8 +6,8 @@
 #ifndef MRRC_TEST_MT_FIXTURE_H
 #define MRRC_TEST_MT_FIXTURE_H
 
-#include "test/fake_mon.h"
-#include "test/fake_reg.h"
+#include "test/fakes/fake_mon.h"
+#include "test/fakes/fake_reg.h"
 
 #define MT_PAGES   64 /* the cache's limits */
 #define MT_REGIONS 8

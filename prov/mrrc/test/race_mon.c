@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #include "test/duel.h"
-#include "test/fake_pin.h"
+#include "test/fakes/fake_pin.h"
 #include "sys/base/vm.h"
 
 #define RW	(PROT_READ | PROT_WRITE)

@@ -6,7 +6,7 @@
 #include "test/case.h"
 
 #include "core/cache/admit.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 #define PAGE 4096u
 

@@ -7,7 +7,7 @@
 #include "test/case.h"
 #include "test/ahead_fixture.h"
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 TEST_CASE(ahead, ahead_setup, ahead_teardown);
 

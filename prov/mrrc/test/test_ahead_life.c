@@ -8,7 +8,7 @@
 
 #include <semaphore.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 TEST_CASE(ahead_life, ahead_setup, ahead_teardown);
 

@@ -17,7 +17,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/biased_lock.h"
 
 #define SKIPPED 77

@@ -4,7 +4,7 @@
 #include "test/case.h"
 #include "test/budget_fixture.h"
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/threads.h"
 
 /* An allocator with bytes that it keeps free. */

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 /* How often this thread has given up its processor. */
 static long sleeps_so_far(void)

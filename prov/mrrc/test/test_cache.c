@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/cache/cache.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 #define PAGE	    4096u
 #define MAX_BYTES   (64 * PAGE)

@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 static int get_in_child(struct mrrc_region **region)
 {

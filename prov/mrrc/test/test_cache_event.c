@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/mt_fixture.h"
 
 TEST_CASE(cache_event, mt_setup, mt_teardown);

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "test/mt_fixture.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/vm.h"
 
 TEST_CASE(cache_mt, mt_setup, mt_teardown);

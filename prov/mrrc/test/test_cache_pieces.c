@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "test/mt_fixture.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 TEST_CASE(cache_pieces, mt_setup_pieces, mt_teardown);
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test/fake_reg.h"
+#include "test/fakes/fake_reg.h"
 #include "test/mon_fixture.h"
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/node/cpus.h"
 
 #define SECOND UINT64_C(1000000000)

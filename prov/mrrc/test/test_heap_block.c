@@ -6,7 +6,7 @@
 #include "config.h"
 #include "test/case.h"
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/heap_fixture.h"
 
 TEST_CASE(heap_block, heap_setup, heap_teardown);

@@ -7,7 +7,7 @@
 
 #include <sys/resource.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/heap_fixture.h"
 #include "sys/heap/heap_priv.h"
 #include "sys/base/vm.h"

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <semaphore.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/heap_fixture.h"
 
 /* ---- threads inside their biased locks ------------------------------------------ */

@@ -8,7 +8,7 @@
 #include <malloc.h>
 
 #include "core/policy/history.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 #define RANGES 500u
 #define ADDS   10000u /* of the smallest sketch: before it halves */

@@ -8,7 +8,7 @@
 #include "test/mt_fixture.h"
 #include "test/case.h"
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/cache/region_hints.h"
 
 TEST_CASE(hit, mt_setup, mt_teardown);

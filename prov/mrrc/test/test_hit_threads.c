@@ -11,7 +11,7 @@
 #include <semaphore.h>
 #include <sys/syscall.h>
 
-#include "test/fake_pin.h"
+#include "test/fakes/fake_pin.h"
 #include "sys/base/threads.h"
 
 /* ---- threads ---- */

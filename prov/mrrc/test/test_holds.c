@@ -14,7 +14,7 @@
 
 #include <semaphore.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/biased_lock.h"
 
 static struct mrrc_region *region;

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <sys/syscall.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/hooks/patch.h"

@@ -11,7 +11,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 

@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/lock.h"
 
 #define ROUNDS 20000

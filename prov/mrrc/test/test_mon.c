@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <linux/membarrier.h>
 
-#include "test/fake_mon.h"
-#include "test/fault.h"
+#include "test/fakes/fake_mon.h"
+#include "test/fakes/fault.h"
 #include "test/mon_fixture.h"
 
 TEST_CASE(mon, mon_setup, mon_teardown);

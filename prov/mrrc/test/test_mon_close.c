@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <linux/userfaultfd.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/mon_fixture.h"
 
 /* In a child, which needs a monitor of its own; NULL: it cannot be */

@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <linux/userfaultfd.h>
 
-#include "test/fake_mon.h"
-#include "test/fault.h"
+#include "test/fakes/fake_mon.h"
+#include "test/fakes/fault.h"
 #include "test/mon_fixture.h"
 #include "sys/base/vm.h"
 

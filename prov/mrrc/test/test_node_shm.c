@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/seed.h"
 #include "sys/node/node_dir.h"
 #include "sys/node/node_shm.h"

@@ -9,7 +9,7 @@
 
 #include <sched.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/mon_fixture.h"
 #include "sys/monitor/notifier.h"
 

@@ -7,8 +7,8 @@
 
 #include <semaphore.h>
 
-#include "test/fake_mon.h"
-#include "test/fault.h"
+#include "test/fakes/fake_mon.h"
+#include "test/fakes/fault.h"
 #include "sys/monitor/notifier.h"
 #include "sys/base/vm.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/pages.h"
 
 #define MIB ((size_t) 1 << 20)

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "test/case.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
 

@@ -10,7 +10,7 @@
 
 #include <semaphore.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/heap_fixture.h"
 #include "test/mt_fixture.h"
 #include "sys/base/biased_lock.h"

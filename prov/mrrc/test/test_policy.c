@@ -7,7 +7,7 @@
 #include "test/case.h"
 
 #include "core/policy/policy.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 #define PAGE  4096u
 #define COUNT 5

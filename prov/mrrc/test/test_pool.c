@@ -7,7 +7,7 @@
 
 #include <sys/resource.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/pool.h"
 #include "sys/base/vm.h"
 

@@ -7,7 +7,7 @@
 #include "test/case.h"
 
 #include "core/helper/predict.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/seed.h"
 
 #define SIGNATURES 1000u

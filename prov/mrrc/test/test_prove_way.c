@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "test/duel_way.h"
-#include "test/fake_pin.h"
+#include "test/fakes/fake_pin.h"
 
 #define RW     (PROT_READ | PROT_WRITE)
 #define ROUNDS 200u

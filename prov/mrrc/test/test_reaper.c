@@ -10,7 +10,7 @@
 
 #include <semaphore.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/threads.h"
 
 static struct mrrc_reg_ops ops;

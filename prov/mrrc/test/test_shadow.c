@@ -10,7 +10,7 @@
 
 #include "core/cache/cache.h"
 #include "core/policy/shadow.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 
 #define PAGE   4096u
 #define SPACE  64 /* pages of the model */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "test/fake_reg.h"
-#include "test/fault.h"
+#include "test/fakes/fake_reg.h"
+#include "test/fakes/fault.h"
 #include "sys/observe/stats_shm.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/vm.h"

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/base/threads.h"
 
 static void *read_mask(void *arg)

@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "sys/observe/stats_shm.h"
 #include "test/trace_fixture.h"
 

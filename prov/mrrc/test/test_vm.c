@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/mon_fixture.h"
 #include "sys/base/vm.h"
 

@@ -3,7 +3,7 @@
  * Fake registrations of blocks (fake_heap.h).
  */
 #include "config.h"
-#include "test/fake_heap.h"
+#include "test/fakes/fake_heap.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * A fake registration (fake_reg.h).
  */
 #include "config.h"
-#include "test/fake_reg.h"
+#include "test/fakes/fake_reg.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * A registration that pins (fake_pin.h).
  */
 #include "config.h"
-#include "test/fake_pin.h"
+#include "test/fakes/fake_pin.h"
 
 #include <errno.h>
 #include <fcntl.h>

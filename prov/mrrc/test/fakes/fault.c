@@ -3,7 +3,7 @@
  * Fault injection (fault.h).
  */
 #include "config.h"
-#include "test/fault.h"
+#include "test/fakes/fault.h"
 #include "test/suites.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * A monitor driven by the test (fake_mon.h).
  */
 #include "config.h"
-#include "test/fake_mon.h"
+#include "test/fakes/fake_mon.h"
 
 #include <assert.h>
 #include <errno.h>
