@@ -7,7 +7,7 @@
 #define MRRC_TEST_HOOKS_FIXTURE_H
 
 #include "test/duel.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 
 struct hooks_watcher {
 	struct mrrc_mon_sub sub;

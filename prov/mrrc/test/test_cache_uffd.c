@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "test/fakes/fake_reg.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"
 

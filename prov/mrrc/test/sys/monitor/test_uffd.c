@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <linux/userfaultfd.h>
 
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "sys/monitor/uffd.h"
 #include "sys/base/vm.h"
 

@@ -10,7 +10,7 @@
 #include <sched.h>
 
 #include "test/fakes/fault.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "sys/monitor/notifier.h"
 
 #define RW     (PROT_READ | PROT_WRITE)

@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 
 #include "test/fakes/fault.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "sys/base/vm.h"
 
 static size_t page;

@@ -16,7 +16,7 @@
 #include <linux/userfaultfd.h>
 
 #include "test/fakes/fault.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 
 /* In a child, which needs a monitor of its own; NULL: it cannot be */
 static char *map_watched(void)

@@ -3,7 +3,7 @@
  * What the tests of monitors share (mon_fixture.h).
  */
 #include "config.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "test/suites.h"
 
 #include <pthread.h>

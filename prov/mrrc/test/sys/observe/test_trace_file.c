@@ -12,7 +12,7 @@
 
 #include "test/fakes/fault.h"
 #include "sys/observe/stats_shm.h"
-#include "test/trace_fixture.h"
+#include "test/sys/observe/trace_fixture.h"
 
 TEST_CASE(trace_file, trace_setup, trace_teardown);
 

@@ -12,7 +12,7 @@
 
 #include "test/fakes/fake_mon.h"
 #include "test/fakes/fault.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "sys/base/vm.h"
 
 static struct mrrc_mon_ops ops;

@@ -15,7 +15,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 #include "sys/monitor/uffd.h"
 
 /* USERFAULTFD_IOC_NEW of /dev/userfaultfd, which older headers lack */

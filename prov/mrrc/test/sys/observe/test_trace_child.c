@@ -11,7 +11,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "test/trace_fixture.h"
+#include "test/sys/observe/trace_fixture.h"
 
 /* What a child makes of it. */
 static int run_child(int (*child)(void))

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "test/suites.h"
-#include "test/trace_fixture.h"
+#include "test/sys/observe/trace_fixture.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 #include "test/fakes/fake_mon.h"
 #include "test/fakes/fault.h"
-#include "test/mon_fixture.h"
+#include "test/sys/monitor/mon_fixture.h"
 
 TEST_CASE(mon, mon_setup, mon_teardown);
 
