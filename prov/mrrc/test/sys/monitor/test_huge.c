@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "test/libc_hooks_fixture.h"
+#include "test/sys/hooks/libc_hooks_fixture.h"
 #include "sys/monitor/huge.h"
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"

@@ -3,7 +3,7 @@
  * sys/proof/prove: where another patcher has written to libc.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 
 #include <dlfcn.h>
 #include <string.h>

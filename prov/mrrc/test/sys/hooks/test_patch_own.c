@@ -3,7 +3,7 @@
  * sys/hooks/patch: which code is patched and how, where the code is the test's own.
  */
 #include "config.h"
-#include "test/patch_fixture.h"
+#include "test/sys/hooks/patch_fixture.h"
 
 #include <sys/syscall.h>
 

@@ -8,7 +8,7 @@
 
 #include <setjmp.h>
 
-#include "test/libc_hooks_fixture.h"
+#include "test/sys/hooks/libc_hooks_fixture.h"
 
 static char *target;
 static sigjmp_buf away;

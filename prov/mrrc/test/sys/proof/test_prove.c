@@ -4,7 +4,7 @@
  * when a call that brings code returns. Each test in a process of its own.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 #include "test/suites.h"
 
 #include <dlfcn.h>

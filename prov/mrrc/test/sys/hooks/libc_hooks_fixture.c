@@ -3,7 +3,7 @@
  * What the tests of hooks share (libc_hooks_fixture.h).
  */
 #include "config.h"
-#include "test/libc_hooks_fixture.h"
+#include "test/sys/hooks/libc_hooks_fixture.h"
 #include "test/suites.h"
 
 #include <stdio.h>

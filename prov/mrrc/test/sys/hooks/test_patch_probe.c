@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <linux/perf_event.h>
 
-#include "test/patch_fixture.h"
+#include "test/sys/hooks/patch_fixture.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
 

@@ -3,7 +3,7 @@
  * ELF files of tests (code_fixture.h).
  */
 #include "config.h"
-#include "test/code_fixture.h"
+#include "test/sys/proof/code_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>

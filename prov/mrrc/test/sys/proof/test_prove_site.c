@@ -4,7 +4,7 @@
  * calls that take code away. Each test runs in a new process.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 #include "test/suites.h"
 
 #include <dlfcn.h>

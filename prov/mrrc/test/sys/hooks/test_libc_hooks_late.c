@@ -8,7 +8,7 @@
 
 #include <sys/syscall.h>
 
-#include "test/libc_hooks_fixture.h"
+#include "test/sys/hooks/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 
 static char *late;

@@ -9,7 +9,7 @@
 
 #include <sys/syscall.h>
 
-#include "test/patch_fixture.h"
+#include "test/sys/hooks/patch_fixture.h"
 #include "sys/base/mappings.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"

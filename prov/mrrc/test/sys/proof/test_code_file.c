@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test/code_fixture.h"
+#include "test/sys/proof/code_fixture.h"
 #include "test/seed.h"
 
 #define FLIPS 20000

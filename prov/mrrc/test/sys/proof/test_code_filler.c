@@ -6,7 +6,7 @@
 #include "config.h"
 #include "test/suites.h"
 
-#include "test/code_fixture.h"
+#include "test/sys/proof/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

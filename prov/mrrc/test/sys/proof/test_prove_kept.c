@@ -4,7 +4,7 @@
  * as file and memory are the same.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 #include "test/suites.h"
 
 #include <dlfcn.h>

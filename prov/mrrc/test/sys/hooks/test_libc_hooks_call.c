@@ -9,7 +9,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
-#include "test/libc_hooks_fixture.h"
+#include "test/sys/hooks/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/base/vm.h"
 

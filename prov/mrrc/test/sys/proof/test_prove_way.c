@@ -5,7 +5,7 @@
  * libc; no hit is stale. Each test runs in a process of its own.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 
 #include <sys/mman.h>
 

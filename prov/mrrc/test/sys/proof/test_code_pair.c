@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "test/code_fixture.h"
+#include "test/sys/proof/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 

@@ -4,7 +4,7 @@
  * of its file.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 #include "test/suites.h"
 
 #include <dlfcn.h>

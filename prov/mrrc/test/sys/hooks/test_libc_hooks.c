@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #include "test/fakes/fault.h"
-#include "test/libc_hooks_fixture.h"
+#include "test/sys/hooks/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"

@@ -4,7 +4,7 @@
  * have been cheaper to look.
  */
 #include "config.h"
-#include "test/prove_fixture.h"
+#include "test/sys/proof/prove_fixture.h"
 #include "test/suites.h"
 
 #include <string.h>

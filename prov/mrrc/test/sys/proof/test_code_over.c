@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "test/code_fixture.h"
+#include "test/sys/proof/code_fixture.h"
 
 #ifdef HAVE_ZYDIS
 
