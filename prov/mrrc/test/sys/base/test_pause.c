@@ -11,8 +11,8 @@
 #include <semaphore.h>
 
 #include "test/fakes/fault.h"
-#include "test/heap_fixture.h"
-#include "test/mt_fixture.h"
+#include "test/sys/heap/heap_fixture.h"
+#include "test/sys/cache/mt_fixture.h"
 #include "sys/base/biased_lock.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/hooks/libc_hooks.h"

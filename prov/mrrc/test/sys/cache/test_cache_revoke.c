@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/cache/cache_revoke: the helper ends the keys of closed registrations, also
+ * beside threads that get them again. Registrations are fake, and check that
+ * none is deregistered in use or twice. When each key ends: test_revoke.c.
+ */
+#include "config.h"
+/* before another `cache` */
+#include "sys/cache/cache_mt_priv.h"
+#include "test/sys/cache/mt_fixture.h"
+#include "test/case.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#define KEYS	(MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE)
+#define MS	UINT64_C(1000000)
+#define LONG	(3600 * 1000 * MS)
+#define THREADS 3
+#define ROUNDS	3000
+
+static void open_for(uint64_t revoke, bool helper)
+{
+	struct mrrc_cache_attr attr = {
+		.max_bytes = MT_PAGES * page,
+		.max_regions = MT_REGIONS,
+		.ops = &fake_reg_ops,
+		.arg = &fake,
+		.mon = mt_mon,
+		.helper = helper,
+		.revoke = revoke,
+	};
+
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
+}
+
+static struct mrrc_region *reg(unsigned first)
+{
+	struct mrrc_region *region;
+
+	ck_assert_int_eq(mrrc_cache_mt_get(cache,
+					   (void *) (base + first * page), page,
+					   KEYS, &region),
+			 0);
+	mrrc_cache_mt_key_given(cache, region);
+	fake_reg_use(region, 1);
+	return region;
+}
+
+static void closes(struct mrrc_region *region)
+{
+	fake_reg_use(region, -1);
+	mrrc_cache_mt_put_key(cache, region);
+}
+
+/* None is registered any more. */
+static bool gone(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 60000 && regions_live(); i++)
+		usleep(1000);
+	return !regions_live();
+}
+
+TEST_CASE(cache_revoke, mt_setup, mt_teardown);
+
+/* It ends without any call; and what comes later ends as well. */
+TEST(test_ends)
+{
+	unsigned i;
+
+	open_for(2 * MS, true);
+	for (i = 1; i <= 3; i++) {
+		closes(reg(2 * i));
+		closes(reg(2 * i + 20));
+		ck_assert(gone());
+		ck_assert_uint_eq(stat_of(MRRC_STAT_REVOCATIONS), 2 * i);
+	}
+}
+
+/* One that is open stays, whatever ends beside it, and is found again. */
+TEST(test_open)
+{
+	struct mrrc_region *open;
+	uint64_t first;
+	unsigned i;
+
+	open_for(MS, true);
+	open = reg(2);
+	first = open->closed;
+	for (i = 1; i <= 5; i++) {
+		closes(reg(20));
+		while (stat_of(MRRC_STAT_REVOCATIONS) < i)
+			usleep(1000);
+	}
+	ck_assert_ptr_eq(reg(2), open);
+	closes(open);
+	/* its time begins now */
+	ck_assert_uint_gt(open->closed, first);
+	closes(open);
+	ck_assert(gone());
+}
+
+/* Without a helper nothing would end it: it is not to be asked for. */
+TEST(test_no_helper)
+{
+	open_for(MS, false);
+	ck_assert_uint_eq(cache->revoke.half, 0);
+	closes(reg(2));
+	ck_assert_uint_eq(cache->revoke.due, MRRC_REVOKE_NEVER);
+}
+
+static void *get_and_close(void *arg)
+{
+	unsigned i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		closes(reg(2 + i % 3));
+		if (i % 16 == 0)
+			usleep(i % 100);
+	}
+	return arg;
+}
+
+/* The shortest time, and threads that get the same ones again. */
+TEST(test_race)
+{
+	pthread_t thread[THREADS];
+	unsigned i;
+
+	open_for(1, true);
+	for (i = 0; i < THREADS; i++)
+		thread[i] = thread_start(get_and_close, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert(gone());
+	ck_assert_uint_gt(stat_of(MRRC_STAT_REVOCATIONS), 0);
+}
+
+static void *hold_lock(void *arg)
+{
+	sem_t *sem = arg;
+
+	mrrc_lock_acquire(&cache->lock);
+	sem_post(&sem[0]);
+	sem_wait(&sem[1]);
+	mrrc_lock_release(&cache->lock);
+	return arg;
+}
+
+/* A child's registrations are its own, whoever held the lock. */
+TEST(test_child)
+{
+	struct mrrc_region *region;
+	pthread_t thread;
+	sem_t sem[2];
+	pid_t pid;
+
+	open_for(LONG, true);
+	region = reg(2);
+	sem_init(&sem[0], 0, 0);
+	sem_init(&sem[1], 0, 0);
+	thread = thread_start(hold_lock, sem);
+	sem_wait(&sem[0]);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		alarm(20);
+		closes(region);
+		closes(reg(6));
+		_exit(0);
+	}
+	sem_post(&sem[1]);
+	pthread_join(thread, NULL);
+	child_exits(pid);
+	ck_assert_uint_eq(regions_live(), 1);
+	closes(region);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * sys/heap/heap_shard: threads get small objects from different shards of a heap,
+ * and what another thread frees goes back to the shard it is of.
+ */
+#include "config.h"
+#include "test/case.h"
+
+#include "test/sys/heap/heap_fixture.h"
+
+#define OBJECTS 500
+#define SIZE	512 /* of the objects' class */
+#define LEN	(SIZE - MRRC_HEAP_CANARY)
+#define HEAPS	200 /* with shards: more than slots */
+
+static const struct mrrc_heap_attr halves = { .node = -1,
+					      .idle_ms = MRRC_HEAP_IDLE_KEEP,
+					      .shards = 2 };
+
+static struct mrrc_heap *sharded;
+static unsigned first_shard; /* this thread's */
+static void *object[OBJECTS];
+
+static void setup(void)
+{
+	heap_setup();
+	if (!heap->slot || !mrrc_tcache_get() ||
+	    !mrrc_tcache_self->biased.works)
+		return;
+	sharded = heap_open(&halves);
+	first_shard = mrrc_tcache_self->shard % 2;
+}
+
+#define NEED_SHARDS()                              \
+	do {                                       \
+		if (!sharded)                      \
+			skip("no magazines here"); \
+	} while (0)
+
+/* In a thread that the other shard serves, which this then waits for. */
+static void *if_other(void *call)
+{
+	mrrc_tcache_get();
+	if (mrrc_tcache_self->shard % 2 == first_shard)
+		return NULL;
+	((void (*)(void)) call)();
+	return call;
+}
+
+static void by_other(void (*call)(void))
+{
+	void *done = NULL;
+
+	while (!done) {
+		pthread_join(thread_start(if_other, (void *) call), &done);
+	}
+}
+
+static uintptr_t block_of(void *addr)
+{
+	struct mrrc_heap_place place;
+
+	ck_assert_int_eq(mrrc_heap_query(heaps, (uintptr_t) addr, &place), 0);
+	ck_assert_ptr_eq(place.heap, sharded);
+	return place.block;
+}
+
+static void get_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < OBJECTS; i++)
+		object[i] = heap_get(sharded, 1, LEN, 0);
+}
+
+static void put_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < OBJECTS; i++)
+		heap_put(object[i]);
+}
+
+TEST_CASE(heap_shard, setup, heap_teardown);
+
+static void count_block(void)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < OBJECTS; i++)
+		object[i] = heap_get(sharded, 1, LEN, 0);
+	for (i = 1; i < OBJECTS; i++)
+		kept += block_of(object[i]) == block_of(object[0]);
+	ck_assert_uint_eq(kept, OBJECTS - 1);
+}
+
+/*
+ * What this thread frees of the other's is never what it allocates next, and
+ * all but a magazine of it is there for the other soon.
+ */
+TEST(freed_elsewhere_goes_back)
+{
+	const struct mrrc_hot *hot;
+	uintptr_t mine, theirs;
+	unsigned i;
+	void *got;
+
+	NEED_SHARDS();
+	hot = &mrrc_tcache_self->hot;
+	got = heap_get(sharded, 1, LEN, 0);
+	mine = block_of(got);
+	heap_put(got);
+	by_other(get_all);
+	theirs = block_of(object[0]);
+	for (i = 0; i < OBJECTS; i++) {
+		got = heap_get(sharded, 1, LEN, 0);
+		ck_assert_uint_eq(block_of(got), mine);
+		heap_put(object[i]);
+		/* an empty slot may have the address of an earlier heap's */
+		ck_assert(!hot->mag || hot->object != (uintptr_t) object[i]);
+		heap_put(got);
+	}
+	ck_assert_uint_ne(mine, theirs);
+	/* a magazine and a depot of theirs, and half a magazine of ours */
+	ck_assert_uint_le(heap_stats_of(sharded).kept_bytes,
+			  (16 + MRRC_DEPOT / 2 + MRRC_MAG / 2 + 1) * SIZE);
+	ck_assert_uint_eq(heap_stats_of(sharded).live, 0);
+	by_other(count_block);
+	ck_assert_uint_eq(block_of(object[0]), theirs);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
+	put_all();
+}
+
+/* Where a limit leaves no more, what other shards have is taken. */
+TEST(no_memory_while_a_shard_has_some)
+{
+	const size_t all = 2 * MIB / SIZE;
+	void *addr, *cookie;
+	size_t count = 0;
+
+	NEED_SHARDS();
+	heap_teardown();
+	heap_domain(2 * MIB);
+	sharded = heap_open(&halves);
+	by_other(get_all);
+	while (!mrrc_heap_alloc(sharded, 1, LEN, 0, &addr, &cookie))
+		count++;
+	ck_assert_uint_ge(count + OBJECTS, all - all / 16);
+	/* once, at the end: nothing is trimmed, or said, for each before */
+	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
+}
+
+static void *allocate(void *arg)
+{
+	heap_put(heap_get(arg, 1, LEN, 0));
+	return NULL;
+}
+
+/* Blocks are for threads that run at once, not for all that ever ran. */
+TEST(threads_follow_each_other)
+{
+	const struct mrrc_heap_attr attr = { .node = -1,
+					     .idle_ms = MRRC_HEAP_IDLE_KEEP,
+					     .shards = MRRC_SHARDS_MAX };
+	struct mrrc_heap *shared;
+	unsigned i;
+
+	NEED_SHARDS();
+	shared = heap_open(&attr);
+	allocate(shared);
+	for (i = 0; i < 2 * MRRC_SHARDS_MAX; i++) {
+		pthread_join(thread_start(allocate, shared), NULL);
+	}
+	ck_assert_uint_eq(heap_stats_of(shared).blocks, 2);
+}
+
+static struct mrrc_heap *many[HEAPS];
+
+static void use_many(void)
+{
+	unsigned i;
+	void *got;
+
+	for (i = 0; i < HEAPS && many[i]; i++) {
+		got = heap_get(many[i], 1, LEN, 0);
+		ck_assert_uint_ne(mrrc_heap_map_mib((uintptr_t) got)->slot, 0);
+		heap_put(got);
+	}
+}
+
+/* Shards leave slots to heaps, and there are none without. */
+TEST(shards_leave_slots)
+{
+	unsigned i;
+
+	NEED_SHARDS();
+	for (i = 0; i < HEAPS / 2; i++)
+		many[i] = heap_open(&halves);
+	by_other(use_many);
+	use_many();
+	for (; i < HEAPS; i++)
+		many[i] = heap_open(&halves);
+	by_other(use_many);
+	use_many();
+	for (i = 0; i < HEAPS; i++) {
+		ck_assert_uint_ne(many[i]->slot, 0);
+		ck_assert_uint_eq(heap_stats_of(many[i]).frees,
+				  i < HEAPS / 2 ? 4 : 2);
+	}
+}
