@@ -627,12 +627,12 @@ stage_fuzz()
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$TOP/prov/mrrc" \
 		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw/cw{,_map,_state,_valid,_wire}.c \
-		"$TOP/prov/mrrc/test/fuzz_cw.c"
+		"$TOP/prov/mrrc/test/fuzz/fuzz_cw.c"
 	mkdir -p "$dir/corpus_cw"
 	check "peers, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
 		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-30}" \
 		-artifact_prefix="$dir/" "$dir/corpus_cw" \
-		"$TOP/prov/mrrc/test/corpus_cw"
+		"$TOP/prov/mrrc/test/fuzz/corpus_cw"
 	check "fuzz_wire builds" logged "clang" "$log" \
 		clang -std=gnu11 -D_GNU_SOURCE -DSERVE_LIBFUZZER -O1 -g \
 		-fsanitize=fuzzer,address,undefined \

@@ -6,7 +6,7 @@
 #ifndef MRRC_TEST_HOOKS_FIXTURE_H
 #define MRRC_TEST_HOOKS_FIXTURE_H
 
-#include "test/duel.h"
+#include "test/race/duel.h"
 #include "test/sys/monitor/mon_fixture.h"
 
 struct hooks_watcher {

@@ -9,7 +9,7 @@
 
 #include <sys/mman.h>
 
-#include "test/duel_way.h"
+#include "test/race/duel_way.h"
 #include "test/fakes/fake_pin.h"
 
 #define RW     (PROT_READ | PROT_WRITE)

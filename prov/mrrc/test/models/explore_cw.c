@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "core/text/hash.h"
-#include "test/explore_world.h"
+#include "test/models/explore_world.h"
 
 /* ---- every interleaving -------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #ifndef MRRC_TEST_DUEL_WAY_H
 #define MRRC_TEST_DUEL_WAY_H
 
-#include "test/duel.h"
+#include "test/race/duel.h"
 
 struct duel_way {
 	struct duel_move move;

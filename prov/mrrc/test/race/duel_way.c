@@ -5,7 +5,7 @@
  * written to a page.
  */
 #include "config.h"
-#include "test/duel_way.h"
+#include "test/race/duel_way.h"
 
 #include <dlfcn.h>
 #include <linux/io_uring.h>

@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-#include "test/model_heap.h"
+#include "test/models/model_heap.h"
 #include "test/case.h"
 
 static atomic_bool stop;

@@ -3,7 +3,7 @@
  * Duels over a mapping (duel.h).
  */
 #include "config.h"
-#include "test/duel.h"
+#include "test/race/duel.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "test/duel_way.h"
+#include "test/race/duel_way.h"
 #include "sys/cache/cache_use.h"
 #include "sys/base/vm.h"
 #include "sys/predict/ahead.h"

@@ -3,7 +3,7 @@
  * A system call by an instruction of its own (duel.h), in a file of its own:
  * the provider asks the kernel where such code is.
  */
-#include "test/duel.h"
+#include "test/race/duel.h"
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <unistd.h>

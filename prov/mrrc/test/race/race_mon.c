@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test/duel.h"
+#include "test/race/duel.h"
 #include "test/fakes/fake_pin.h"
 #include "sys/base/vm.h"
 

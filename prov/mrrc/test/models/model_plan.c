@@ -4,7 +4,7 @@
  * nothing may be merged against the only right one.
  */
 #include "config.h"
-#include "test/model.h"
+#include "test/models/model.h"
 
 static const struct entry *entry_of(const struct model *model,
 				    const struct mrrc_region *region)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Policies as they are defined, without regard to time (model.h). */
 #include "config.h"
-#include "test/model.h"
+#include "test/models/model.h"
 
 #include <math.h>
 #include <string.h>

@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test/duel_way.h"
+#include "test/race/duel_way.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/proof/prove.h"

@@ -9,7 +9,7 @@
 
 #include <sched.h>
 
-#include "test/model_heap.h"
+#include "test/models/model_heap.h"
 #include "test/case.h"
 
 #define THREADS 4

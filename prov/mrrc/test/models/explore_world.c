@@ -5,7 +5,7 @@
  * cw.c is compiled into this program with faults that can be switched on.
  */
 #include "config.h"
-#include "test/explore_world.h"
+#include "test/models/explore_world.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -226,7 +226,7 @@ int main(int argc, char **argv)
 			fuzz_file(argv[i]);
 		return EXIT_SUCCESS;
 	}
-	snprintf(pattern, sizeof(pattern), "%s/prov/mrrc/test/corpus_cw/*",
+	snprintf(pattern, sizeof(pattern), "%s/prov/mrrc/test/fuzz/corpus_cw/*",
 		 src ? src : ".");
 	must(!glob(pattern, 0, NULL, &found));
 	for (i = 0; i < found.gl_pathc; i++)

@@ -5,7 +5,7 @@
  * work, every operation that can end has ended, in order, once, at both sides.
  */
 #include "config.h"
-#include "test/explore_world.h"
+#include "test/models/explore_world.h"
 
 #include <errno.h>
 #include <string.h>

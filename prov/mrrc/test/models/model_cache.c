@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test/model.h"
+#include "test/models/model.h"
 
 #define MAX_PAGES   80u
 #define MAX_REGIONS 12u
