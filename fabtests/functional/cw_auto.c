@@ -2,7 +2,7 @@
 /*
  * The rest of fi_mrrc_cw_wait: automatic progress, where the provider has it.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 #include "cw_wait.h"
 
 /*

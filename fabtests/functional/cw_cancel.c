@@ -5,7 +5,7 @@
  * connection ends, which wakes a sleeping thread, and its key with it. Time is
  * the test's.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 #include "ft_mrrc.h"
 
 #include <poll.h>

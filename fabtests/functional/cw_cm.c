@@ -5,7 +5,7 @@
  * data, which is its own; and a peer that violates the protocol, in every byte:
  * its connection ends, others go on.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 #include "cw_raw.h"
 
 #include <poll.h>

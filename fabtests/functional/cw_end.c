@@ -4,7 +4,7 @@
  * closes, shuts down or is killed with operations pending. Each of them ends
  * once, nothing is left, and it can all be done again, many times.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 #include "ft_mrrc.h"
 
 #include <pthread.h>

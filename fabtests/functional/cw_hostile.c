@@ -5,7 +5,7 @@
  * quarantined. Also forged names, and names without an endpoint. An honest peer
  * has operations in flight all the time, and is not affected.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 #include "cw_raw.h"
 
 #include <arpa/inet.h>

@@ -8,7 +8,7 @@
  * changed. With FT_PERCENT below 100 the process is not stopped: its clock
  * advances by that time.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 #include "ft_mrrc.h"
 
 #include <fcntl.h>

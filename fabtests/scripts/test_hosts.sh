@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # test_hosts.sh: processes that the provider must not disturb. The same program
-# (fabtests/functional/host.c) runs under each sanitizer and valgrind, and as a
+# (functional/process/host.c) runs under each sanitizer and valgrind, and as a
 # library in Python, Go and Java. The provider is the one that FI_PROVIDER_PATH
 # names: a release, which knows of none of them.
 
@@ -10,7 +10,7 @@ set -u
 export LC_ALL=C
 ME=${0##*/}
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
-readonly HOST=$TOP/fabtests/functional/host.c
+readonly HOST=$TOP/fabtests/functional/process/host.c
 
 usage()
 {

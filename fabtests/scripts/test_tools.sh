@@ -32,7 +32,7 @@ compile()
 
 	shift
 	"${CC:-cc}" -g -O0 "$@" -I"$top/include" -o "$out" \
-		"$top/fabtests/functional/alloc_bug.c" -lfabric
+		"$top/fabtests/functional/alloc/alloc_bug.c" -lfabric
 }
 
 # finds TOOL BUG PATTERN COMMAND...

@@ -44,7 +44,7 @@ inputs()
 	valgrind|tsan|asan_rdm|verbs_rdm|verbs13|libfabric2) echo "prov include fabtests util" ;;
 	net|hook|hosts|openmpi) echo "prov include fabtests" ;;
 	alloc) echo "prov include fabtests/scripts/test_alloc.sh" ;;
-	kokkos) echo "prov include fabtests/common fabtests/functional/kokkos.cc" ;;
+	kokkos) echo "prov include fabtests/common fabtests/functional/alloc/kokkos.cc" ;;
 	distcheck) echo "." ;;
 	demo) echo "prov include fabtests util demo.sh" ;;
 	smoke) echo "prov include fabtests util bench.sh" ;;

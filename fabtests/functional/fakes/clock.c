@@ -3,7 +3,7 @@
  * clock.h: clock_gettime() and timerfd_settime() of the whole process. Any
  * thread may call these; one thread moves the clock.
  */
-#include "clock.h"
+#include "fakes/clock.h"
 
 #include <stdatomic.h>
 #include <sys/syscall.h>
