@@ -5,7 +5,7 @@ wire.py: records the byte streams between two programs over a provider, and
 plays them again with changes, against both. A process that dies of it, that
 takes memory without end, or that serves no honest peer any more is a failure.
 
-Flow: connections come to a proxy (functional/wire_shim.c). The first session is
+Flow: connections come to a proxy (functional/hostile/wire_shim.c). The first session is
 recorded. Each trial changes one connection in one direction: in a session of
 both programs ("live"), or in one where this program plays all of the recorded
 client ("replay"), and puts in place what the client repeats of the server's

@@ -4,7 +4,7 @@
  * connections that both sides begin at once, endpoints that come and go.
  * cw_peers.c has unknown peers, and peers that are gone.
  */
-#include "cw_nodes.h"
+#include "cw/cw_nodes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

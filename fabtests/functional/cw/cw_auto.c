@@ -3,7 +3,7 @@
  * The rest of fi_mrrc_cw_wait: automatic progress, where the provider has it.
  */
 #include "fakes/clock.h"
-#include "cw_wait.h"
+#include "cw/cw_wait.h"
 
 /*
  * The provider's thread sleeps for half a second at most. A gap without calls

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reliable datagram endpoints with each other's address: see cw_nodes.h. */
-#include "cw_nodes.h"
+#include "cw/cw_nodes.h"
 
 struct ft_attr attr;
 struct ft_pair pair;

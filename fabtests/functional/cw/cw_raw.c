@@ -3,7 +3,7 @@
  * Sides of connections without ft_pair's help, and a peer that speaks the
  * control protocol of conditional writes by itself. See cw_raw.h.
  */
-#include "cw_raw.h"
+#include "cw/cw_raw.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

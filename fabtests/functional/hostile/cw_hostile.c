@@ -6,7 +6,7 @@
  * has operations in flight all the time, and is not affected.
  */
 #include "fakes/clock.h"
-#include "cw_raw.h"
+#include "cw/cw_raw.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -6,7 +6,7 @@
  * its connection ends, others go on.
  */
 #include "fakes/clock.h"
-#include "cw_raw.h"
+#include "cw/cw_raw.h"
 
 #include <poll.h>
 #include <pthread.h>

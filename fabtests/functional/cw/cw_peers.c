@@ -4,7 +4,7 @@
  * started again at the same address, or killed. Each operation ends once, and
  * those with others go on.
  */
-#include "cw_nodes.h"
+#include "cw/cw_nodes.h"
 
 #include <pthread.h>
 

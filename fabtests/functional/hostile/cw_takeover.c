@@ -5,7 +5,7 @@
  * are, and with operations under way. All are refused, and the operations
  * complete. A question (ASK) with a wrong nonce gets no answer.
  */
-#include "cw_raw.h"
+#include "cw/cw_raw.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -8,7 +8,7 @@
  * applications that do not wait.
  */
 #undef _FORTIFY_SOURCE /* or poll() would be defined already */
-#include "cw_wait.h"
+#include "cw/cw_wait.h"
 
 #include <limits.h>
 #include <poll.h>
