@@ -4,7 +4,7 @@
  * parameters. Each case is a child process, because libfabric reads its
  * environment once.
  */
-#include "info.h"
+#include "info/info.h"
 
 static char output[65536]; /* of the latest child */
 

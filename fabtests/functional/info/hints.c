@@ -7,7 +7,7 @@
  * Both sides' environments name the provider in FI_PROVIDER in the second half
  * of the rounds, where hints need not name it.
  */
-#include "hints_call.h"
+#include "info/hints_call.h"
 
 #define ROUNDS 10000
 

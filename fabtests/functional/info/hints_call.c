@@ -4,7 +4,7 @@
  * numbers alone. Hints begin as an application's that fills in little, or as
  * an info that the provider gave, and get some random changes.
  */
-#include "hints_call.h"
+#include "info/hints_call.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -8,7 +8,7 @@
  * All random numbers of a call are drawn before it, so that the sides stay
  * with the same objects as long as their results are equal.
  */
-#include "sequences.h"
+#include "obj/sequences.h"
 
 #include <limits.h>
 

@@ -4,7 +4,7 @@
  * sends. Sends and connections are begun but not awaited: what comes of them
  * later is a race, which is not compared.
  */
-#include "sequences.h"
+#include "obj/sequences.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

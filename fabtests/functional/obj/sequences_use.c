@@ -3,7 +3,7 @@
  * The calls of sequences.c on what is open: options, names, queues, address
  * vectors, connections, receives. See sequences_call.c.
  */
-#include "sequences.h"
+#include "obj/sequences.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

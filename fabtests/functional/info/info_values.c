@@ -3,7 +3,7 @@
  * The rest of fi_mrrc_info: values that no enumeration has, in hints and
  * attributes, are refused as the core refuses them.
  */
-#include "info.h"
+#include "info/info.h"
 
 /* Values that no enumeration has: hints, and info that a domain gets. */
 #define NO_SUCH 99

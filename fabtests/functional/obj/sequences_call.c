@@ -3,7 +3,7 @@
  * The calls of sequences.c: each draws its random numbers, calls, and says what
  * came of it. What depends on time or addresses is not said.
  */
-#include "sequences.h"
+#include "obj/sequences.h"
 
 #define ONE_OF(list) ((list)[below(sizeof(list) / sizeof(*(list)))])
 #define BUF_SIZE     (1UL << 16)
