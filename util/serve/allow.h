@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "serve/peer.h"
+#include "serve/wire/peer.h"
 
 #define ALLOW_MAX 64
 

@@ -17,7 +17,7 @@
 
 #include <xxhash.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 #define TRIES	 20
 #define PAUSE_MS 50

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 void get_complain(struct get *get, const char *path, const char *why)
 {

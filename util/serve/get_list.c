@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 /*
  * Maximum number of entries that are sorted: a server may list any number of

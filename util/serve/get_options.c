@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/net.h"
-#include "serve/text_arg.h"
-#include "serve/wire.h"
+#include "serve/wire/net.h"
+#include "serve/wire/text_arg.h"
+#include "serve/wire/wire.h"
 
 enum {
 	KEY_PART = 256,

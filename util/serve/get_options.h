@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "serve/net.h"
-#include "serve/secret.h"
+#include "serve/wire/net.h"
+#include "serve/wire/secret.h"
 
 struct get_options {
 	char *host; /* of all sources */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 #include "serve/source.h"
 
 /*

@@ -6,7 +6,7 @@
 #ifndef SERVE_LIST_H
 #define SERVE_LIST_H
 
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 struct source;
 

@@ -15,7 +15,7 @@
 
 #include <xxhash.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 bool local_is_part(const char *name, size_t len)
 {

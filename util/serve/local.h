@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 #define LOCAL_PREFIX   ".fi_mrrc_get."
 #define LOCAL_PART_MAX (sizeof(LOCAL_PREFIX) + 16)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 #define EVERY_MS 200
 #define BAR	 20

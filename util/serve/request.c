@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "serve/list.h"
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 static struct req *req_of(struct job *job)
 {

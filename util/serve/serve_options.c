@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "serve/jobs.h"
-#include "serve/net.h"
-#include "serve/text_arg.h"
-#include "serve/wire.h"
+#include "serve/wire/net.h"
+#include "serve/wire/text_arg.h"
+#include "serve/wire/wire.h"
 
 enum {
 	KEY_COPY = 256,

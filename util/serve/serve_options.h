@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "serve/allow.h"
-#include "serve/net.h"
-#include "serve/secret.h"
+#include "serve/wire/net.h"
+#include "serve/wire/secret.h"
 #include "serve/user.h"
 
 struct serve_options {

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 #define TICK_MS	   250
 #define STALLED_MS 1

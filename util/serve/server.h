@@ -22,11 +22,11 @@
 
 #include "serve/jobs.h"
 #include "serve/log.h"
-#include "serve/net.h"
-#include "serve/peer.h"
+#include "serve/wire/net.h"
+#include "serve/wire/peer.h"
 #include "serve/serve_options.h"
 #include "serve/source.h"
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 #define CONN_RX_MORE 2
 #define CONN_RX_MAX  (SERVE_PIPES_MAX + CONN_RX_MORE)

@@ -10,9 +10,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "serve/net.h"
-#include "serve/secret.h"
-#include "serve/wire.h"
+#include "serve/wire/net.h"
+#include "serve/wire/secret.h"
+#include "serve/wire/wire.h"
 
 #define SESSION_ERR_MAX 256
 #define SESSION_RX_MAX	((SERVE_ANSWER_MAX + 4095U) & ~4095U)

@@ -23,7 +23,7 @@
 
 #include <xxhash.h>
 
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 #define TRIES	  3
 #define TRY_MS	  12	     /* more than a tick, which is 10 ms at most */

@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 #include <rdma/fi_endpoint.h>
 
-#include "serve/net.h"
-#include "serve/wire.h"
+#include "serve/wire/net.h"
+#include "serve/wire/wire.h"
 
 struct fid_mrrc_file;
 

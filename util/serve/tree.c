@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "serve/local.h"
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 struct tree_level {
 	struct tree_level *up;

@@ -637,7 +637,7 @@ stage_fuzz()
 		clang -std=gnu11 -D_GNU_SOURCE -DSERVE_LIBFUZZER -O1 -g \
 		-fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
-		-o "$dir/fuzz_wire" "$TOP/util/serve/wire.c" \
+		-o "$dir/fuzz_wire" "$TOP/util/serve/wire/wire.c" \
 		"$TOP/util/serve/test/fuzz_wire.c"
 	mkdir -p "$dir/corpus_wire"
 	check "file server, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "serve/net.h"
-#include "serve/wire.h"
+#include "serve/wire/net.h"
+#include "serve/wire/wire.h"
 
 #define LIMIT_S 60
 #define RXS	4

@@ -17,8 +17,8 @@
 
 #include <xxhash.h>
 
-#include "serve/net.h"
-#include "serve/wire.h"
+#include "serve/wire/net.h"
+#include "serve/wire/wire.h"
 
 #define LIMIT_S 300
 #define PART	65536

@@ -9,7 +9,7 @@
  * each also with every byte changed in turn.
  */
 #include "config.h"
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 #include <errno.h>
 #include <stdio.h>

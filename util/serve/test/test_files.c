@@ -22,9 +22,9 @@
 #include <time.h>
 
 #include "serve/list.h"
-#include "serve/path.h"
+#include "serve/wire/path.h"
 #include "serve/source.h"
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 static enum serve_status open_status(const char *path)
 {

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "serve/local.h"
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 /* In place of libc's: fail once with this error. */
 static int fsync_error, close_error;

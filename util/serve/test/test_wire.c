@@ -8,8 +8,8 @@
 
 #include <netinet/in.h>
 
-#include "serve/path.h"
-#include "serve/wire.h"
+#include "serve/wire/path.h"
+#include "serve/wire/wire.h"
 
 static uint8_t page[SERVE_MSG_MAX];
 

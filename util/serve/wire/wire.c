@@ -3,7 +3,7 @@
  * Messages, encoded and decoded (serve/wire.h).
  */
 #include "config.h"
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 #include <endian.h>
 #include <errno.h>

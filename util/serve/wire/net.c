@@ -3,14 +3,14 @@
  * Provider, fabric and domain (serve/net.h).
  */
 #include "config.h"
-#include "serve/net.h"
+#include "serve/wire/net.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 				 const struct net_kind *kind)

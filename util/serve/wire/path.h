@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 /*
  * The directory that the other calls begin at, or a negative errno: -ENOSYS if

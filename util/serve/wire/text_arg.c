@@ -3,7 +3,7 @@
  * Arguments of options (serve/text_arg.h).
  */
 #include "config.h"
-#include "serve/text_arg.h"
+#include "serve/wire/text_arg.h"
 
 #include "core/text/text.h"
 

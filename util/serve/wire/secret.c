@@ -4,7 +4,7 @@
  * comparison, and its random numbers.
  */
 #include "config.h"
-#include "serve/secret.h"
+#include "serve/wire/secret.h"
 
 #ifdef HAVE_SODIUM
 
@@ -17,7 +17,7 @@
 
 #include <sodium.h>
 
-#include "serve/peer.h"
+#include "serve/wire/peer.h"
 
 _Static_assert(SERVE_PROOF == crypto_generichash_BYTES &&
 		       SECRET_KEY == crypto_generichash_KEYBYTES,

@@ -7,7 +7,7 @@
  * shows root for it, so other states do not count.
  */
 #include "config.h"
-#include "serve/peer.h"
+#include "serve/wire/peer.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext_mrrc.h>
 
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 #define NET_FIVERSION FI_VERSION(1, 17)
 #define NET_PORT      "7473"

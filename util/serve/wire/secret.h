@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "serve/wire.h"
+#include "serve/wire/wire.h"
 
 #define SECRET_KEY 32
 #define SECRET_MIN 16 /* bytes of the file */

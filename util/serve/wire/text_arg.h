@@ -9,7 +9,7 @@
 #include <argp.h>
 #include <stddef.h>
 
-#include "serve/secret.h"
+#include "serve/wire/secret.h"
 
 /* From least to most. */
 unsigned arg_count(struct argp_state *state, const char *what, const char *text,

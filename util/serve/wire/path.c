@@ -3,7 +3,7 @@
  * Files beneath a directory (serve/path.h).
  */
 #include "config.h"
-#include "serve/path.h"
+#include "serve/wire/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
