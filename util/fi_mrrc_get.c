@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "out.h"
-#include "serve/get.h"
+#include "serve/client/get.h"
 
 static volatile sig_atomic_t stop;
 

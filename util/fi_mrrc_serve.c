@@ -8,7 +8,7 @@
 #include <argp.h>
 
 #include "out.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 int main(int argc, char **argv)
 {

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "serve/list.h"
+#include "serve/server/list.h"
 
 /* In place of the library's, whose object is then not linked. */
 enum serve_status list_page(const struct source *source, const char *path,

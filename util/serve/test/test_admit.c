@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #define PLACES 10
 

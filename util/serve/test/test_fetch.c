@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "serve/get.h"
+#include "serve/client/get.h"
 
 static const struct get_options options = { .quiet = true, .no_sync = true };
 static struct get get;

@@ -21,9 +21,9 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "serve/list.h"
+#include "serve/server/list.h"
 #include "serve/wire/path.h"
-#include "serve/source.h"
+#include "serve/server/source.h"
 #include "serve/wire/wire.h"
 
 static enum serve_status open_status(const char *path)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "serve/local.h"
+#include "serve/client/local.h"
 #include "serve/wire/path.h"
 
 /* In place of libc's: fail once with this error. */

@@ -8,8 +8,8 @@
 
 #include <fcntl.h>
 
-#include "serve/server.h"
-#include "serve/session.h"
+#include "serve/server/server.h"
+#include "serve/client/session.h"
 
 static struct {
 	ssize_t pages;	 /* returned by the write of a file's pages */

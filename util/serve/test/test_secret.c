@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 TEST_CASE(secret, NULL, NULL);
 

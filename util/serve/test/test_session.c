@@ -6,7 +6,7 @@
 #include "config.h"
 #include "test_serve.h"
 
-#include "serve/session.h"
+#include "serve/client/session.h"
 
 #define SESSION 77
 

@@ -4,7 +4,7 @@
  * (serve/server.h).
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
  * Another user (serve/user.h).
  */
 #include "config.h"
-#include "serve/user.h"
+#include "serve/server/user.h"
 
 #include <errno.h>
 #include <grp.h>

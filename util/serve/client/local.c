@@ -3,7 +3,7 @@
  * Files on this machine (serve/local.h).
  */
 #include "config.h"
-#include "serve/local.h"
+#include "serve/client/local.h"
 
 #include <errno.h>
 #include <fcntl.h>

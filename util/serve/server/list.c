@@ -3,7 +3,7 @@
  * Pages of a directory (serve/list.h).
  */
 #include "config.h"
-#include "serve/list.h"
+#include "serve/server/list.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "serve/wire/path.h"
-#include "serve/source.h"
+#include "serve/server/source.h"
 
 /*
  * Describes an entry, without following a link. Returns false if it is left

@@ -3,7 +3,7 @@
  * Walking directories (serve/tree.h).
  */
 #include "config.h"
-#include "serve/tree.h"
+#include "serve/client/tree.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/local.h"
+#include "serve/client/local.h"
 #include "serve/wire/path.h"
 
 struct tree_level {

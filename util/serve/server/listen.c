@@ -10,7 +10,7 @@
  * (prov/mrrc/fi/cw/listen.c).
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * reads wait instead.
  */
 #include "config.h"
-#include "serve/source.h"
+#include "serve/server/source.h"
 
 #include <errno.h>
 #include <stdlib.h>

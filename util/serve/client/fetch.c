@@ -4,7 +4,7 @@
  * range by range (serve/get.h).
  */
 #include "config.h"
-#include "serve/get.h"
+#include "serve/client/get.h"
 
 #include <errno.h>
 #include <stdio.h>

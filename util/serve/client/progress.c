@@ -3,7 +3,7 @@
  * Progress (serve/progress.h).
  */
 #include "config.h"
-#include "serve/progress.h"
+#include "serve/client/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>

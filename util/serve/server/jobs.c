@@ -3,7 +3,7 @@
  * Threads for what may block (serve/jobs.h).
  */
 #include "config.h"
-#include "serve/jobs.h"
+#include "serve/server/jobs.h"
 #include "sys/base/threads.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Fetching (serve/get.h).
  */
 #include "config.h"
-#include "serve/get.h"
+#include "serve/client/get.h"
 
 #include <errno.h>
 #include <fcntl.h>

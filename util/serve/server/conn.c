@@ -3,7 +3,7 @@
  * One client's connection (serve/server.h).
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * finds one.
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <string.h>
 

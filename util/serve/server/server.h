@@ -20,12 +20,12 @@
 
 #include <stdint.h>
 
-#include "serve/jobs.h"
-#include "serve/log.h"
+#include "serve/server/jobs.h"
+#include "serve/server/log.h"
 #include "serve/wire/net.h"
 #include "serve/wire/peer.h"
-#include "serve/serve_options.h"
-#include "serve/source.h"
+#include "serve/server/serve_options.h"
+#include "serve/server/source.h"
 #include "serve/wire/wire.h"
 
 #define CONN_RX_MORE 2

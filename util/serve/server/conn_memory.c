@@ -3,7 +3,7 @@
  * Messages of a connection, in registered memory (serve/server.h).
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 int conn_alloc(struct conn *conn, uint8_t **buf)
 {

@@ -3,14 +3,14 @@
  * Networks and users (serve/allow.h).
  */
 #include "config.h"
-#include "serve/allow.h"
+#include "serve/server/allow.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/user.h"
+#include "serve/server/user.h"
 
 #define MAPPED_BITS 96 /* in front of an address of IPv4 */
 

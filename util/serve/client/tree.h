@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "serve/session.h"
+#include "serve/client/session.h"
 
 struct tree_level;
 

@@ -3,14 +3,14 @@
  * One request of a client, from its message to the answer (serve/server.h).
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/list.h"
+#include "serve/server/list.h"
 #include "serve/wire/path.h"
 
 static struct req *req_of(struct job *job)

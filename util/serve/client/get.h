@@ -7,11 +7,11 @@
 #ifndef SERVE_GET_H
 #define SERVE_GET_H
 
-#include "serve/get_options.h"
-#include "serve/local.h"
-#include "serve/progress.h"
-#include "serve/session.h"
-#include "serve/tree.h"
+#include "serve/client/get_options.h"
+#include "serve/client/local.h"
+#include "serve/client/progress.h"
+#include "serve/client/session.h"
+#include "serve/client/tree.h"
 
 enum fetch_state {
 	FETCH_NONE,

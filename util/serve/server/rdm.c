@@ -13,7 +13,7 @@
  * that the client never asks for: it ends with an error when the client ends.
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Options of fi_mrrc_get (serve/get_options.h), by argp.
  */
 #include "config.h"
-#include "serve/get_options.h"
+#include "serve/client/get_options.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * again.
  */
 #include "config.h"
-#include "serve/log.h"
+#include "serve/server/log.h"
 #include "sys/base/threads.h"
 
 #include <errno.h>

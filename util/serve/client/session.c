@@ -3,7 +3,7 @@
  * The client's side of a connection (serve/session.h).
  */
 #include "config.h"
-#include "serve/session.h"
+#include "serve/client/session.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * The event loop (serve/server.h).
  */
 #include "config.h"
-#include "serve/server.h"
+#include "serve/server/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,11 +3,11 @@
  * Options of fi_mrrc_serve (serve/serve_options.h), by argp.
  */
 #include "config.h"
-#include "serve/serve_options.h"
+#include "serve/server/serve_options.h"
 
 #include <unistd.h>
 
-#include "serve/jobs.h"
+#include "serve/server/jobs.h"
 #include "serve/wire/net.h"
 #include "serve/wire/text_arg.h"
 #include "serve/wire/wire.h"

@@ -3,7 +3,7 @@
  * fi_mrrc_get --list (serve/get.h).
  */
 #include "config.h"
-#include "serve/get.h"
+#include "serve/client/get.h"
 
 #include <errno.h>
 #include <inttypes.h>

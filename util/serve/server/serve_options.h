@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "serve/allow.h"
+#include "serve/server/allow.h"
 #include "serve/wire/net.h"
 #include "serve/wire/secret.h"
-#include "serve/user.h"
+#include "serve/server/user.h"
 
 struct serve_options {
 	const char *dir;
