@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Fetches one file: opens it, compares its partial file, and reads the rest
- * range by range (serve/get.h).
+ * range by range (serve/client/get.h).
  */
 #include "config.h"
 #include "serve/client/get.h"

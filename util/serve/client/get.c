@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fetching (serve/get.h).
+ * Fetching (serve/client/get.h).
  */
 #include "config.h"
 #include "serve/client/get.h"

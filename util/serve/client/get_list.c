@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_get --list (serve/get.h).
+ * fi_mrrc_get --list (serve/client/get.h).
  */
 #include "config.h"
 #include "serve/client/get.h"

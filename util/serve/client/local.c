@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Files on this machine (serve/local.h).
+ * Files on this machine (serve/client/local.h).
  */
 #include "config.h"
 #include "serve/client/local.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Progress (serve/progress.h).
+ * Progress (serve/client/progress.h).
  */
 #include "config.h"
 #include "serve/client/progress.h"

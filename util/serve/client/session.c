@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The client's side of a connection (serve/session.h).
+ * The client's side of a connection (serve/client/session.h).
  */
 #include "config.h"
 #include "serve/client/session.h"

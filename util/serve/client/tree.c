@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Walking directories (serve/tree.h).
+ * Walking directories (serve/client/tree.h).
  */
 #include "config.h"
 #include "serve/client/tree.h"

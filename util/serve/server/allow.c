@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Networks and users (serve/allow.h).
+ * Networks and users (serve/server/allow.h).
  */
 #include "config.h"
 #include "serve/server/allow.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One client's connection (serve/server.h).
+ * One client's connection (serve/server/server.h).
  */
 #include "config.h"
 #include "serve/server/server.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of a connection, in registered memory (serve/server.h).
+ * Messages of a connection, in registered memory (serve/server/server.h).
  */
 #include "config.h"
 #include "serve/server/server.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads for what may block (serve/jobs.h).
+ * Threads for what may block (serve/server/jobs.h).
  */
 #include "config.h"
 #include "serve/server/jobs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pages of a directory (serve/list.h).
+ * Pages of a directory (serve/server/list.h).
  */
 #include "config.h"
 #include "serve/server/list.h"

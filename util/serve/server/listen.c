@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The socket to which clients connect (serve/server.h).
+ * The socket to which clients connect (serve/server/server.h).
  *
  * libfabric's tcp keeps connections that send nothing as long as it listens,
  * and reports none of them; when no descriptor is left, its event queue wakes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Clients over reliable datagrams (serve/server.h). All send to one endpoint,
+ * Clients over reliable datagrams (serve/server/server.h). All send to one endpoint,
  * and a message belongs to the client whose session number is at its end.
  *
  * A HELLO may come from any sender, and names its sender. The answer, with a

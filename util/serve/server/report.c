@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reports of the server's state: at its start and end, and on request
- * (serve/server.h).
+ * (serve/server/server.h).
  */
 #include "config.h"
 #include "serve/server/server.h"

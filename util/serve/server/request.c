@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One request of a client, from its message to the answer (serve/server.h).
+ * One request of a client, from its message to the answer
+ * (serve/server/server.h).
  */
 #include "config.h"
 #include "serve/server/server.h"

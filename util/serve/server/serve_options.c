@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Options of fi_mrrc_serve (serve/serve_options.h), by argp.
+ * Options of fi_mrrc_serve (serve/server/serve_options.h), by argp.
  */
 #include "config.h"
 #include "serve/server/serve_options.h"

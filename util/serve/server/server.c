@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event loop (serve/server.h).
+ * The event loop (serve/server/server.h).
  */
 #include "config.h"
 #include "serve/server/server.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranges of files, in blocks and as pages (serve/source.h).
+ * Ranges of files, in blocks and as pages (serve/server/source.h).
  *
  * A file's times change with the kernel's clock tick, so two changes within one
  * tick look like one. A version is therefore taken only once the clock is past

@@ -7,8 +7,8 @@
  * were read, and the client compares the bytes that it received.
  *
  * source_open() and source_read() may block, and run in the threads of
- * serve/jobs.h, several for one file at once; the rest is the event loop's, and
- * so are they with @now, when they return an error where they would block.
+ * serve/server/jobs.h, several for one file at once; the rest is the event loop's,
+ * and so are they with @now, when they return an error where they would block.
  */
 #ifndef SERVE_SOURCE_H
 #define SERVE_SOURCE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Another user (serve/user.h).
+ * Another user (serve/server/user.h).
  */
 #include "config.h"
 #include "serve/server/user.h"

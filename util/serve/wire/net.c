@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Provider, fabric and domain (serve/net.h).
+ * Provider, fabric and domain (serve/wire/net.h).
  */
 #include "config.h"
 #include "serve/wire/net.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Files beneath a directory (serve/path.h).
+ * Files beneath a directory (serve/wire/path.h).
  */
 #include "config.h"
 #include "serve/wire/path.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Secrets and proofs (serve/secret.h), by libsodium: BLAKE2b with a key, its
- * comparison, and its random numbers.
+ * Secrets and proofs (serve/wire/secret.h), by libsodium: BLAKE2b with a key,
+ * its comparison, and its random numbers.
  */
 #include "config.h"
 #include "serve/wire/secret.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arguments of options (serve/text_arg.h).
+ * Arguments of options (serve/wire/text_arg.h).
  */
 #include "config.h"
 #include "serve/wire/text_arg.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages, encoded and decoded (serve/wire.h).
+ * Messages, encoded and decoded (serve/wire/wire.h).
  */
 #include "config.h"
 #include "serve/wire/wire.h"

@@ -22,7 +22,7 @@
  * A client that gets no place reads so in a WELCOME in the private data of the
  * rejected connection.
  *
- * With a secret (serve/secret.h) HELLO and WELCOME have a random number each, and
+ * With a secret (serve/wire/secret.h) HELLO and WELCOME have a random number each, and
  * WELCOME the server's proof. The client's proof is in its next request, PROVE;
  * before that the server takes no other request.
  *
