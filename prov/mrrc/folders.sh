@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Which folder of a layer may use which: fails when a file includes a header of
-# another one, or an object file needs a symbol of another one. fi/init.c, which
-# puts folders together, is free. Inside a folder the files that call each other
-# form no circle, but for the folders that are listed.
+# Which folder of a layer, of the unit tests, or of the file server may use which:
+# fails when a file includes a header of another one, or an object file needs a
+# symbol of another one. fi/init.c, which puts folders together, is free. Inside a
+# folder the files that call each other form no circle, but for the folders that
+# are listed. Tests may include all headers of the layers; fakes include no test.
 #
 # usage: folders.sh [BUILDDIR]	(default .)
 
@@ -39,11 +40,24 @@ fi data: fi record alloc
 fi obj: fi record alloc data
 fi hook: fi record alloc obj
 fi cw: fi record data obj
-fi file: fi record alloc data obj cw'
+fi file: fi record alloc data obj cw
+test test:
+test fakes: test
+test race: test fakes
+test models: test fakes
+test bench: test
+test fuzz: test
+test core: test fakes
+test sys: test fakes race
+test fi: test fakes
+serve wire:
+serve server: wire
+serve client: wire
+serve test: wire server client'
 
 # LAYER/FOLDER with circles
 circles='|sys/hooks|sys/proof|sys/monitor|sys/node|sys/cache|sys/heap|fi/fi|
-|fi/alloc|fi/data|fi/obj|fi/hook|fi/file|'
+|fi/alloc|fi/data|fi/obj|fi/hook|fi/file|serve/server|serve/client|'
 
 # judge LAYER: lines of "WHAT FROM TO NAME" become complaints.
 judge()
@@ -140,21 +154,27 @@ if [ -z "$(printf 'call r r s %s\n' 'a b' 'b c' 'c a' | circle x)" ]; then
 	echo "folders: a circle of calls does not trip" >&2
 	exit 1
 fi
-for layer in core sys "fi"; do
-	if [ -z "$(includes $layer "$source/prov/mrrc/$layer")" ]; then
-		echo "folders: no sources in $source/prov/mrrc/$layer" >&2
+for place in prov/mrrc/core prov/mrrc/sys prov/mrrc/fi prov/mrrc/test \
+	util/serve; do
+	layer=${place##*/}
+	if [ -z "$(includes "$layer" "$source/$place")" ]; then
+		echo "folders: no sources in $source/$place" >&2
 		exit 1
 	fi
-	calls $layer "$build/prov/mrrc/$layer" "$source/prov/mrrc/$layer" \
-		>"$dir/calls"
-	# objects for link-time optimization alone have none
-	[ -s "$dir/calls" ] ||
-		echo "folders: no symbols of $layer: calls are not looked at"
+	# a test program is linked from all folders
+	if [ "$layer" = test ]; then
+		: >"$dir/calls"
+	else
+		calls "$layer" "$build/$place" "$source/$place" >"$dir/calls"
+		# objects for link-time optimization alone have none
+		[ -s "$dir/calls" ] || echo "folders: no symbols of $layer:" \
+			"calls are not looked at"
+	fi
 	{
-		includes $layer "$source/prov/mrrc/$layer"
+		includes "$layer" "$source/$place"
 		cat "$dir/calls"
-	} | judge $layer
-	circle $layer <"$dir/calls"
+	} | judge "$layer"
+	circle "$layer" <"$dir/calls"
 done >"$dir/out"
 grep '^folders:' "$dir/out"
 ! grep -v '^folders:' "$dir/out" >&2
