@@ -112,6 +112,8 @@ usage()
 	             may grow, and the tcp tests again and again beside it
 	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
 	             core: below ofi_mrrc, and hooked
+	  packages   Debian's packages, in bare folders of Debian 12 and 13: made,
+	             installed, upgraded, used and purged
 	  guest      the virtual machine's own script
 
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.

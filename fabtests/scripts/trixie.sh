@@ -27,6 +27,7 @@ usage()
 	cat <<-EOT
 	Usage: $ME [OPTION]... [--] COMMAND [ARG...]
 	       $ME --setup | --packages | -h
+	       $ME --bare SUITE DIR
 
 	Runs COMMAND in a folder that holds Debian 13 ($SUITE), made on first
 	use.  This source tree is there, read-only; nothing else of the machine
@@ -36,6 +37,9 @@ usage()
 	  -w DIR        share a folder, to be written to; can be repeated
 	  -e VAR=VALUE  set a variable for COMMAND; can be repeated
 	  -C DIR        run COMMAND in DIR (default: the source tree)
+	  --root DIR    run COMMAND in the folder DIR, in place of Debian 13's
+	  --bare SUITE DIR
+	                unpack a bare Debian of SUITE into DIR, and stop
 	  --setup       install and unpack what is needed, and stop
 	  --packages    print the Debian packages that --setup installs here
 	  -h, --help    this text
@@ -129,21 +133,32 @@ install_host_packages()
 			-y -qq --no-install-recommends "${want[@]}" >/dev/null
 }
 
-# bootstrap DIR: unpacks Debian into it.  In a mount namespace: what an
+# as_here DIR: the folder's apt reaches its mirror in this machine's way.
+as_here()
+{
+	local ca=/etc/ssl/certs/ca-certificates.crt
+
+	# of a mirror that only this machine trusts
+	[ ! -f $ca ] || as_root cp $ca "$1$ca" || return 1
+	apt_settings | as_root tee "$1/etc/apt/apt.conf.d/90host" >/dev/null
+}
+
+# bootstrap SUITE DIR: unpacks Debian into it.  In a mount namespace: what an
 # interrupted debootstrap leaves mounted must not be there for rm.
 bootstrap()
 {
-	local dir=$1 mirror
+	local suite=$1 dir=$2 mirror
 
 	export_proxy
 	while read -r mirror; do
-		say "unpacking Debian 13 from $mirror"
+		say "unpacking Debian's $suite from $mirror"
 		as_root rm -rf --one-file-system "$dir"
 		as_root env http_proxy="${http_proxy-}" \
 			https_proxy="${https_proxy-}" PATH="$PATH" \
 			unshare -m debootstrap --variant=minbase \
-			--include=ca-certificates "$SUITE" "$dir" "$mirror" \
-			>"$CACHE/debootstrap.log" 2>&1 && return 0
+			--include=ca-certificates "$suite" "$dir" "$mirror" \
+			>"$CACHE/debootstrap.log" 2>&1 && as_here "$dir" &&
+			return 0
 		tail -n 20 "$CACHE/debootstrap.log" >&2
 	done < <(mirrors)
 	return 1
@@ -152,15 +167,10 @@ bootstrap()
 # The caller holds the lock.
 fill_folder()
 {
-	local new=$ROOT.new ca=/etc/ssl/certs/ca-certificates.crt
-	local log=$CACHE/trixie-apt.log
+	local new=$ROOT.new log=$CACHE/trixie-apt.log
 
 	if ! [ -d "$ROOT" ]; then
-		bootstrap "$new" || return 1
-		# of a mirror that only this machine trusts
-		[ ! -f $ca ] || as_root cp $ca "$new$ca" || return 1
-		apt_settings | as_root tee \
-			"$new/etc/apt/apt.conf.d/90host" >/dev/null
+		bootstrap "$SUITE" "$new" || return 1
 		as_root mv "$new" "$ROOT" || return 1
 	fi
 	say "installing packages in $ROOT"
@@ -179,11 +189,24 @@ ready()
 	[ "$(cat "$ROOT/ready" 2>/dev/null)" = "$PACKAGES" ]
 }
 
-setup()
+lock()
 {
 	mkdir -p "$CACHE" || die "cannot make $CACHE"
 	exec 9>"$CACHE/trixie.lock" || die "cannot lock $CACHE"
 	flock 9
+}
+
+bare()
+{
+	lock
+	install_host_packages || die "cannot install $HOST_PACKAGES"
+	bootstrap "$1" "$2" || die "cannot make $2"
+	as_root chroot "$2" apt-get update -qq || die "apt does not work in $2"
+}
+
+setup()
+{
+	lock
 	ready && return 0
 	command -v apt-config >/dev/null || die "needs a Debian"
 	install_host_packages || die "cannot install $HOST_PACKAGES"
@@ -273,7 +296,7 @@ main()
 	top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 	home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
 	CACHE=${OFI_MRRC_CACHE:-${XDG_CACHE_HOME:-$home/.cache}/ofi_mrrc}
-	ROOT=$CACHE/trixie
+	ROOT=$CACHE/$SUITE
 	PATH=$PATH:/usr/sbin:/sbin	# not in every user's
 	DIR=$top READ=() WRITE=() ENVS=() CHILD=
 	for name in LC_ALL TERM $(compgen -e FI_); do
@@ -286,9 +309,14 @@ main()
 		case $1 in
 		--setup) setup; exit ;;
 		--packages) echo "$HOST_PACKAGES"; exit ;;
+		--bare)
+			[ $# -eq 3 ] || usage_error "--bare wants a suite and a folder"
+			bare "$2" "$3"
+			exit
+			;;
 		-h|--help) usage; exit ;;
 		--) shift; break ;;
-		-[rweC]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
+		--root|-[rweC]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
 		-*) usage_error "unknown option $1" ;;
 		*) break ;;
 		esac
@@ -307,11 +335,12 @@ main()
 			ENVS+=("$2")
 			;;
 		-C) DIR=$2 ;;
+		--root) ROOT=$(realpath -- "$2") || exit 2 ;;
 		esac
 		shift 2
 	done
 	[ $# -gt 0 ] || usage_error "no command"
-	ready || "$0" --setup || exit
+	[ "$ROOT" != "$CACHE/$SUITE" ] || ready || "$0" --setup || exit
 	READ+=("$top")
 	# the folder must not change meanwhile
 	exec 9<"$CACHE/trixie.lock" || die "cannot lock $CACHE"

@@ -433,6 +433,27 @@ stage_distcheck()
 		DISTCHECK_CONFIGURE_FLAGS="$flags"
 }
 
+# Made from a release, and used in bare folders of both Debians.
+stage_packages()
+{
+	local suite
+
+	need "$("$TRIXIE" --packages)" || {
+		fail "packages are missing"
+		return
+	}
+	if ! build dist --enable-werror || ! logged "make dist" \
+		"$LOGS/dist.log" make -C "$BUILD/dist" dist; then
+		fail "there is no release"
+		return
+	fi
+	for suite in bookworm trixie; do
+		script "packages on $suite" "test_packages-$suite" \
+			"$SCRIPTS/test_packages.sh" \
+			"$(echo "$BUILD"/dist/ofi_mrrc-*.tar.xz)" "$suite"
+	done
+}
+
 stage_verbs()
 {
 	local bin=$BUILD/unit/prefix/bin tests=$BUILD/unit/prov/mrrc/test
