@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "fi/attr.h"
 #include "fi/blocks.h"
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
@@ -37,12 +38,12 @@ static int cw_group_open(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			 const struct sockaddr_storage *at,
 			 struct mrrc_cw_group **group_out)
 {
-	struct fi_cq_attr cq_attr = {
+	struct mrrc_cq_attrs cq_attr = { { {
 		.size = CW_GROUP * (CW_TX + CW_RX + 1),
 		.format = FI_CQ_FORMAT_MSG,
 		.wait_obj = FI_WAIT_FD,
-	};
-	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
+	} } };
+	struct mrrc_eq_attrs eq_attr = { { { .wait_obj = FI_WAIT_FD } } };
 	struct mrrc_cw_group *group;
 	int ret;
 
@@ -60,9 +61,9 @@ static int cw_group_open(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 	TAILQ_INIT(&group->unsent);
 	TAILQ_INIT(&group->full);
 	STAILQ_INIT(&group->ended);
-	ret = fi_cq_open(domain->core, &cq_attr, &group->cq, NULL);
+	ret = fi_cq_open(domain->core, cq_attr.attr, &group->cq, NULL);
 	if (!ret)
-		ret = fi_eq_open(domain->fabric->core, &eq_attr, &group->eq,
+		ret = fi_eq_open(domain->fabric->core, eq_attr.attr, &group->eq,
 				 NULL);
 	if (!ret)
 		ret = fi_control(&group->cq->fid, FI_GETWAIT, &group->cq_fd);

@@ -6,6 +6,7 @@
  * Threading: the core's; mrrc_domain_drain() is for any thread.
  */
 #include "config.h"
+#include "fi/attr.h"
 #include "fi/mrrc_fi.h"
 
 static uint64_t cntr_read(struct fid_cntr *cntr_fid)
@@ -98,7 +99,7 @@ int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		   struct fid_cntr **cntr_fid, void *context)
 {
 	struct mrrc_domain *dom = mrrc_domain_of(domain);
-	struct fi_cntr_attr core_attr;
+	struct mrrc_cntr_attrs copy;
 	struct mrrc_cntr *cntr;
 	struct fid *wait;
 	int ret;
@@ -107,14 +108,14 @@ int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		/* as for address vectors */
 		if (attr->flags & FI_PEER)
 			return -FI_ENOSYS;
-		core_attr = *attr;
 		if (attr->wait_obj == FI_WAIT_SET) {
 			wait = attr->wait_set ?
 				       mrrc_fid_core(&attr->wait_set->fid) :
 				       NULL;
 			if (!wait)
 				return -FI_EINVAL;
-			core_attr.wait_set =
+			attr = mrrc_cntr_attr_copy(&copy, attr);
+			attr->wait_set =
 				container_of(wait, struct fid_wait, fid);
 		}
 	}
@@ -128,8 +129,7 @@ int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	cntr->cntr.fid.ops = &mrrc_cntr_fid_ops;
 	cntr->cntr.ops = &mrrc_cntr_ops;
 
-	ret = fi_cntr_open(dom->core, attr ? &core_attr : NULL, &cntr->core,
-			   &cntr->cntr.fid);
+	ret = fi_cntr_open(dom->core, attr, &cntr->core, &cntr->cntr.fid);
 	if (ret) {
 		free(cntr);
 		return ret;

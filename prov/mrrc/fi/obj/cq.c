@@ -15,6 +15,7 @@
  */
 #include "config.h"
 
+#include "fi/attr.h"
 #include "fi/obj/cq.h"
 #include "fi/data/op.h"
 
@@ -490,7 +491,9 @@ static enum fi_cq_format core_format(const struct mrrc_domain *domain,
 static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		   bool internal, void *context, struct mrrc_cq **cq_out)
 {
-	struct fi_cq_attr core_attr = *attr;
+	const enum fi_cq_format format = core_format(domain, attr->format);
+	struct fi_cq_attr *core_attr = attr;
+	struct mrrc_cq_attrs copy;
 	struct fid *wait = NULL;
 	struct mrrc_cq *cq;
 	int ret;
@@ -507,6 +510,8 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	cq->wait_obj = attr->wait_obj;
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
 	STAILQ_INIT(&cq->pending);
+	if (attr->wait_obj == FI_WAIT_SET || format != attr->format)
+		core_attr = mrrc_cq_attr_copy(&copy, attr);
 	if (attr->wait_obj == FI_WAIT_SET) {
 		if (attr->wait_set)
 			wait = mrrc_fid_core(&attr->wait_set->fid);
@@ -514,22 +519,23 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 			free(cq);
 			return -FI_EINVAL;
 		}
-		core_attr.wait_set = container_of(wait, struct fid_wait, fid);
+		core_attr->wait_set = container_of(wait, struct fid_wait, fid);
 		cq->wait_set =
 			container_of(attr->wait_set, struct mrrc_wait, wait);
 	}
-	core_attr.format = core_format(domain, attr->format);
+	if (core_attr != attr)
+		core_attr->format = format;
 
-	ret = fi_cq_open(domain->core, &core_attr, &cq->core, &cq->cq.fid);
+	ret = fi_cq_open(domain->core, core_attr, &cq->core, &cq->cq.fid);
 	if (ret) {
 		free(cq);
 		return ret;
 	}
 	/* as cores do for a size left open; the rest of attr stays as it is */
-	if (attr->size != core_attr.size)
-		attr->size = core_attr.size;
+	if (attr->size != core_attr->size)
+		attr->size = core_attr->size;
 	cq->entry_size = format_size(attr->format);
-	cq->core_entry_size = format_size(core_attr.format);
+	cq->core_entry_size = format_size(format);
 
 	if (domain->ops) {
 		cq->ops_base = (uintptr_t) domain->ops->base;
@@ -560,14 +566,13 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		 struct fid_cq **cq_fid, void *context)
 {
 	/* as sockets does, the core that takes NULL */
-	struct fi_cq_attr none = {
-		.format = FI_CQ_FORMAT_CONTEXT,
-		.wait_obj = FI_WAIT_FD,
-	};
+	struct mrrc_cq_attrs none = { {
+		{ .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD },
+	} };
 	struct mrrc_cq *cq;
 	int ret;
 
-	ret = cq_init(mrrc_domain_of(domain), attr ? attr : &none, false,
+	ret = cq_init(mrrc_domain_of(domain), attr ? attr : none.attr, false,
 		      context, &cq);
 	if (!ret)
 		*cq_fid = &cq->cq;
@@ -597,10 +602,9 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq)
 {
-	struct fi_cq_attr attr = {
-		.format = FI_CQ_FORMAT_CONTEXT,
-		.wait_obj = FI_WAIT_NONE,
-	};
+	struct mrrc_cq_attrs own = { {
+		{ .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE },
+	} };
 
-	return cq_init(domain, &attr, true, NULL, cq);
+	return cq_init(domain, own.attr, true, NULL, cq);
 }

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "fi/attr.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 
@@ -210,7 +211,8 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 {
 	struct mrrc_fabric *fab = mrrc_fabric_of(fabric);
 	/* without attributes: as sockets does, the core that takes NULL */
-	struct fi_eq_attr core_attr = { .wait_obj = FI_WAIT_FD };
+	struct mrrc_eq_attrs copy = { { { .wait_obj = FI_WAIT_FD } } };
+	struct fi_eq_attr *core_attr = copy.attr;
 	struct mrrc_eq *eq;
 	struct fid *wait;
 	int ret;
@@ -219,14 +221,14 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 	if (attr && (attr->flags & FI_PEER))
 		return -FI_ENOSYS;
 	if (attr)
-		core_attr = *attr;
-	core_attr.flags |= FI_WRITE; /* mr.c writes events */
-	if (core_attr.wait_obj == FI_WAIT_SET) {
+		mrrc_eq_attr_copy(&copy, attr);
+	core_attr->flags |= FI_WRITE; /* mr.c writes events */
+	if (core_attr->wait_obj == FI_WAIT_SET) {
 		wait = attr->wait_set ? mrrc_fid_core(&attr->wait_set->fid) :
 					NULL;
 		if (!wait)
 			return -FI_EINVAL;
-		core_attr.wait_set = container_of(wait, struct fid_wait, fid);
+		core_attr->wait_set = container_of(wait, struct fid_wait, fid);
 	}
 
 	eq = calloc(1, sizeof(*eq));
@@ -238,7 +240,7 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 	eq->eq.fid.ops = &mrrc_eq_fid_ops;
 	eq->eq.ops = &mrrc_eq_ops;
 
-	ret = fi_eq_open(fab->core, &core_attr, &eq->core, &eq->eq.fid);
+	ret = fi_eq_open(fab->core, core_attr, &eq->core, &eq->eq.fid);
 	if (ret) {
 		free(eq);
 		return ret;

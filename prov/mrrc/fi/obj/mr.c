@@ -14,6 +14,7 @@
  * Threading: any thread, as far as the core allows.
  */
 #include "config.h"
+#include "fi/attr.h"
 #include "fi/mrrc_fi.h"
 #include "fi/record/record.h"
 #include "sys/cache/cache_use.h"
@@ -235,14 +236,15 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 
 /*
  * A region within another names that one, from API 2.0 on: ours in attr, the
- * core's in *core_attr.
+ * core's in the copy that attr then points to.
  */
 static int mr_base_to_core(const struct mrrc_domain *domain,
 			   const struct fi_mr_attr **attr,
-			   struct fi_mr_attr *core_attr)
+			   struct mrrc_mr_attrs *copy)
 {
 #if FI_MAJOR_VERSION >= 2
 	uint32_t version = domain->fabric->fabric.api_version;
+	struct fi_mr_attr *core_attr;
 	struct fid *base;
 
 	if (FI_VERSION_LT(version, FI_VERSION(2, 0)) || !(*attr)->base_mr)
@@ -250,7 +252,7 @@ static int mr_base_to_core(const struct mrrc_domain *domain,
 	base = mrrc_fid_core((struct fid *) &(*attr)->base_mr->fid);
 	if (!base)
 		return -FI_EINVAL;
-	*core_attr = **attr;
+	core_attr = mrrc_mr_attr_copy(copy, *attr, version);
 	core_attr->base_mr = container_of(base, struct fid_mr, fid);
 	*attr = core_attr;
 #endif
@@ -265,8 +267,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct fid_mr **mr_fid)
 {
 	struct mrrc_domain *domain = mr_domain(fid);
-	/* two: see reg.c */
-	struct fi_mr_attr core_attr[2] = { 0 };
+	struct mrrc_mr_attrs copy;
 	struct mrrc_mr *mr;
 	uint64_t start;
 	int ret;
@@ -277,13 +278,13 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	/* the key would be a structure that names an address vector of ours */
 	if (flags & FI_AUTH_KEY)
 		return -FI_ENOSYS;
-	ret = mr_base_to_core(domain, &attr, core_attr);
+	ret = mr_base_to_core(domain, &attr, &copy);
 	if (ret)
 		return ret;
 	mr = mr_alloc(domain, attr, attr->context);
 	if (!mr)
 		return -FI_ENOMEM;
-	if (attr != core_attr && mr_cached(domain, attr, flags, mr))
+	if (attr != copy.attr && mr_cached(domain, attr, flags, mr))
 		return mr_finish(mr, 0, mr_fid);
 	start = mrrc_record_start(&domain->reg);
 	do {

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For test_attr, included before anything else: headers of a later libfabric, in
+ * which attributes have more fields.
+ */
+#ifndef MRRC_TEST_LONGER_H
+#define MRRC_TEST_LONGER_H
+
+#include <rdma/fabric.h>
+
+#define fi_cq_attr   fi_cq_attr_now
+#define fi_cntr_attr fi_cntr_attr_now
+#include <rdma/fi_eq.h>
+#undef fi_cq_attr
+#undef fi_cntr_attr
+
+#define LATER_FIELDS 8
+
+/* the fields of an unnamed member are the structure's own: -fms-extensions */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wmicrosoft-anon-tag"
+#endif
+struct fi_cq_attr {
+	struct fi_cq_attr_now;
+	void *later[LATER_FIELDS];
+};
+
+struct fi_cntr_attr {
+	struct fi_cntr_attr_now;
+	void *later[LATER_FIELDS];
+};
+
+#endif /* MRRC_TEST_LONGER_H */
