@@ -27,6 +27,10 @@
 #define MR_ATTR_LEN sizeof(struct fi_mr_attr)
 #endif
 
+/* up to the last field that all versions have, or all from 2.0 on */
+#define LEN_TO(type, last) \
+	(offsetof(type, last) + sizeof(((type *) NULL)->last))
+
 static struct ft_pair pair;
 static char *buf;
 
@@ -78,25 +82,117 @@ static void read_error(const char *what)
 			 what, len, ERR_LEN);
 }
 
-/* Attributes as short as 1.17's, with nothing readable after them. */
+/* Zeroed attributes of this length, with nothing readable after them. */
+static void *short_attr(size_t len)
+{
+	static char *pages;
+
+	if (!pages) {
+		pages = ft_map(NULL, 2 * FT_PAGE);
+		FT_CHECK(!mprotect(pages + FT_PAGE, FT_PAGE, PROT_NONE),
+			 "mprotect");
+	}
+	return memset(pages + FT_PAGE - len, 0, len);
+}
+
+/* As short as 1.17's. */
 static void short_mr_attr(void)
 {
-	char *pages = ft_map(NULL, 2 * FT_PAGE);
-	struct fi_mr_attr *attr = (void *) (pages + FT_PAGE - MR_ATTR_LEN);
+	struct fi_mr_attr *attr = short_attr(MR_ATTR_LEN);
 	struct iovec iov = { buf, LEN };
 	struct fid_mr *mr;
 
 	ft_stage("short registration attributes");
-	FT_CHECK(!mprotect(pages + FT_PAGE, FT_PAGE, PROT_NONE), "mprotect");
 	attr->mr_iov = &iov;
 	attr->iov_count = 1;
 	attr->access = FI_SEND | FI_RECV;
 	attr->requested_key = 77;
-	attr->context = pages;
+	attr->context = buf;
 	FT_CALL(fi_mr_regattr(pair.dom[0].domain, attr, 0, &mr));
-	FT_CHECK(mr->fid.context == pages, "context %p", mr->fid.context);
+	FT_CHECK(mr->fid.context == buf, "context %p", mr->fid.context);
 	FT_CALL(fi_close(&mr->fid));
-	ft_unmap(pages, 2 * FT_PAGE);
+}
+
+/* Opens an object, if the core has such ones, and closes it. */
+#define OPENS(call, object)                                           \
+	do {                                                          \
+		int ret_ = (call);                                    \
+                                                                      \
+		if (ret_ == -FI_ENOSYS || ret_ == -FI_EOPNOTSUPP)     \
+			break;                                        \
+		FT_CHECK(!ret_, "%s: %s", #call, fi_strerror(-ret_)); \
+		FT_CALL(fi_close(&(object)->fid));                    \
+	} while (0)
+
+/* Attributes that are as short as those of any version. */
+static void short_attrs(void)
+{
+	struct ft_dom *dom = &pair.dom[0];
+	struct fi_cntr_attr *cntr_attr;
+	struct fi_cq_attr *cq_attr;
+	struct fi_eq_attr *eq_attr;
+	struct fi_av_attr *av_attr;
+	struct fi_rx_attr *rx_attr;
+	struct fid_cntr *cntr;
+	struct fid_ep *srx;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_av *av;
+	int format;
+
+	ft_stage("short attributes");
+	for (format = FI_CQ_FORMAT_CONTEXT; format <= FI_CQ_FORMAT_TAGGED;
+	     format++) {
+		cq_attr = short_attr(LEN_TO(struct fi_cq_attr, wait_set));
+		cq_attr->format = format;
+		OPENS(fi_cq_open(dom->domain, cq_attr, &cq, buf), cq);
+	}
+	cntr_attr = short_attr(LEN_TO(struct fi_cntr_attr, flags));
+	OPENS(fi_cntr_open(dom->domain, cntr_attr, &cntr, buf), cntr);
+	eq_attr = short_attr(LEN_TO(struct fi_eq_attr, wait_set));
+	OPENS(fi_eq_open(dom->fabric, eq_attr, &eq, buf), eq);
+	av_attr = short_attr(LEN_TO(struct fi_av_attr, flags));
+	av_attr->type = FI_AV_TABLE;
+	OPENS(fi_av_open(dom->domain, av_attr, &av, buf), av);
+	rx_attr = short_attr(sizeof(*rx_attr));
+	*rx_attr = *dom->info->rx_attr;
+	if (!fi_srx_context(dom->domain, rx_attr, &srx, buf))
+		FT_CALL(fi_close(&srx->fid));
+}
+
+/* The same, with wait sets, which the core takes under another address. */
+static void short_wait_attrs(void)
+{
+	struct ft_dom *dom = &pair.dom[0];
+	struct fi_wait_attr *attr =
+		short_attr(LEN_TO(struct fi_wait_attr, flags));
+	struct fi_cntr_attr *cntr_attr;
+	struct fi_cq_attr *cq_attr;
+	struct fi_eq_attr *eq_attr;
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_wait *set;
+	int ret;
+
+	ft_stage("short attributes with wait sets");
+	attr->wait_obj = FI_WAIT_FD;
+	ret = dom->fabric->ops->wait_open(dom->fabric, attr, &set);
+	if (ret)
+		return;
+	cq_attr = short_attr(LEN_TO(struct fi_cq_attr, wait_set));
+	cq_attr->wait_obj = FI_WAIT_SET;
+	cq_attr->wait_set = set;
+	OPENS(fi_cq_open(dom->domain, cq_attr, &cq, buf), cq);
+	cntr_attr = short_attr(LEN_TO(struct fi_cntr_attr, flags));
+	cntr_attr->wait_obj = FI_WAIT_SET;
+	cntr_attr->wait_set = set;
+	OPENS(fi_cntr_open(dom->domain, cntr_attr, &cntr, buf), cntr);
+	eq_attr = short_attr(LEN_TO(struct fi_eq_attr, wait_set));
+	eq_attr->wait_obj = FI_WAIT_SET;
+	eq_attr->wait_set = set;
+	OPENS(fi_eq_open(dom->fabric, eq_attr, &eq, buf), eq);
+	FT_CALL(fi_close(&set->fid));
 }
 
 /* Their context would be a structure that only another provider can use. */
@@ -143,6 +239,12 @@ static void base_mr(void)
 		.requested_key = 78,
 	};
 	struct fi_ops ops = { .size = sizeof(ops) };
+	/* as long as the application's version has it */
+	const size_t len = FI_VERSION_LT(ft_fiversion, FI_VERSION(2, 5)) ?
+				   LEN_TO(struct fi_mr_attr, base_mr) :
+				   sizeof(attr);
+	/* cores of 2.x themselves read beyond; tcp does not, of a copy */
+	const bool copied = strstr(ft_opts.prov, "ofi_mrrc") && !ft_rxm();
 	struct fid_mr *base, *mr, stranger = { .fid.ops = &ops };
 	int ret;
 
@@ -151,7 +253,10 @@ static void base_mr(void)
 	attr.mr_iov = &half;
 	attr.requested_key = 79;
 	attr.base_mr = base;
-	ret = fi_mr_regattr(pair.dom[0].domain, &attr, 0, &mr);
+	ret = fi_mr_regattr(pair.dom[0].domain,
+			    !copied ? &attr :
+				      memcpy(short_attr(len), &attr, len),
+			    0, &mr);
 	FT_CHECK(!ret || ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP,
 		 "base_mr: %d (%s)", ret, fi_strerror(-ret));
 	if (!ret)
@@ -197,6 +302,8 @@ static void run(void)
 	read_error("an error of the core");
 	if (ft_stats(&pair.dom[0], &(struct fi_mrrc_stats){ .size = 0 }))
 		peers();
+	short_attrs();
+	short_wait_attrs();
 	/* ofi_rxm of 2.x itself reads beyond */
 	if (FI_VERSION_LT(ft_fiversion, API_LONGER) &&
 	    !(FI_MAJOR_VERSION >= 2 && ft_rxm()))
@@ -243,6 +350,9 @@ int main(int argc, char **argv)
 	const uint32_t versions[] = {
 		FI_VERSION(1, 5),
 		FI_VERSION(1, 17),
+#if FI_MAJOR_VERSION >= 2
+		FI_VERSION(2, 0),
+#endif
 		FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	};
 	size_t i;
