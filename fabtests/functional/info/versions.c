@@ -10,6 +10,12 @@
 #ifndef FI_AUTH_KEY /* since 1.20 */
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
+#ifdef FI_XPU /* since 2.7 */
+#include <rdma/fi_xpu.h>
+#define XPU_CALLS
+#else
+#define FI_XPU (1ULL << 44)
+#endif
 
 #define LEN	     (2 * FT_PAGE)
 #define CANARY	     0xa5
@@ -228,6 +234,50 @@ static void peers(void)
 	REFUSED(fi_mr_regattr(dom->domain, &mr_attr, FI_AUTH_KEY, &mr));
 }
 
+/* Objects of a GPU: over us there are none, and no info offers them. */
+static void xpu(void)
+{
+	struct fi_cq_attr cq_attr = { .flags = FI_XPU };
+	struct fi_cntr_attr cntr_attr = { .flags = FI_XPU };
+	struct ft_dom *dom = &pair.dom[0];
+	struct fi_info *hints = fi_dupinfo(dom->info), *info;
+	struct fid_cntr *cntr;
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	int ret;
+
+	ft_stage("objects of a GPU");
+	ret = fi_cq_open(dom->domain, &cq_attr, &cq, buf);
+	FT_CHECK(ret == -FI_EINVAL, "fi_cq_open: %d", ret);
+	ret = fi_cntr_open(dom->domain, &cntr_attr, &cntr, buf);
+	FT_CHECK(ret == -FI_EINVAL, "fi_cntr_open: %d", ret);
+	REFUSED(fi_endpoint2(dom->domain, dom->info, &ep, FI_XPU, buf));
+	hints->caps |= FI_XPU;
+	ret = fi_getinfo(ft_fiversion, NULL, NULL, 0, hints, &info);
+	FT_CHECK(ret == -FI_ENODATA, "fi_getinfo: %d", ret);
+	hints->caps &= ~FI_XPU;
+	fi_freeinfo(hints);
+#ifdef XPU_CALLS
+	{
+		struct fi_xpu_attr attr = { 0 };
+		struct fid_xpu_cntr xpu_cntr = { 0 };
+		struct fid_xpu_ctx *ctx;
+		struct fid_xpu_ep xpu_ep = { 0 };
+		struct fid_xpu_cq xpu_cq = { 0 };
+
+		FT_CHECK(!dom->info->domain_attr->max_xpu_ctx_cnt,
+			 "contexts of GPUs are offered");
+		REFUSED(fi_xpu_ctx(dom->domain, &attr, &ctx, buf));
+		REFUSED(fi_ep_export_xpu(pair.s.ep, 0, &xpu_ep));
+		REFUSED(fi_cq_export_xpu(pair.s.cq[FT_RX], 0, &xpu_cq));
+		cntr_attr.flags = 0;
+		FT_CALL(fi_cntr_open(dom->domain, &cntr_attr, &cntr, buf));
+		REFUSED(fi_cntr_export_xpu(cntr, 0, &xpu_cntr));
+		FT_CALL(fi_close(&cntr->fid));
+	}
+#endif
+}
+
 #if FI_MAJOR_VERSION >= 2
 static void base_mr(void)
 {
@@ -300,8 +350,10 @@ static void run(void)
 	buf = ft_map(NULL, LEN);
 	make_error();
 	read_error("an error of the core");
-	if (ft_stats(&pair.dom[0], &(struct fi_mrrc_stats){ .size = 0 }))
+	if (ft_stats(&pair.dom[0], &(struct fi_mrrc_stats){ .size = 0 })) {
 		peers();
+		xpu();
+	}
 	short_attrs();
 	short_wait_attrs();
 	/* ofi_rxm of 2.x itself reads beyond */

@@ -27,6 +27,11 @@
 #ifndef FI_AUTH_KEY /* since 1.20 */
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
+#ifdef FI_XPU		 /* since 2.7 */
+#define MRRC_XPU_CALLS 1 /* tables have calls for them */
+#else
+#define FI_XPU (1ULL << 44) /* FI_XPU_TRIGGER in 1.x, which no core has */
+#endif
 #if FI_MAJOR_VERSION >= 2
 /* deprecated: each use would warn, but older applications set them */
 #undef FI_LOCAL_MR

@@ -119,8 +119,25 @@ err_free:
 	return NULL;
 }
 
+/* See obj/xpu.c. */
+static void drop_xpu(struct fi_info *info)
+{
+	info->caps &= ~FI_XPU;
+	if (info->tx_attr)
+		info->tx_attr->caps &= ~FI_XPU;
+	if (info->rx_attr)
+		info->rx_attr->caps &= ~FI_XPU;
+	if (!info->domain_attr)
+		return;
+	info->domain_attr->caps &= ~FI_XPU;
+#ifdef MRRC_XPU_CALLS
+	info->domain_attr->max_xpu_ctx_cnt = 0;
+#endif
+}
+
 void mrrc_info_from_core(struct fi_info *info)
 {
+	drop_xpu(info);
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		return;
 	info->mode &= ~FI_LOCAL_MR;

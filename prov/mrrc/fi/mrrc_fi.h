@@ -421,6 +421,17 @@ int mrrc_ep_open2(struct fid_domain *domain, struct fi_info *info,
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context);
 
+#ifdef MRRC_XPU_CALLS
+int mrrc_xpu_ctx(struct fid_domain *domain, struct fi_xpu_attr *attr,
+		 struct fid_xpu_ctx **ctx, void *context);
+int mrrc_ep_export_xpu(struct fid_ep *ep, uint64_t flags,
+		       struct fid_xpu_ep *xpu_ep);
+int mrrc_cq_export_xpu(struct fid_cq *cq, uint64_t flags,
+		       struct fid_xpu_cq *xpu_cq);
+int mrrc_cntr_export_xpu(struct fid_cntr *cntr, uint64_t flags,
+			 struct fid_xpu_cntr *xpu_cntr);
+#endif
+
 /*
  * ep.c: an endpoint without a core's object, for decisions by endpoint when
  * buffers are resolved. It keeps its domain open.

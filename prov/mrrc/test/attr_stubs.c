@@ -7,9 +7,11 @@
 #include <rdma/fi_errno.h>
 
 #include "fi/data/op.h"
-#include "fi/info.h"
+#include "fi/names.h"
 #include "fi/obj/cq.h"
+#include "fi/param.h"
 
+struct mrrc_params mrrc_params;
 struct fi_provider mrrc_prov = { .name = "test_attr" };
 struct fi_ops_cq mrrc_cq_fwd_ops = { .size = sizeof(struct fi_ops_cq) };
 
@@ -42,4 +44,4 @@ UNUSED(ssize_t, mrrc_pending_read, struct mrrc_cq *cq, void *buf, size_t count,
        fi_addr_t *src);
 UNUSED(ssize_t, mrrc_pending_readerr, struct mrrc_cq *cq,
        struct fi_cq_err_entry *entry);
-UNUSED(void, mrrc_info_from_core, struct fi_info *info);
+UNUSED(const char *, mrrc_fabric_name_split, char *name);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fi/attr.h"
+#include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "sys/base/pool.h"
 #include "case.h"
@@ -279,4 +280,35 @@ TEST(test_none)
 	ck_assert_int_eq(mrrc_eq_open(&fabric.fabric, NULL, &eq, NULL), 0);
 	ck_assert_int_eq(core.wait_obj, FI_WAIT_FD);
 	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+
+/* Objects of a GPU: a core may have them, we do not. */
+TEST(test_xpu)
+{
+	struct fi_info *info = fi_allocinfo();
+	struct fi_cntr_attr *cntr_attr;
+	struct fi_cq_attr *cq_attr;
+	struct fid_cntr *cntr;
+	struct fid_cq *cq;
+
+	cq_attr = app_attr(true, MRRC_LEN_TO(struct fi_cq_attr, wait_set));
+	cq_attr->flags = FI_XPU;
+	ck_assert_int_eq(mrrc_cq_open(&domain.domain, cq_attr, &cq, NULL),
+			 -FI_EINVAL);
+	cntr_attr = app_attr(true, MRRC_LEN_TO(struct fi_cntr_attr, flags));
+	cntr_attr->flags = FI_XPU;
+	ck_assert_int_eq(mrrc_cntr_open(&domain.domain, cntr_attr, &cntr, NULL),
+			 -FI_EINVAL);
+
+	ck_assert_ptr_nonnull(info);
+	info->caps = FI_MSG | FI_XPU;
+	info->tx_attr->caps = FI_SEND | FI_XPU;
+	info->rx_attr->caps = FI_RECV | FI_XPU;
+	info->domain_attr->caps = FI_LOCAL_COMM | FI_XPU;
+	mrrc_info_from_core(info);
+	ck_assert_uint_eq(info->caps, FI_MSG);
+	ck_assert_uint_eq(info->tx_attr->caps, FI_SEND);
+	ck_assert_uint_eq(info->rx_attr->caps, FI_RECV);
+	ck_assert_uint_eq(info->domain_attr->caps, FI_LOCAL_COMM);
+	fi_freeinfo(info);
 }

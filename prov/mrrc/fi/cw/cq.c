@@ -281,6 +281,9 @@ static struct fi_ops_cq mrrc_cw_cq_ops = {
 	.sreadfrom = cw_cq_sreadfrom,
 	.signal = cw_cq_signal,
 	.strerror = mrrc_cq_strerror,
+#ifdef MRRC_XPU_CALLS
+	.export_xpu = mrrc_cq_export_xpu,
+#endif
 };
 
 /* ---- joining and leaving ------------------------------------------------- */

@@ -93,6 +93,9 @@ static struct fi_ops_cntr mrrc_cntr_ops = {
 	.wait = cntr_wait,
 	.adderr = cntr_adderr,
 	.seterr = cntr_seterr,
+#ifdef MRRC_XPU_CALLS
+	.export_xpu = mrrc_cntr_export_xpu,
+#endif
 };
 
 int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
@@ -108,6 +111,9 @@ int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		/* as for address vectors */
 		if (attr->flags & FI_PEER)
 			return -FI_ENOSYS;
+		/* as cores without such counters; see xpu.c */
+		if (attr->flags & FI_XPU)
+			return -FI_EINVAL;
 		if (attr->wait_obj == FI_WAIT_SET) {
 			wait = attr->wait_set ?
 				       mrrc_fid_core(&attr->wait_set->fid) :

@@ -377,6 +377,9 @@ static struct fi_ops_cq mrrc_cq_ops = {
 	.sreadfrom = cq_sreadfrom,
 	.signal = cq_signal_ours,
 	.strerror = mrrc_cq_strerror,
+#ifdef MRRC_XPU_CALLS
+	.export_xpu = mrrc_cq_export_xpu,
+#endif
 };
 
 /* for a CQ with wider entries in the core, or all of them examined */
@@ -389,6 +392,9 @@ static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.sreadfrom = cq_sreadfrom,
 	.signal = cq_signal_ours,
 	.strerror = mrrc_cq_strerror,
+#ifdef MRRC_XPU_CALLS
+	.export_xpu = mrrc_cq_export_xpu,
+#endif
 };
 
 static int cq_close(struct fid *fid)
@@ -501,6 +507,9 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	/* its context would be a structure of the caller's, not a fid */
 	if (attr->flags & FI_PEER)
 		return -FI_ENOSYS;
+	/* as cores without such queues; see xpu.c */
+	if (attr->flags & FI_XPU)
+		return -FI_EINVAL;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;

@@ -60,4 +60,7 @@ struct fi_ops_cq mrrc_cq_fwd_ops = {
 	.sreadfrom = fwd_cq_sreadfrom,
 	.signal = mrrc_cq_signal,
 	.strerror = mrrc_cq_strerror,
+#ifdef MRRC_XPU_CALLS
+	.export_xpu = mrrc_cq_export_xpu,
+#endif
 };

@@ -157,6 +157,9 @@ struct fi_ops_domain mrrc_domain_ops = {
 	.query_atomic = mrrc_query_atomic,
 	.query_collective = mrrc_query_collective,
 	.endpoint2 = mrrc_ep_open2,
+#ifdef MRRC_XPU_CALLS
+	.xpu_ctx = mrrc_xpu_ctx,
+#endif
 };
 
 static int domain_cache_open(struct mrrc_domain *domain)

@@ -384,6 +384,9 @@ struct fi_ops_ep mrrc_ep_ops = {
 	.rx_ctx = ep_rx_ctx,
 	.rx_size_left = ep_rx_size_left,
 	.tx_size_left = ep_tx_size_left,
+#ifdef MRRC_XPU_CALLS
+	.export_xpu = mrrc_ep_export_xpu,
+#endif
 };
 
 static void ep_record(struct mrrc_ep *ep)
@@ -567,7 +570,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 
 	if (!info)
 		return -FI_EINVAL;
-	if (flags & FI_PEER)
+	if (flags & (FI_PEER | FI_XPU))
 		return -FI_ENOSYS;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Objects that a GPU posts to and reads by itself (fi_xpu(3), since libfabric
+ * 2.7): none over us. The GPU's operations would not pass through here, and the
+ * queues' entries could not be told from those of our operations. info.c does
+ * not offer them. An application may call nevertheless, and libfabric calls a
+ * table without a look at its size: so each call is there, and refuses.
+ *
+ * The hooking form leaves objects to the core, and these with them.
+ *
+ * Threading: any.
+ */
+#include "config.h"
+#include "fi/mrrc_fi.h"
+
+#ifdef MRRC_XPU_CALLS
+
+int mrrc_xpu_ctx(struct fid_domain *domain, struct fi_xpu_attr *attr,
+		 struct fid_xpu_ctx **ctx, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int mrrc_ep_export_xpu(struct fid_ep *ep, uint64_t flags,
+		       struct fid_xpu_ep *xpu_ep)
+{
+	return -FI_ENOSYS;
+}
+
+int mrrc_cq_export_xpu(struct fid_cq *cq, uint64_t flags,
+		       struct fid_xpu_cq *xpu_cq)
+{
+	return -FI_ENOSYS;
+}
+
+int mrrc_cntr_export_xpu(struct fid_cntr *cntr, uint64_t flags,
+			 struct fid_xpu_cntr *xpu_cntr)
+{
+	return -FI_ENOSYS;
+}
+
+#endif
