@@ -185,6 +185,7 @@ stage_tcp()
 	run_test stat "counters seen from outside" unit
 	run_test top "counters on a terminal" unit
 	run_test check "what fi_mrrc_stat --check tells" unit
+	run_test container "what containers take away" unit
 	run_test code "code of this machine's libraries" unit
 	run_test trace "recorded requests against counters" unit
 	run_test prof "$PROF" unit "tcp;ofi_mrrc"

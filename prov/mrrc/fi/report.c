@@ -90,7 +90,7 @@ void mrrc_report_limit(struct mrrc_reg *reg)
 		mrrc_say(&said, FI_LOG_MR,
 			 "buffers above %zu KiB are never kept registered: the "
 			 "limit of locked memory is %zu KiB; raise it (ulimit "
-			 "-l)",
+			 "-l; of a container: --ulimit memlock=-1)",
 			 bytes >> 10, locked >> 10);
 }
 
