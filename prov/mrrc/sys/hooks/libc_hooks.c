@@ -75,7 +75,8 @@ static struct {
 	 */
 	int found[HOOKS_CNT + HOOKS_MORE];
 	atomic_bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as we know */
-	atomic_bool gone[HOOKS_CNT + HOOKS_MORE];   /* and that was seen */
+	/* the word, when it was looked at */
+	_Atomic uint64_t seen[HOOKS_CNT + HOOKS_MORE];
 	_Atomic uintptr_t lo, hi; /* all that patches use lies between */
 	/* any thread */
 	_Atomic(mrrc_libc_hooks_cb) tell[HOOKS_TELL];
@@ -424,6 +425,7 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 	if (ret)
 		return ret;
 	hooks_found(&hooks.patch[i]);
+	atomic_store(&hooks.seen[i], hooks.patch[i].after);
 	hooks.placed[i] = true;
 	atomic_store(&hooks.count, i + 1);
 	return 0;
@@ -435,8 +437,13 @@ bool mrrc_libc_hooks_has(uintptr_t at)
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
-		if ((uintptr_t) hooks.patch[i].at == at && at)
-			return mrrc_patch_is_on(&hooks.patch[i]);
+		if ((uintptr_t) hooks.patch[i].at != at || !at)
+			continue;
+		if (!mrrc_patch_is_on(&hooks.patch[i]))
+			return false;
+		/* or, if it came back just now, its next end would not count */
+		atomic_store(&hooks.seen[i], hooks.patch[i].after);
+		return true;
 	}
 	return false;
 }
@@ -467,10 +474,9 @@ bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 }
 
 /*
- * A hook was lost: the code in its place is examined before trust is given
- * again.
+ * The code in a hook's place is examined before trust is given again.
  */
-static void hooks_lost(const struct mrrc_patch *patch)
+static void hooks_changed(const struct mrrc_patch *patch)
 {
 	const uint64_t old = mrrc_libc_hooks_block();
 
@@ -485,13 +491,20 @@ static void hooks_lost(const struct mrrc_patch *patch)
 void mrrc_libc_hooks_check(void)
 {
 	const unsigned count = atomic_load(&hooks.count);
+	const struct mrrc_patch *patch;
+	uint64_t now;
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
-		if (atomic_load(&hooks.placed[i]) &&
-		    !mrrc_patch_is_on(&hooks.patch[i]) &&
-		    !atomic_exchange(&hooks.gone[i], true))
-			hooks_lost(&hooks.patch[i]);
+		patch = &hooks.patch[i];
+		if (!atomic_load(&hooks.placed[i]))
+			continue;
+		now = mrrc_patch_now(patch);
+		if (now == atomic_load(&hooks.seen[i]))
+			continue;
+		atomic_store(&hooks.seen[i], now);
+		mrrc_patch_yield(patch);
+		hooks_changed(patch);
 	}
 }
 
@@ -510,7 +523,7 @@ static unsigned hooks_place(char *why)
 		ret = hooks.found[i];
 		if (!ret)
 			ret = mrrc_patch_on(&hooks.patch[i]);
-		hooks.gone[i] = false;
+		atomic_store(&hooks.seen[i], hooks.patch[i].after);
 		hooks.placed[i] = !ret;
 		count += !ret;
 		if (!ret || ret == -ESRCH || i >= HOOKS_CNT ||

@@ -487,6 +487,8 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 					       hooks_takes(call);
 	const bool moves = hooks_moves(call);
 
+	/* or memory that another hook missed could come back unnoticed */
+	mrrc_libc_hooks_check();
 	hooks_ends(call);
 	if (!moves && !brings && !takes && !hooks_early(call) && told)
 		return true;

@@ -30,6 +30,7 @@
 #define MRRC_PATCH_PAGES 8     /* near what is patched, at most */
 #define MRRC_PATCH_HOME	 4096  /* bytes of mrrc_patch_home() */
 #define MRRC_PATCH_ANY	 (-1L) /* any system call: syscall(2) */
+#define MRRC_PATCH_PROBE 0xcc  /* what a uprobe or debugger writes on x86-64 */
 
 /* The call's arguments, as the kernel is about to get them. */
 struct mrrc_patch_call {
@@ -127,10 +128,23 @@ void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
 /* The same of one, which no thread runs. */
 void mrrc_patch_unfill(const struct mrrc_patch *patch);
 
+/* The word, as if there were no probes beside the jump, which do no harm. */
+uint64_t mrrc_patch_now(const struct mrrc_patch *patch);
+
 /* Is it patched, by us? */
 bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 
-/* In a copy of [start, end): what was there before. Was it patched? */
+/*
+ * Where another has written over the first byte of the jump alone, as a uprobe does,
+ * takes back the rest: the kernel ends the probe by the byte of the file, and then
+ * the instruction is whole again. By /proc/self/mem; without it, it stays.
+ */
+void mrrc_patch_yield(const struct mrrc_patch *patch);
+
+/*
+ * In a copy of [start, end), perhaps with bytes of the file in place of probes: what
+ * was there before. Was it patched, and the jump is whole?
+ */
 bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end);
 

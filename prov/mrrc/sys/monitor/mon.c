@@ -195,8 +195,7 @@ int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	int ret = -ENODEV;
 
 	/* rarely, as hits take none of this */
-	if (mrrc_trusted())
-		mrrc_libc_hooks_check();
+	mrrc_libc_hooks_check();
 	mrrc_lock_acquire(&mon->lock);
 	/* Earlier events must not count as changes of this range. */
 	if (mrrc_mon_works(mon) && mrrc_mon_seq(mon) & 1)

@@ -361,8 +361,7 @@ static void *uffd_run(void *arg)
 	sem_post(&uffd->ready);
 	while (!ret && mrrc_mon_works(mon)) {
 		ret = uffd_wait(uffd, fds);
-		if (mrrc_trusted())
-			mrrc_libc_hooks_check();
+		mrrc_libc_hooks_check();
 		if (ret)
 			break;
 		if (fds[1].revents &&

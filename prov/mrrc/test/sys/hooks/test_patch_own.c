@@ -315,6 +315,41 @@ TEST(test_undo_both)
 	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, start + 8));
 }
 
+/*
+ * Where there is a probe, a copy has the byte of the file. One in the jump cuts it; one
+ * beside it does not; and a byte of the jump that only looks like a probe is none.
+ */
+TEST(test_undo_probe)
+{
+	uint64_t at[2] = { 0 }, copy[2];
+	const struct mrrc_patch own = {
+		.word = at,
+		.before = 0x1111050f11111111,
+		.after = 0x1111cceb11111111,
+		.filler = (uint8_t *) &at[1],
+		.filling = { 0xe9, 0xcc, 1, 2, 3 },
+		.filled = { 4, 5, 6, 7, 8 },
+	};
+	const uintptr_t start = (uintptr_t) at, end = (uintptr_t) (at + 2);
+
+	copy[0] = 0x111105eb11111111;
+	copy[1] = 0x03020105e9;
+	ck_assert(mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	ck_assert_uint_eq(copy[0], own.before);
+	ck_assert_uint_eq(copy[1], 0x0807060504);
+	copy[0] = 0x1111cceb111111cc;
+	copy[1] = 0x030201cce9;
+	ck_assert(mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	ck_assert_uint_eq(copy[0], 0x1111050f111111cc);
+	copy[0] = 0x1111cc0f11111111;
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	ck_assert_uint_eq(copy[0], own.before);
+	/* another patcher's */
+	copy[0] = 0x1111cc9011111111;
+	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
+	ck_assert_uint_eq(copy[0], 0x1111cc9011111111);
+}
+
 /* Word and filler, each to its last byte. */
 TEST(test_uses)
 {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 #include "test/sys/hooks/patch_fixture.h"
@@ -61,4 +62,64 @@ LOOP_TEST_IF(ON_X86, test_uprobe, 0, 2)
 	ck_assert(mrrc_patch_is_on(patch));
 	ck_assert_int_eq(mrrc_patch_off(patch), 0);
 	unmaps();
+}
+
+/* Of a word in memory, of which only this test knows. */
+static uint64_t own_word;
+static const struct mrrc_patch own = {
+	.word = &own_word,
+	.before = 0x111111050f111111,
+	.after = 0x1111111aeb111111,
+};
+
+static uint64_t yielded(uint64_t word)
+{
+	__atomic_store_n(&own_word, word, __ATOMIC_RELAXED);
+	mrrc_patch_yield(&own);
+	return __atomic_load_n(&own_word, __ATOMIC_RELAXED);
+}
+
+/* A probe on the jump, and one that has gone; but nothing else. */
+TEST(test_yield)
+{
+	ck_assert_uint_eq(yielded(0x1111111acc111111), 0x11111105cc111111);
+	ck_assert_uint_eq(yielded(0x1111111a0f111111), own.before);
+	ck_assert_uint_eq(yielded(own.after), own.after);
+	ck_assert_uint_eq(yielded(0x1111111a90111111), 0x1111111a90111111);
+	ck_assert_uint_eq(yielded(0x1111111bcc111111), 0x1111111bcc111111);
+}
+
+static int traces(pid_t pid, int ready, int over)
+{
+	char byte = 0;
+
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
+		byte = 1;
+	return write(ready, &byte, 1) == 1 && read(over, &byte, 1) == 0 ? 0 : 1;
+}
+
+/* A debugger puts back the byte that it found: the rest of the jump stays. */
+TEST(test_debugged)
+{
+	int ready[2], over[2];
+	char byte = 1;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	ck_assert_int_eq(pipe(over), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		close(over[1]);
+		_exit(traces(getppid(), ready[1], over[0]));
+	}
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	if (!byte)
+		ck_assert_uint_eq(yielded(0x1111111acc111111),
+				  0x1111111acc111111);
+	close(over[1]);
+	child_exits(pid);
+	ck_assert_uint_eq(yielded(0x1111111acc111111), 0x11111105cc111111);
+	if (byte)
+		skip("ptrace(2) is not allowed here");
 }

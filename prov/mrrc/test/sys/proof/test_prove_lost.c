@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "sys/base/mappings.h"
+#include "sys/hooks/libc_hooks.h"
 #include "sys/monitor/mon.h"
 #include "sys/hooks/patch.h"
 #include "sys/hooks/trust.h"
@@ -282,6 +283,47 @@ START_TEST(test_overwritten_later)
 }
 END_TEST
 
+static void put(const struct text *libc, const uint8_t *bytes)
+{
+	const int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, bytes, sizeof(libc->was),
+				(off_t) libc->first),
+			 sizeof(libc->was));
+	close(fd);
+}
+
+/*
+ * A hook that comes back, as when a debugger ends a breakpoint, is trusted again, and
+ * its next end is seen: also where it came back after the last look at all hooks, and
+ * the thread that looks at code has found it.
+ */
+START_TEST(test_overwritten_again)
+{
+	uint8_t ours[sizeof(((struct text *) NULL)->was)];
+	struct text libc;
+	uint64_t trust;
+
+	find_libc(&libc);
+	memcpy(ours, libc.first, sizeof(ours));
+	put(&libc, libc.was);
+	mrrc_libc_hooks_check();
+	ck_assert(!mrrc_trusted());
+	put(&libc, ours);
+	if (_i)
+		ck_assert(mrrc_libc_hooks_has((uintptr_t) libc.first));
+	else
+		ck_assert_msg(trusted(true), "%s", why);
+	trust = atomic_load(&mrrc_trust_word);
+	put(&libc, libc.was);
+	mrrc_libc_hooks_check();
+	ck_assert_uint_ne(atomic_load(&mrrc_trust_word), trust);
+	ck_assert(!mrrc_trusted());
+	never_trusted("is not hooked");
+}
+END_TEST
+
 TCase *prove_lost_tcase(void)
 {
 	TCase *tcase = tcase_create("lost");
@@ -292,5 +334,6 @@ TCase *prove_lost_tcase(void)
 	tcase_add_loop_test(tcase, test_gone, 0, 3);
 	tcase_add_test(tcase, test_kept);
 	tcase_add_loop_test(tcase, test_overwritten_later, 0, 2);
+	tcase_add_loop_test(tcase, test_overwritten_again, 0, 2);
 	return tcase;
 }
