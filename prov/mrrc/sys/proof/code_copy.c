@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "sys/hooks/libc_hooks.h"
+#include "sys/hooks/patch.h"
 #include "sys/base/mappings.h"
 
 #define COPY_CODES 16			/* executable mappings of one file */
@@ -151,8 +152,6 @@ static bool copy_file(const struct mrrc_code_place *place,
 		    place->offset == (image->offset & ~(page - 1)) &&
 		    place->start - place->lo == image->start - map &&
 		    place->end - place->lo == image->end - map &&
-		    !mprotect((void *) image->start, image->end - image->start,
-			      PROT_READ | PROT_WRITE) &&
 		    (!madvise((void *) image->start, image->end - image->start,
 			      MADV_POPULATE_READ) ||
 		     errno == EINVAL)) {
@@ -206,6 +205,8 @@ bool mrrc_code_own(uintptr_t start, uintptr_t end,
 	return more;
 }
 
+#define COPY_PIECE 512 /* bytes, of which pages are multiples */
+
 struct copy_page {
 	uint8_t *to; /* of @from */
 	uintptr_t from;
@@ -227,6 +228,27 @@ static bool copy_page(void *arg, uintptr_t at)
 }
 
 /*
+ * Copies a page of the process over the same page of the file, but no breakpoint:
+ * where a uprobe is, the kernel runs the file's instruction.
+ */
+static bool copy_own(void *arg, uintptr_t at)
+{
+	const struct copy_page *const copy = arg;
+	uint8_t *to = copy->to + (at - copy->from);
+	uint8_t piece[COPY_PIECE];
+	size_t done, i;
+
+	for (done = 0; done < copy->page; done += sizeof(piece)) {
+		if (pread(copy->fd, piece, sizeof(piece),
+			  (off_t) (at + done)) != sizeof(piece))
+			break;
+		for (i = 0; i < sizeof(piece); i++, to++)
+			*to = piece[i] == MRRC_PATCH_PROBE ? *to : piece[i];
+	}
+	return true;
+}
+
+/*
  * Copies pages of the process; if @file, only code that differs from the
  * file's.
  */
@@ -244,7 +266,7 @@ static int copy_read(const struct mrrc_code_place *place, uint8_t *map,
 	if (copy.fd < 0)
 		return -errno;
 	if (file)
-		mrrc_code_own(place->start, place->end, copy_page, &copy);
+		mrrc_code_own(place->start, place->end, copy_own, &copy);
 	for (at = place->lo; !file && at < place->hi; at += copy.page)
 		copy_page(&copy, at);
 	close(copy.fd);

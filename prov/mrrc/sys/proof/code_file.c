@@ -86,8 +86,9 @@ static int map_segments(int fd, const struct file_headers *headers,
 			continue;
 		before = phdr->p_vaddr % page;
 		at = (uint8_t *) (file->base + phdr->p_vaddr - before);
-		if (mmap(at, phdr->p_filesz + before, PROT_READ,
-			 MAP_PRIVATE | MAP_FIXED, fd,
+		/* uprobes are placed in all other mappings of the file, too */
+		if (mmap(at, phdr->p_filesz + before, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd,
 			 (off_t) (phdr->p_offset - before)) == MAP_FAILED)
 			return -errno;
 	}
@@ -117,7 +118,7 @@ static int map_file(int fd, struct mrrc_code_file *file)
 	file->base = (uintptr_t) file->map - lo;
 	ret = map_segments(fd, &headers, page, file);
 	/* The headers are at the start of the first segment, as a rule. */
-	if (!ret && (mprotect(file->map, page, PROT_READ) ||
+	if (!ret && (mprotect(file->map, page, PROT_READ | PROT_WRITE) ||
 		     memcmp(file->map, &headers.ehdr, sizeof(headers.ehdr))))
 		ret = -EINVAL;
 	if (ret)

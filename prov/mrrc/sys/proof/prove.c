@@ -235,6 +235,8 @@ static void prove_look(struct prove_code *code)
 	code->may = false;
 	if (mrrc_patch_stubs(code->place.start, code->place.end) ||
 	    !strcmp(code->place.name, "[vdso]") ||
+	    /* instructions at which there were probes, by the kernel alone */
+	    !strncmp(code->place.name, "[uprobes", 8) ||
 	    !strcmp(code->place.name, "[vsyscall]"))
 		return;
 	if (code->place.write)

@@ -50,6 +50,9 @@ TCase *prove_site_tcase(void);
 /* Hooks that are left, or go (test_prove_lost.c). */
 TCase *prove_lost_tcase(void);
 
+/* Beside uprobes (test_prove_probe.c). */
+TCase *prove_probe_tcase(void);
+
 /* What goes past all hooks (test_prove_way.c). */
 TCase *prove_way_tcase(void);
 

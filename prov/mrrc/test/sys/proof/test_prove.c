@@ -579,6 +579,7 @@ static Suite *prove_suite(void)
 #endif
 	suite_add_tcase(suite, prove_site_tcase());
 	suite_add_tcase(suite, prove_lost_tcase());
+	suite_add_tcase(suite, prove_probe_tcase());
 	suite_add_tcase(suite, prove_way_tcase());
 	suite_add_tcase(suite, prove_rent_tcase());
 	suite_add_tcase(suite, prove_copy_tcase());
