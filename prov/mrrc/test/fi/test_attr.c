@@ -11,7 +11,7 @@
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "sys/base/pool.h"
-#include "case.h"
+#include "test/case.h"
 
 #define POISON 0xa5
 
