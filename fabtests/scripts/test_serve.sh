@@ -329,9 +329,13 @@ test_links()
 		got 1 none && get_says 'no such file' || return 1
 	# in directories they are left out, and that is said
 	got 3 "" && get_says 'fifo: left out' &&
-		get_says 'dir/link: left out' || return 1
-	grep -q '^1 files fetched, .*; 4 left out$' "$DIR/get.out" ||
+		get_says 'dir/link: left out: a symbolic link' || return 1
+	grep -q '^1 files fetched, .*; 3 links left out; 1 others left out$' \
+		"$DIR/get.out" ||
 		{ cat "$DIR/get.out"; fail "not 4 left out"; return 1; }
+	got 3 dir && get_says 'dir/link: left out' || return 1
+	grep -q ' 1 links left out$' "$DIR/get.out" ||
+		{ cat "$DIR/get.out"; fail "not left out"; return 1; }
 	# what failed counts more
 	got 1 none && get "$ADDRESS:" "$ADDRESS:none"
 	[ $? -eq 1 ] || { fail "not failed"; return 1; }

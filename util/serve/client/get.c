@@ -211,11 +211,12 @@ static int fetch_sources(struct get *get)
 	end_all(get, ret);
 	if (!options->quiet)
 		progress_print(&get->progress, options->dry_run,
-			       get->tree.left_out, get->failed);
+			       get->tree.links, get->tree.left_out,
+			       get->failed);
 	close(get->tree.dir);
-	return get->failed	  ? EXIT_FAILURE :
-	       get->tree.left_out ? GET_LEFT_OUT :
-				    EXIT_SUCCESS;
+	return get->failed			     ? EXIT_FAILURE :
+	       get->tree.links || get->tree.left_out ? GET_LEFT_OUT :
+						       EXIT_SUCCESS;
 }
 
 int get_run(const struct get_options *options, volatile sig_atomic_t *stop)

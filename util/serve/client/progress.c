@@ -71,7 +71,7 @@ void progress_clear(const struct progress *progress)
 		fputs("\r\033[K", stderr);
 }
 
-void progress_print(const struct progress *progress, bool would,
+void progress_print(const struct progress *progress, bool would, uint64_t links,
 		    uint64_t left_out, uint64_t failed)
 {
 	progress_clear(progress);
@@ -83,8 +83,10 @@ void progress_print(const struct progress *progress, bool would,
 		printf("; %" PRIu64 " bytes were there", progress->resumed);
 	if (progress->same)
 		printf("; %" PRIu64 " files were there", progress->same);
+	if (links)
+		printf("; %" PRIu64 " links left out", links);
 	if (left_out)
-		printf("; %" PRIu64 " left out", left_out);
+		printf("; %" PRIu64 " others left out", left_out);
 	if (failed)
 		printf("; %" PRIu64 " failed", failed);
 	putchar('\n');

@@ -24,7 +24,7 @@ void progress_add(struct progress *progress, const char *path, uint64_t bytes,
 void progress_clear(const struct progress *progress);
 
 /* The sum, on standard output. @would: nothing was written. */
-void progress_print(const struct progress *progress, bool would,
+void progress_print(const struct progress *progress, bool would, uint64_t links,
 		    uint64_t left_out, uint64_t failed);
 
 #endif /* SERVE_PROGRESS_H */

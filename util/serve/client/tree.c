@@ -139,9 +139,10 @@ int tree_count(struct tree *tree)
 	return -E2BIG;
 }
 
-static void leave_out(struct tree *tree, const char *path, const char *why)
+static void leave_out(struct tree *tree, const char *path, const char *why,
+		      uint64_t *count)
 {
-	tree->left_out++;
+	++*count;
 	tree->complain(tree->context, path, why);
 }
 
@@ -176,12 +177,16 @@ static int handle(struct tree *tree, struct tree_level *level,
 			 "an entry's path is too long, or no memory");
 	else if (excluded(tree, *local))
 		; /* as asked for */
+	else if (entry->kind == SERVE_SYMLINK)
+		leave_out(tree, *remote, "left out: a symbolic link",
+			  &tree->links);
 	else if (entry->kind == SERVE_OTHER)
 		leave_out(tree, *remote,
-			  "left out: neither a regular file nor a directory");
+			  "left out: neither a regular file nor a directory",
+			  &tree->left_out);
 	else if (local_is_part(entry->name, entry->name_len))
-		leave_out(tree, *remote,
-			  "left out: the name of a partial file");
+		leave_out(tree, *remote, "left out: the name of a partial file",
+			  &tree->left_out);
 	else if (entry->kind == SERVE_DIR)
 		ret = tree_enter(tree, *remote, *local, (mode_t) entry->size);
 	else

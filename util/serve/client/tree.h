@@ -22,7 +22,8 @@ struct tree {
 	size_t excludes;
 	struct tree_level *last;     /* NULL: nothing to walk */
 	uint64_t failed;	     /* entries that were reported as errors */
-	uint64_t left_out;	     /* entries that cannot be fetched */
+	uint64_t links;		     /* these are left out */
+	uint64_t left_out;	     /* other entries that cannot be fetched */
 	size_t entries, entries_max; /* of all directories */
 	void (*complain)(void *context, const char *path, const char *why);
 	void *context;

@@ -31,6 +31,7 @@ static bool describe(int fd, const struct dirent64 *dirent,
 		return false;
 	entry->kind = S_ISREG(st.st_mode) ? SERVE_FILE :
 		      S_ISDIR(st.st_mode) ? SERVE_DIR :
+		      S_ISLNK(st.st_mode) ? SERVE_SYMLINK :
 					    SERVE_OTHER;
 	entry->size = S_ISREG(st.st_mode) ? (uint64_t) st.st_size :
 		      S_ISDIR(st.st_mode) ? st.st_mode & SERVE_MODE :

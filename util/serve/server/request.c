@@ -85,6 +85,10 @@ static void open_job(struct job *job)
 					 false, &req->file);
 	if (req->answer.status == SERVE_OK)
 		read_inline(req, false);
+	else if (req->answer.status == SERVE_IS_DIR)
+		req->answer.status = source_dir_mode(&req->conn->server->source,
+						     req->path,
+						     &req->answer.ident.mode);
 }
 
 static void read_job(struct job *job)

@@ -147,6 +147,25 @@ enum serve_status source_open(const struct source *source, const char *path,
 	return SERVE_OK;
 }
 
+enum serve_status source_dir_mode(const struct source *source, const char *path,
+				  uint16_t *mode)
+{
+	struct serve_ident ident;
+	struct stat st;
+	int fd;
+
+	fd = path_open_data(source->dir, path, source->others ? PATH_OTHERS : 0,
+			    &st);
+	if (fd < 0)
+		return source_status(fd);
+	close(fd);
+	if (!S_ISDIR(st.st_mode))
+		return SERVE_CHANGED;
+	path_ident(&st, &ident);
+	*mode = ident.mode;
+	return SERVE_IS_DIR;
+}
+
 void source_get(struct source_file *file)
 {
 	file->uses++;

@@ -54,6 +54,9 @@ struct source_block {
  */
 enum serve_status source_open(const struct source *source, const char *path,
 			      bool now, struct source_file **file);
+/* The permissions of a directory that source_open() has found there. */
+enum serve_status source_dir_mode(const struct source *source, const char *path,
+				  uint16_t *mode);
 void source_get(struct source_file *file);
 /* Its operations have completed. */
 void source_put(struct source_file *file);

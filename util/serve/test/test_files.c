@@ -37,6 +37,16 @@ static enum serve_status open_status(const char *path)
 	return status;
 }
 
+static void check_dir_mode(const char *path, mode_t set, mode_t want)
+{
+	const struct source source = { .dir = top };
+	uint16_t mode = 0777;
+
+	ck_assert_int_eq(fchmodat(top, path, set, 0), 0);
+	ck_assert_int_eq(source_dir_mode(&source, path, &mode), SERVE_IS_DIR);
+	ck_assert_uint_eq(mode, want);
+}
+
 TEST_CASE(files, make_files, remove_files);
 
 TEST(beneath)
@@ -44,6 +54,8 @@ TEST(beneath)
 	ck_assert_int_eq(open_status("file"), SERVE_OK);
 	ck_assert_int_eq(open_status("dir"), SERVE_IS_DIR);
 	ck_assert_int_eq(open_status(""), SERVE_IS_DIR);
+	check_dir_mode("dir", 01750, 0750);
+	check_dir_mode("dir", 0500, 0500);
 	ck_assert_int_eq(open_status("none"), SERVE_NOENT);
 	ck_assert_int_eq(open_status("file/x"), SERVE_NOENT);
 	ck_assert_int_eq(open_status("link"), SERVE_LINK);
@@ -554,9 +566,9 @@ TEST(kinds)
 		const char *name;
 		enum serve_kind kind;
 	} want[] = {
-		{ "file", SERVE_FILE },	 { "dir", SERVE_DIR },
-		{ "link", SERVE_OTHER }, { "linked", SERVE_OTHER },
-		{ "fifo", SERVE_OTHER }, { "inner", SERVE_OTHER },
+		{ "file", SERVE_FILE },	   { "dir", SERVE_DIR },
+		{ "link", SERVE_SYMLINK }, { "linked", SERVE_SYMLINK },
+		{ "fifo", SERVE_OTHER },   { "inner", SERVE_SYMLINK },
 	};
 	const uint8_t *at;
 	struct serve_entry entry;

@@ -91,6 +91,10 @@ static const struct serve_msg sound[] = {
 	  .name = anywhere,
 	  .name_len = sizeof(anywhere) },
 	{ .type = SERVE_PROVE, .id = 17, .proof = page },
+	{ .type = SERVE_DATA,
+	  .id = 18,
+	  .status = SERVE_IS_DIR,
+	  .ident.mode = 0750 },
 };
 
 #define SOUND (sizeof(sound) / sizeof(*sound))
@@ -212,6 +216,7 @@ static const struct {
 	{ 15, 32, 0 },		 /* its number is a name's */
 	{ 16, 4, SERVE_ENDING }, /* a secret, and no place */
 	{ 17, 4, SERVE_ENDING }, /* a request with a status */
+	{ 18, 19, 2 },		 /* more than permissions */
 };
 
 EACH_TEST(broken_messages, broken)

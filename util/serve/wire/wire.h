@@ -43,7 +43,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define SERVE_VERSION	5
+#define SERVE_VERSION	6
 #define SERVE_MAGIC	0x76725366695f6d6dULL
 #define SERVE_MSG_MAX	8192
 #define SERVE_HEAD	16
@@ -106,7 +106,8 @@ struct serve_ident {
 	uint64_t size;
 	int64_t mtime_ns; /* since 1970 */
 	int64_t ctime_ns;
-	uint16_t mode; /* permissions, SERVE_MODE at most; changes with ctime */
+	/* permissions, SERVE_MODE at most; with SERVE_IS_DIR the directory's */
+	uint16_t mode;
 };
 
 /* A decoded message. Text points into the encoded one. */
@@ -153,7 +154,8 @@ struct serve_msg {
 enum serve_kind {
 	SERVE_FILE = 1,
 	SERVE_DIR,
-	SERVE_OTHER, /* is not served */
+	SERVE_OTHER,   /* is not served */
+	SERVE_SYMLINK, /* is not served, either */
 	SERVE_KINDS
 };
 
