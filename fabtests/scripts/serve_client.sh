@@ -42,8 +42,64 @@ test_endless()
 		[ "$(wc -l <"$DIR/get.out")" -eq 5000 ]
 }
 
-# Permissions as of cp: a file that is replaced keeps its own.
+# modes NAME...: those of what was fetched
+modes()
+{
+	(cd "$DIR/dst" && stat -c %a:%n "$@" | xargs)
+}
+
+# Permissions as of rsync -p: the original's, whatever umask is, and was there.
 test_permissions()
+{
+	local as=()
+
+	[ "$(id -u)" -ne 0 ] || ! may_run "${BIN}fi_mrrc_get" ||
+		as=("${NOBODY[@]}")
+	mkdir -p "$DIR/src/dir/closed"
+	file private 10
+	file dir/program 10
+	file dir/closed/file 3000000
+	chmod 4755 "$DIR/src/dir/program"
+	chmod 600 "$DIR/src/private"
+	file replaced 10
+	chmod 664 "$DIR/src/replaced"
+	# of a sticky directory nothing but permissions is taken
+	chmod 1750 "$DIR/src/dir"
+	# its owner may not write to it, but has to
+	chmod 555 "$DIR/src/dir/closed"
+	echo old >"$DIR/dst/replaced"
+	chmod 600 "$DIR/dst/replaced"
+	chmod 777 "$DIR" "$DIR/dst"
+	[ "$(id -u)" -ne 0 ] || chown -R 65534 "$DIR/dst"
+	GET=("${as[@]}" "${GET[@]}")
+	serve --private || return 1
+	local want='750:dir 555:dir/closed 644:dir/closed/file 755:dir/program'
+	want+=' 600:private 664:replaced'
+	(umask 077 && got "") && same || return 1
+	[ "$(modes dir dir/closed{,/file} dir/program private replaced)" = "$want" ] ||
+		{ ls -lR "$DIR/dst"; fail "other permissions"; return 1; }
+	# what is there already gets them, too
+	chmod 666 "$DIR/dst/private" "$DIR/dst/dir/program"
+	chmod 1700 "$DIR/dst/dir"
+	get -n "$ADDRESS:" || return 1
+	[ "$(modes dir)" = 1700:dir ] ||
+		{ ls -l "$DIR/dst"; fail "a dry run changes them"; return 1; }
+	(umask 022 && got "") || return 1
+	grep -q ' 4 files were there$' "$DIR/get.out" ||
+		{ cat "$DIR/get.out"; fail "fetched again"; return 1; }
+	[ "$(modes dir dir/closed{,/file} dir/program private replaced)" = "1$want" ] ||
+		{ ls -lR "$DIR/dst"; fail "they stay"; return 1; }
+	# another file of a directory that its owner may not write to
+	file dir/closed/file 10
+	(umask 022 && got "") && same || return 1
+	# a source that is a directory
+	rm -r "$DIR/dst/dir"
+	(umask 077 && got dir) || return 1
+	[ "$(modes dir)" = 750:dir ] || { ls -l "$DIR/dst"; fail "not dir's"; }
+}
+
+# Permissions as of cp: a file that is replaced keeps its own.
+test_no_perms()
 {
 	mkdir -m 700 "$DIR/src/dir"
 	file private 10
@@ -55,9 +111,9 @@ test_permissions()
 	echo old >"$DIR/dst/replaced"
 	chmod 600 "$DIR/dst/replaced"
 	serve --private || return 1
+	GET+=(--no-perms)
 	(umask 022 && got "") && same || return 1
-	[ "$(cd "$DIR/dst" && stat -c %a:%n dir dir/program private replaced |
-		xargs)" = '700:dir 755:dir/program 600:private 600:replaced' ] ||
+	[ "$(modes dir dir/program private replaced)" = '700:dir 755:dir/program 600:private 600:replaced' ] ||
 		{ ls -lR "$DIR/dst"; fail "other permissions"; }
 }
 

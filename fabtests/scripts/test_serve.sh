@@ -20,7 +20,7 @@ ALL="sizes names named tree many links unreadable private user log list
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
 	end_twice hung unread status usage version file_limit endless
-	permissions secret"
+	permissions no_perms secret"
 
 usage()
 {

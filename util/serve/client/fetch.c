@@ -229,7 +229,7 @@ static int finish(struct get *get, struct fetch *fetch)
 	const bool sync = !get->options->no_sync;
 	int ret;
 
-	ret = local_finish(&fetch->local, &fetch->ident, get->mask, sync);
+	ret = local_finish(&fetch->local, &fetch->ident, &get->perms, sync);
 	if (!ret && sync)
 		ret = renamed(get, &fetch->local);
 	if (ret)
@@ -299,7 +299,9 @@ static int opened(struct get *get, struct fetch *fetch,
 	int ret;
 
 	fetch->ident = pipe->answer.ident;
-	if (local_is_same(&fetch->local, &fetch->ident)) {
+	if (local_is_same(&fetch->local, &fetch->ident) &&
+	    (!get->perms.keep || get->options->dry_run ||
+	     !local_set_perms(&fetch->local, &fetch->ident))) {
 		get->progress.same++;
 		fetch_end(fetch);
 		return 0;
@@ -333,8 +335,9 @@ static int opened(struct get *get, struct fetch *fetch,
 }
 
 static int refused(struct get *get, struct fetch *fetch,
-		   enum serve_status status)
+		   const struct serve_msg *answer)
 {
+	const enum serve_status status = answer->status;
 	char *remote, *local;
 	int ret = 0;
 
@@ -343,7 +346,7 @@ static int refused(struct get *get, struct fetch *fetch,
 		local = fetch->local_path;
 		fetch->remote = fetch->local_path = NULL;
 		fetch_end(fetch);
-		ret = tree_enter(&get->tree, remote, local, SERVE_MODE);
+		ret = tree_enter(&get->tree, remote, local, answer->ident.mode);
 		free(remote);
 		free(local);
 	} else if (status == SERVE_BUSY || status == SERVE_CHANGED) {
@@ -360,7 +363,7 @@ static int handle(struct get *get, const struct asked *asked)
 	struct fetch *fetch = asked->fetch;
 
 	if (answer->status != SERVE_OK)
-		return refused(get, fetch, answer->status);
+		return refused(get, fetch, answer);
 	if (fetch->state == FETCH_OPEN) {
 		if (!*fetch->local_path)
 			return -EPROTO;

@@ -106,6 +106,8 @@ static int begin_next(struct get *get, bool *begun)
 	ret = tree_next(&get->tree, &remote, &local);
 	if (!ret)
 		fetch_begin(get, fetch, remote, local);
+	else if (ret == -EAGAIN)
+		return 0; /* once the files under way are there */
 	else if (ret == -ENOENT && get->sources < get->options->paths)
 		ret = begin_source(get, fetch);
 	else if (ret == -ENOENT)
@@ -157,6 +159,19 @@ static void complain(void *get, const char *path, const char *why)
 	get_complain(get, path, why);
 }
 
+/* Is a file on its way? */
+static bool is_busy(void *context)
+{
+	const struct get *get = context;
+	unsigned i;
+
+	for (i = 0; i < SERVE_SLOTS; i++) {
+		if (get->fetch[i].state != FETCH_NONE)
+			return true;
+	}
+	return false;
+}
+
 static void end_all(struct get *get, int ret)
 {
 	unsigned i;
@@ -202,6 +217,8 @@ static int fetch_sources(struct get *get)
 	}
 	get->tree.sync = !options->no_sync;
 	get->tree.dry_run = options->dry_run;
+	get->tree.perms = get->perms.keep;
+	get->tree.busy = is_busy;
 	get->tree.exclude = options->exclude;
 	get->tree.excludes = options->excludes;
 	get->tree.complain = complain;
@@ -235,8 +252,9 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 	int ret;
 
 	/* while there is one thread */
-	get.mask = umask(0);
-	umask(get.mask);
+	get.perms.mask = umask(0);
+	umask(get.perms.mask);
+	get.perms.keep = !options->no_perms;
 	ret = session_open(&attr, &get.session);
 	if (ret) {
 		fprintf(stderr, "fi_mrrc_get: %s, port %s: %s\n", options->host,

@@ -44,7 +44,7 @@ struct asked {
 
 struct get {
 	const struct get_options *options;
-	mode_t mask; /* umask(2) */
+	struct local_perms perms;
 	int renamed; /* directory that is not synced since a rename in it, or -1 */
 	struct session session;
 	struct tree tree;

@@ -21,6 +21,7 @@ enum {
 	KEY_NO_SYNC,
 	KEY_SECRET,
 	KEY_EXCLUDE,
+	KEY_NO_PERMS,
 };
 
 static const char doc[] =
@@ -66,6 +67,10 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "max-entries", KEY_MAX_ENTRIES, "N", 0,
 	  "End when directories have more entries (default 10000000)", 0 },
+	{ "no-perms", KEY_NO_PERMS, NULL, 0,
+	  "Do not take permissions: files that are replaced keep theirs, new "
+	  "ones have those that umask leaves",
+	  0 },
 	{ "no-sync", KEY_NO_SYNC, NULL, 0,
 	  "Do not wait until files are on the "
 	  "disk",
@@ -190,6 +195,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_EXCLUDE:
 		add_exclude(state, options, arg);
+		break;
+	case KEY_NO_PERMS:
+		options->no_perms = true;
 		break;
 	case KEY_NO_SYNC:
 		options->no_sync = true;

@@ -59,7 +59,31 @@ bool local_is_same(const struct local *local, const struct serve_ident *ident)
 	return here.size == ident->size && here.mtime_ns == ident->mtime_ns;
 }
 
-/* Does the name still refer to the open file? */
+int local_set_perms(const struct local *local, const struct serve_ident *ident)
+{
+	const mode_t mode = ident->mode & SERVE_MODE;
+	struct stat st;
+	int fd, ret;
+
+	/* it may be one that cannot be opened to read */
+	fd = openat(local->dir, local->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode))
+		ret = -EPERM;
+	else if ((st.st_mode & ~(mode_t) S_IFMT) == mode)
+		ret = 0;
+	else if (st.st_nlink > 1)
+		ret = -EMLINK;
+	else
+		ret = path_chmod(fd, mode);
+	close(fd);
+	return ret;
+}
+
+/* Does the name still lead to the open file? */
 static bool is_there(const struct local *local, const struct stat *open_st)
 {
 	struct stat st;
@@ -163,18 +187,21 @@ static int write_out(struct local *local, bool sync)
 }
 
 static mode_t mode_of(const struct local *local,
-		      const struct serve_ident *ident, mode_t mask)
+		      const struct serve_ident *ident,
+		      const struct local_perms *perms)
 {
 	struct stat st;
 
+	if (perms->keep)
+		return ident->mode & SERVE_MODE;
 	if (!fstatat(local->dir, local->name, &st, AT_SYMLINK_NOFOLLOW) &&
 	    S_ISREG(st.st_mode))
 		return st.st_mode & SERVE_MODE;
-	return ident->mode & ~mask;
+	return ident->mode & SERVE_MODE & ~perms->mask;
 }
 
 int local_finish(struct local *local, const struct serve_ident *ident,
-		 mode_t mask, bool sync)
+		 const struct local_perms *perms, bool sync)
 {
 	const struct timespec times[] = {
 		{ .tv_nsec = UTIME_NOW },
@@ -185,7 +212,7 @@ int local_finish(struct local *local, const struct serve_ident *ident,
 	};
 	int ret;
 
-	if (fchmod(local->fd, mode_of(local, ident, mask)) ||
+	if (fchmod(local->fd, mode_of(local, ident, perms)) ||
 	    futimens(local->fd, times))
 		return -errno;
 	ret = write_out(local, sync);

@@ -13,6 +13,12 @@
 
 #include "serve/wire/wire.h"
 
+/* The permissions of what is fetched */
+struct local_perms {
+	bool keep;   /* those of the original */
+	mode_t mask; /* else: the umask(2) that its permissions lose */
+};
+
 #define LOCAL_PREFIX   ".fi_mrrc_get."
 #define LOCAL_PART_MAX (sizeof(LOCAL_PREFIX) + 16)
 
@@ -37,6 +43,13 @@ int local_find(int dir, const char *path, struct local *local);
 bool local_is_same(const struct local *local, const struct serve_ident *ident);
 
 /*
+ * Gives the whole file that is there the permissions of ident. Errors: it has
+ * other names, perhaps outside of the directory, or is another user's; it is
+ * fetched again then.
+ */
+int local_set_perms(const struct local *local, const struct serve_ident *ident);
+
+/*
  * Opens the partial file, or makes it. -EBUSY: another process fetches it.
  * -EPERM: it is not this user's regular file.
  */
@@ -52,14 +65,14 @@ int local_cut(struct local *local, uint64_t size);
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * Finishes the complete file: sets its time, its name, and its permissions:
- * those of the file that it replaces, else ident's less umask. If it cannot be
- * written to the disk, the partial file is cut to length 0. With @sync the
- * bytes are on the disk on return, and the name once the caller has synced the
+ * All is there: sets the time, and the name, and permissions: ident's, or if
+ * these are not kept those of the file that is replaced, else ident's less umask.
+ * Where it cannot be written to the disk, the partial file is cut to nothing. With
+ * @sync the bytes are on the disk; the name is when the caller has synced the
  * directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
-		 mode_t mask, bool sync);
+		 const struct local_perms *perms, bool sync);
 
 /* Leaves the partial file as it is; one without bytes is removed. */
 void local_close(struct local *local);

@@ -19,6 +19,7 @@ struct tree_level {
 	char *remote, *local;
 	uint64_t cursor; /* of the next page */
 	bool more;	 /* there is one */
+	mode_t mode;	 /* that the directory gets at its end */
 	uint8_t page[SERVE_MSG_MAX];
 	const uint8_t *entries; /* of the page, that are left */
 	size_t len;
@@ -40,6 +41,18 @@ static void complain(struct tree *tree, const char *path, const char *why)
 	tree->complain(tree->context, path, why);
 }
 
+/* The owner may write until all is in it. */
+static int make(struct tree *tree, const struct tree_level *level)
+{
+	int ret;
+
+	ret = path_mkdir(tree->dir, level->local, level->mode, tree->sync);
+	/* if it is another user's, it may be writable all the same */
+	if (!ret && tree->perms)
+		path_dir_mode(tree->dir, level->local, ~(mode_t) 0, S_IRWXU);
+	return ret;
+}
+
 int tree_enter(struct tree *tree, const char *remote, const char *local,
 	       mode_t mode)
 {
@@ -57,9 +70,8 @@ int tree_enter(struct tree *tree, const char *remote, const char *local,
 		leave(tree);
 		return -ENOMEM;
 	}
-	ret = *local && !tree->dry_run ?
-		      path_mkdir(tree->dir, local, mode, tree->sync) :
-		      0;
+	level->mode = mode & SERVE_MODE;
+	ret = *local && !tree->dry_run ? make(tree, level) : 0;
 	if (ret) {
 		complain(tree, local,
 			 ret == -ELOOP ? "a symbolic link is in the way" :
@@ -162,7 +174,28 @@ static bool excluded(const struct tree *tree, const char *local)
 	return false;
 }
 
-/* Handles an entry. 1: a file; 0: go on; or an error that ends the session. */
+/*
+ * The directory's end: it gets its mode, but for bits that are not permissions:
+ * they are this machine's. -EAGAIN: its owner may not write then, and still has to.
+ */
+static int finish(struct tree *tree, struct tree_level *level)
+{
+	int ret;
+
+	if (tree->perms && !tree->dry_run && *level->local) {
+		if ((level->mode & S_IRWXU) != S_IRWXU &&
+		    tree->busy(tree->context))
+			return -EAGAIN;
+		ret = path_dir_mode(tree->dir, level->local,
+				    ~(mode_t) SERVE_MODE, level->mode);
+		if (ret)
+			complain(tree, level->local, strerror(-ret));
+	}
+	leave(tree);
+	return 0;
+}
+
+/* 1: a file; 0: go on; or an error that ends the session. */
 static int handle(struct tree *tree, struct tree_level *level,
 		  const struct serve_entry *entry, char **remote, char **local)
 {
@@ -208,7 +241,7 @@ int tree_next(struct tree *tree, char **remote, char **local)
 		else if (level->more)
 			ret = turn(tree, level);
 		else
-			leave(tree);
+			ret = finish(tree, level);
 	}
 	return ret == 1 ? 0 : ret ? ret : -ENOENT;
 }

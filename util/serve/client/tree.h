@@ -18,6 +18,7 @@ struct tree {
 	int dir;	      /* all is made beneath it */
 	bool sync;	      /* and on the disk at once */
 	bool dry_run;	      /* nothing is made */
+	bool perms;	      /* directories get the original's */
 	char *const *exclude; /* patterns of names, or of paths */
 	size_t excludes;
 	struct tree_level *last;     /* NULL: nothing to walk */
@@ -25,6 +26,8 @@ struct tree {
 	uint64_t links;		     /* these are left out */
 	uint64_t left_out;	     /* other entries that cannot be fetched */
 	size_t entries, entries_max; /* of all directories */
+	/* Is a file that tree_next() has returned not there yet? */
+	bool (*busy)(void *context);
 	void (*complain)(void *context, const char *path, const char *why);
 	void *context;
 };
@@ -37,8 +40,9 @@ int tree_enter(struct tree *tree, const char *remote, const char *local,
 	       mode_t mode);
 
 /*
- * The next file, whose paths are to be freed. -ENOENT: there is none. Other
- * errors end the session.
+ * The next file, whose paths are to be freed. -ENOENT: there is none. -EAGAIN: a
+ * directory that may not be written to afterwards waits until busy() is false.
+ * Other errors end the session.
  */
 int tree_next(struct tree *tree, char **remote, char **local);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "serve/client/get.h"
+#include "serve/wire/path.h"
 
 static const struct get_options options = { .quiet = true, .no_sync = true };
 static struct get get;
@@ -68,6 +69,31 @@ TEST(empty_in_place)
 	ck_assert_uint_eq(get.progress.files, 1);
 	ck_assert_int_eq(fstatat(out, "new", &st, 0), 0);
 	ck_assert_int_eq(st.st_size, 0);
+}
+
+/* What is there already gets the original's permissions, if these are kept. */
+LOOP_TEST(same_file_perms, 0, 3)
+{
+	static const struct get_options dry = { .quiet = true,
+						.dry_run = true };
+	struct serve_msg msg = { .len = 0, .ident.mode = 0640 };
+	struct asked asked;
+	struct stat st;
+
+	write_file(out, "new", "what is here");
+	ck_assert_int_eq(fchmodat(out, "new", 0600, 0), 0);
+	ck_assert_int_eq(fstatat(out, "new", &st, 0), 0);
+	begin();
+	get.perms.keep = _i > 0;
+	if (_i == 2)
+		get.options = &dry;
+	path_ident(&st, &msg.ident);
+	msg.ident.mode = 0640;
+	asked = answered(&msg, 0, 0);
+	ck_assert_int_eq(fetch_handle(&get, &asked), 0);
+	ck_assert_uint_eq(get.progress.same, 1);
+	ck_assert_int_eq(fstatat(out, "new", &st, 0), 0);
+	ck_assert_int_eq(st.st_mode & 07777, _i == 1 ? 0640 : 0600);
 }
 
 /* Files of a directory: it is written to the disk once. */

@@ -36,6 +36,9 @@ int close(int fd)
 	return ret ? ret : fail_once(&close_error);
 }
 
+static const struct local_perms umask_027 = { .mask = 027 };
+static const struct local_perms kept = { .keep = true, .mask = 027 };
+
 static void find(struct local *local, const char *path)
 {
 	ck_assert_int_eq(local_find(out, path, local), 0);
@@ -79,7 +82,7 @@ TEST(partial_file)
 	ck_assert(!memcmp(buf, "abc", 3));
 	ck_assert_int_eq(local_read(&local, 1, buf, 3), -EIO);
 	ck_assert_int_eq(local_append(&local, "def", 3), 0);
-	ck_assert_int_eq(local_finish(&local, &ident, 027, true), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, &umask_027, true), 0);
 	ck_assert(local_is_same(&local, &ident));
 	ident.mtime_ns++;
 	ck_assert(!local_is_same(&local, &ident));
@@ -103,7 +106,7 @@ LOOP_TEST(partial_file_lost, 0, 2)
 		close_error = EDQUOT;
 	else
 		fsync_error = EIO;
-	ck_assert_int_eq(local_finish(&local, &ident, 027, !_i),
+	ck_assert_int_eq(local_finish(&local, &ident, &umask_027, !_i),
 			 _i ? -EDQUOT : -EIO);
 	local_close(&local);
 	ck_assert_int_ne(faccessat(out, "new", F_OK, 0), 0);
@@ -157,7 +160,7 @@ static mode_t mode_of(const char *name)
 }
 
 /* Fetches "new", of these permissions, over what is there. */
-static void fetch(mode_t mode)
+static void fetch_as(mode_t mode, const struct local_perms *perms)
 {
 	struct serve_ident ident = { .size = 3, .mode = (uint16_t) mode };
 	struct local local;
@@ -166,11 +169,79 @@ static void fetch(mode_t mode)
 	ck_assert_int_eq(local_begin(&local), 0);
 	ck_assert_int_eq(mode_of(local.part), 0600);
 	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
-	ck_assert_int_eq(local_finish(&local, &ident, 027, false), 0);
+	ck_assert_int_eq(local_finish(&local, &ident, perms, false), 0);
 	local_close(&local);
 }
 
-/* As cp and rsync do: a new file has the original's, another keeps its own. */
+static void fetch(mode_t mode)
+{
+	fetch_as(mode, &umask_027);
+}
+
+/* The original's, whatever is there and umask is; never more than permissions. */
+TEST(permissions_kept)
+{
+	umask(027);
+	fetch_as(0755, &kept);
+	ck_assert_int_eq(mode_of("new"), 0755);
+	fetch_as(0600, &kept);
+	ck_assert_int_eq(mode_of("new"), 0600);
+	fetch_as(07666, &kept);
+	ck_assert_int_eq(mode_of("new"), 0666);
+	ck_assert_int_eq(fchmodat(out, "new", 04755, 0), 0);
+	fetch_as(0755, &kept);
+	ck_assert_int_eq(mode_of("new"), 0755);
+	fetch_as(07711, &umask_027);
+	ck_assert_int_eq(mode_of("new"), 0755);
+}
+
+/* A file that is not fetched again. */
+TEST(permissions_set)
+{
+	struct serve_ident ident = { .mode = 0640 };
+	struct local local;
+
+	write_file(out, "new", "abc");
+	ck_assert_int_eq(fchmodat(out, "new", 0, 0), 0);
+	find(&local, "new");
+	ck_assert_int_eq(local_set_perms(&local, &ident), 0);
+	ck_assert_int_eq(mode_of("new"), 0640);
+	ident.mode = 07777;
+	ck_assert_int_eq(local_set_perms(&local, &ident), 0);
+	ck_assert_int_eq(mode_of("new"), 0777);
+	/* another name may be outside of the directory */
+	ck_assert_int_eq(linkat(out, "new", out, "other", 0), 0);
+	ck_assert_int_eq(local_set_perms(&local, &ident), 0);
+	ident.mode = 0666;
+	ck_assert_int_eq(local_set_perms(&local, &ident), -EMLINK);
+	ck_assert_int_eq(mode_of("other"), 0777);
+	/* and so may be what a link leads to */
+	ck_assert_int_eq(unlinkat(out, "new", 0), 0);
+	ck_assert_int_eq(symlinkat("secret", out, "new"), 0);
+	ck_assert_int_eq(local_set_perms(&local, &ident), -EPERM);
+	local_close(&local);
+	ck_assert_int_ne(mode_of("secret"), 0666);
+}
+
+/* Of directories: bits that are no permissions stay as they are here. */
+TEST(directory_mode)
+{
+	umask(0777);
+	ck_assert_int_eq(path_mkdir(out, "real", 0, false), 0);
+	ck_assert_int_eq(path_dir_mode(out, "real", ~(mode_t) 0, S_IRWXU), 0);
+	ck_assert_int_eq(mode_of("real"), 0700);
+	ck_assert_int_eq(fchmodat(out, "real", 03777, 0), 0);
+	ck_assert_int_eq(path_dir_mode(out, "real", ~(mode_t) SERVE_MODE, 0),
+			 0);
+	ck_assert_int_eq(mode_of("real"), 03000);
+	ck_assert_int_eq(path_dir_mode(out, "real", 0, 0755), 0);
+	ck_assert_int_eq(mode_of("real"), 0755);
+	ck_assert_int_eq(symlinkat("real", out, "link"), 0);
+	ck_assert_int_eq(path_dir_mode(out, "link", 0, 0700), -ELOOP);
+	ck_assert_int_eq(path_dir_mode(out, "secret", 0, 0700), -ENOTDIR);
+}
+
+/* As cp does: a new file has the original's, another keeps its own. */
 TEST(permissions)
 {
 	umask(027);

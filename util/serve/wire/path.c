@@ -199,6 +199,31 @@ int path_mkdir(int dir, const char *path, mode_t mode, bool sync)
 	return ret;
 }
 
+int path_chmod(int fd, mode_t mode)
+{
+	char link[64];
+
+	/* fchmod(2) takes no O_PATH; the link leads to the same object */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return chmod(link, mode) ? -errno : 0;
+}
+
+int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others)
+{
+	int fd = path_open(dir, path, O_PATH | O_DIRECTORY, 0), ret;
+	struct stat st;
+	mode_t mode;
+
+	if (fd < 0)
+		return fd;
+	ret = fstat(fd, &st) ? -errno : 0;
+	mode = st.st_mode & ~(mode_t) S_IFMT;
+	if (!ret && ((mode & keep) | others) != mode)
+		ret = path_chmod(fd, (mode & keep) | others);
+	close(fd);
+	return ret;
+}
+
 static int64_t nanoseconds(const struct timespec *ts)
 {
 	/* wraps for times that no clock shows, which compare nevertheless */

@@ -54,6 +54,12 @@ bool path_root_others(int dir);
  */
 int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 
+/* Sets the mode of a descriptor of O_PATH. 0, or a negative errno. */
+int path_chmod(int fd, mode_t mode);
+
+/* A directory keeps those bits of its mode that are in keep, and gets others. */
+int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others);
+
 void path_ident(const struct stat *st, struct serve_ident *ident);
 
 /* Do both identities belong to one version of a file? */
