@@ -19,7 +19,7 @@ ALL="sizes names named tree many links unreadable private user log list
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
-	end_twice hung unread status usage version file_limit endless
+	end_twice hung unread status usage version endpoint file_limit endless
 	permissions no_perms secret"
 
 usage()
@@ -700,6 +700,33 @@ test_version()
 		"${BIN}fi_mrrc_serve" --root -p 9999 "$DIR/src" &&
 		FI_PROVIDER_PATH=$DIR refused 1 'no provider with ofi_mrrc' \
 			"${BIN}fi_mrrc_get" "$ADDRESS:x"
+}
+
+# A client of the other kind of endpoints is told which one the server has.
+test_endpoint()
+{
+	local other=msg says='reliable datagrams: use -e rdm'
+
+	[ "$TYPE" != msg ] ||
+		{ other=rdm; says='connected endpoints: use -e msg'; }
+	file file 10
+	serve || return 1
+	# FI_PROVIDER would exclude what the other kind needs
+	refused 1 "$says" env -u FI_PROVIDER "${BIN}fi_mrrc_get" -e $other \
+		-p "$PORT" "$ADDRESS:file" || return 1
+	# and so would --provider
+	refused 1 "$says" env -u FI_PROVIDER "${BIN}fi_mrrc_get" -e $other \
+		-P "$(other_provider)" -p "$PORT" "$ADDRESS:file" || return 1
+	got file && same
+}
+
+# The same with ofi_rxm or without
+other_provider()
+{
+	case $PROVIDER in
+	*ofi_rxm*) echo "${PROVIDER/ofi_rxm;/}" ;;
+	*) echo "${PROVIDER/ofi_mrrc/ofi_rxm;ofi_mrrc}" ;;
+	esac
 }
 
 # ---- all ---------------------------------------------------------------------

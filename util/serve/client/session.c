@@ -14,11 +14,12 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define CONNECT_MS 10000
-#define POLL_MS	   200
-#define BYE_MS	   1000
-/* ms: ofi_rxm does not wake a thread that waits for a connection */
-#define CONNECTING_MS 1
+#define CONNECT_MS    10000
+#define POLL_MS	      200
+#define BYE_MS	      1000
+#define SILENT_S      1 /* then the other kind of endpoints is tried */
+#define PROBE_S	      2 /* to get an answer there */
+#define CONNECTING_MS 1 /* ofi_rxm does not wake who waits for this */
 
 static uint64_t now_ms(void)
 {
@@ -63,8 +64,9 @@ static int fail_transfer(struct session *session, const char *what, int err)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-/* The server's reason for rejecting the connection: it may have no place. */
-static const char *rejected(const struct fi_eq_err_entry *err)
+/* A server that has no place for it says so as it rejects the connection. */
+static const char *rejected(struct session *session,
+			    const struct fi_eq_err_entry *err)
 {
 	struct serve_msg msg;
 
@@ -72,6 +74,7 @@ static const char *rejected(const struct fi_eq_err_entry *err)
 	    serve_decode(err->err_data, err->err_data_size, &msg) ||
 	    msg.type != SERVE_WELCOME || msg.status == SERVE_OK)
 		return fi_strerror(err->err);
+	session->served = true;
 	return serve_status_text(msg.status);
 }
 
@@ -88,7 +91,7 @@ static int read_event(struct session *session, bool *connected)
 	if (ret == -FI_EAVAIL) {
 		fi_eq_readerr(session->net.eq, &err, 0);
 		return fail(session, err.err ? -err.err : -FI_EOTHER, "%s",
-			    rejected(&err));
+			    rejected(session, &err));
 	}
 	if (ret < 0)
 		return fail(session, (int) ret, "%s", fi_strerror((int) -ret));
@@ -96,6 +99,7 @@ static int read_event(struct session *session, bool *connected)
 		return fail(session, -FI_ECONNRESET,
 			    "the server has closed the connection");
 	*connected |= event == FI_CONNECTED;
+	session->served |= *connected;
 	return 0;
 }
 
@@ -310,6 +314,73 @@ static int welcome(struct session *session, const struct session_attr *attr,
 	return ret ? ret : prove(session, attr->secret, &about);
 }
 
+/*
+ * Does a server answer at the other kind of endpoints? Then session->err says
+ * which one it has.
+ */
+static bool is_other(struct session *session, const struct session_attr *attr)
+{
+	static const struct secret none;
+	struct session *probe = calloc(1, sizeof(*probe));
+	struct session_attr other = *attr;
+	char provider[256];
+	bool served;
+
+	if (!probe)
+		return false;
+	net_other(&attr->kind, provider, sizeof(provider), &other.kind);
+	other.secret = &none;
+	other.pipes = 1;
+	other.timeout = PROBE_S;
+	other.probes = true;
+	if (!session_open(&other, probe))
+		session_close(probe);
+	served = probe->served;
+	free(probe);
+	if (served)
+		fail(session, 0, "the server has %s",
+		     other.kind.rdm ? "reliable datagrams: use -e rdm" :
+				      "connected endpoints: use -e msg");
+	return served;
+}
+
+/* Sends HELLO if it is not sent yet, and waits for the answer. */
+static int ask(struct session *session, struct session_pipe *pipe,
+	       struct serve_msg *msg, unsigned timeout, bool *sent)
+{
+	int ret = 0;
+
+	session->timeout = timeout;
+	session->moved = now_ms();
+	if (!*sent)
+		ret = session_request(session, pipe, msg);
+	*sent |= !ret;
+	return ret ? ret : session_wait(session, pipe);
+}
+
+/*
+ * Over reliable datagrams no event tells that nobody is there, or one who has no
+ * place for the client, or does not understand it.
+ */
+static int ask_datagram(struct session *session,
+			const struct session_attr *attr,
+			struct session_pipe *pipe, struct serve_msg *msg)
+{
+	const unsigned limit = attr->timeout < CONNECT_MS / 1000 ?
+				       attr->timeout :
+				       CONNECT_MS / 1000;
+	bool sent = false;
+	int ret;
+
+	if (attr->probes)
+		return ask(session, pipe, msg, limit, &sent);
+	ret = ask(session, pipe, msg, SILENT_S, &sent);
+	if (ret != -FI_ETIMEDOUT || is_other(session, attr))
+		return ret;
+	*session->err = 0;
+	return ask(session, pipe, msg, limit, &sent);
+}
+
 static int hello(struct session *session, const struct session_attr *attr)
 {
 	struct session_pipe *pipe = &session->pipe[0];
@@ -322,17 +393,14 @@ static int hello(struct session *session, const struct session_attr *attr)
 		.name_len = session->name_len,
 		.nonce = attr->secret->set ? nonce : NULL,
 	};
+	bool sent = false;
 	unsigned i;
 	int ret;
 
 	if (msg.nonce && secret_nonce(nonce))
 		return fail(session, -EIO, "no random numbers");
-	/* a server that has no place does not answer */
-	if (attr->kind.rdm && session->timeout > CONNECT_MS / 1000)
-		session->timeout = CONNECT_MS / 1000;
-	ret = session_request(session, pipe, &msg);
-	if (!ret)
-		ret = session_wait(session, pipe);
+	ret = attr->kind.rdm ? ask_datagram(session, attr, pipe, &msg) :
+			       ask(session, pipe, &msg, attr->timeout, &sent);
 	session->timeout = attr->timeout;
 	if (!ret)
 		ret = welcome(session, attr, &msg);
@@ -397,6 +465,10 @@ int session_open(const struct session_attr *attr, struct session *session)
 	ret = map_messages(session);
 	if (!ret)
 		ret = connect_any(session, attr);
+	/* ofi_rxm refuses what is none of its connections */
+	if (ret == -FI_ECONNREFUSED && !session->served && !attr->kind.rdm &&
+	    !attr->probes)
+		is_other(session, attr);
 	session->moved = now_ms();
 	if (!ret)
 		ret = hello(session, attr);
@@ -523,6 +595,7 @@ static bool is_strange(struct session *session, const uint8_t *buf, size_t *len)
 	    msg.type != SERVE_WELCOME)
 		return true;
 	session->link.session = from;
+	session->served = true;
 	return false;
 }
 

@@ -58,6 +58,7 @@ struct session {
 	uint64_t sequence;
 	uint64_t moved; /* when something completed, ms */
 	volatile sig_atomic_t *stop;
+	bool served; /* a server has said something, a refusal perhaps */
 	char err[SESSION_ERR_MAX]; /* after an error, for people */
 };
 
@@ -67,6 +68,7 @@ struct session_attr {
 	const struct secret *secret; /* not NULL */
 	uint32_t part, pipes;	     /* wanted; the server may grant less */
 	unsigned timeout;
+	bool probes; /* the other kind of endpoints is not tried, too */
 	volatile sig_atomic_t *stop; /* set: calls end with -EINTR */
 };
 

@@ -274,6 +274,22 @@ int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 				    link->addr, SERVE_TAG_CLIENT, context);
 }
 
+void net_other(const struct net_kind *kind, char *provider, size_t room,
+	       struct net_kind *other)
+{
+	static const char rxm[] = "ofi_rxm;";
+	const char *name = kind->provider ? kind->provider :
+					    getenv("FI_PROVIDER");
+	const char *at = name ? strstr(name, kind->rdm ? rxm : "ofi_mrrc") :
+				NULL;
+
+	*other = (struct net_kind){ at ? provider : NULL, !kind->rdm };
+	if (at)
+		snprintf(provider, room, "%.*s%s%s", (int) (at - name), name,
+			 kind->rdm ? "" : rxm,
+			 at + (kind->rdm ? strlen(rxm) : 0));
+}
+
 int net_endpoints(const char *text, bool *rdm)
 {
 	if (strcmp(text, "msg") && strcmp(text, "rdm"))

@@ -93,6 +93,13 @@ int net_address(struct net *net, struct net_link *link, uint8_t *name,
 int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	     struct net_link *link);
 
+/*
+ * The other kind of endpoints, over the same provider: with ofi_rxm or without.
+ * provider has room for its name.
+ */
+void net_other(const struct net_kind *kind, char *provider, size_t room,
+	       struct net_kind *other);
+
 /* "msg" or "rdm", else -EINVAL. */
 int net_endpoints(const char *text, bool *rdm);
 
