@@ -15,7 +15,7 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
 ALL="sizes names named tree many links unreadable private user log list
-	exclude again truncated checked pages writers huge
+	exclude json again truncated checked pages writers huge
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
 	crowd connections refused share allow end end_busy end_waits
@@ -488,6 +488,53 @@ test_exclude()
 	grep -q '^0 files would be fetched, 0 bytes; 3 files were there$' \
 		"$DIR/get.out" || { cat "$DIR/get.out"; return 1; }
 	refused 2 'no pattern' "${GET[@]}" --exclude= "$ADDRESS:all"
+}
+
+# has TEXT...: the document of the last client is JSON, and has all of these
+has()
+{
+	local text
+
+	is_json "$DIR/get.out" || return 1
+	for text; do
+		grep -qF -- "$text" "$DIR/get.out" || {
+			cat "$DIR/get.out"
+			fail "there is no $text"
+			return 1
+		}
+	done
+}
+
+# One JSON document, whatever happens, with integers for counts
+test_json()
+{
+	mkdir "$DIR/src/dir"
+	file dir/one 10
+	file $'dir/new\nline' 10
+	file $'dir/\xff' 0
+	ln -s one "$DIR/src/dir/link"
+	mkfifo "$DIR/src/dir/fifo"
+	serve || return 1
+	get --json -v "$ADDRESS:dir"
+	[ $? -eq 3 ] || { fail "not left out"; return 1; }
+	has '"paths": [' '"dir/new\\012line"' '"files": 3,' '"bytes": 20,' \
+		'"links_left_out": 1,' '"others_left_out": 1,' \
+		'"path": "dir/link"' '"failed": 0,' '"status": 3' || return 1
+	get -f json "$ADDRESS:dir" "$ADDRESS:none"
+	has '"files": 0,' '"files_same": 3,' '"path": "none"' '"failed": 1,' \
+		'"status": 1' || return 1
+	rm -r "$DIR/dst/dir"
+	get -f json -n "$ADDRESS:dir"
+	has '"dir/one"' '"files": 3,' && get -f json --list "$ADDRESS:dir" \
+		"$ADDRESS:" || return 1
+	has '"name": "link"' '"type": "link"' '"type": "other"' '"bytes": 10' \
+		'"type": "directory"' || return 1
+	get --json --list "$ADDRESS:none" && { fail "no error"; return 1; }
+	has '"path": "none"' '"status": 1' || return 1
+	"${GET[@]}" --json -p 1 "$ADDRESS:" >"$DIR/get.out" 2>"$DIR/get.err"
+	has '"error": "' '"status": 1' && get -f text "$ADDRESS:dir/one" &&
+		grep -q '^1 files fetched' "$DIR/get.out" &&
+		refused 2 "text or json, not 'xml'" "${GET[@]}" -f xml h:a
 }
 
 # Files that are there are not fetched again, but for those that differ.

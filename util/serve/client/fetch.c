@@ -237,7 +237,7 @@ static int finish(struct get *get, struct fetch *fetch)
 	get->progress.files++;
 	if (get->options->verbose) {
 		progress_clear(&get->progress);
-		get_print(fetch->remote);
+		get_print(get, fetch->remote);
 	}
 	fetch_end(fetch);
 	return 0;
@@ -310,7 +310,7 @@ static int opened(struct get *get, struct fetch *fetch,
 		get->progress.files++;
 		get->progress.bytes += fetch->ident.size;
 		if (!get->options->quiet)
-			get_print(fetch->remote);
+			get_print(get, fetch->remote);
 		fetch_end(fetch);
 		return 0;
 	}

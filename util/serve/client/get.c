@@ -23,6 +23,8 @@ void get_complain(struct get *get, const char *path, const char *why)
 	if (++get->complaints > GET_COMPLAINTS)
 		return;
 	shown = path_shown(path, strlen(path));
+	if (get->options->json)
+		get_json_message(get, json_string(shown ? shown : ""), why);
 	/* the line that shows the progress goes */
 	fprintf(stderr, "%sfi_mrrc_get: %s: %s\n",
 		isatty(STDERR_FILENO) ? "\r\033[K" : "",
@@ -30,10 +32,15 @@ void get_complain(struct get *get, const char *path, const char *why)
 	free(shown);
 }
 
-void get_print(const char *path)
+void get_print(struct get *get, const char *path)
 {
-	char *shown = path_shown(path, strlen(path));
+	char *shown;
 
+	if (get->options->json) {
+		get_json_item(get, get_json_text(path, strlen(path)));
+		return;
+	}
+	shown = path_shown(path, strlen(path));
 	printf("%s\n", shown ? shown : "");
 	fflush(stdout);
 	free(shown);
@@ -226,7 +233,7 @@ static int fetch_sources(struct get *get)
 	progress_open(&get->progress, options->quiet);
 	ret = fetch_all(get);
 	end_all(get, ret);
-	if (!options->quiet)
+	if (!options->quiet && !options->json)
 		progress_print(&get->progress, options->dry_run,
 			       get->tree.links, get->tree.left_out,
 			       get->failed);
@@ -259,11 +266,17 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 	if (ret) {
 		fprintf(stderr, "fi_mrrc_get: %s, port %s: %s\n", options->host,
 			options->port, get.session.err);
-		return *stop ? 130 : EXIT_FAILURE;
+		ret = *stop ? 130 : EXIT_FAILURE;
+		if (options->json)
+			get_json_end(&get, get.session.err, ret);
+		return ret;
 	}
 	get.tree.session = &get.session;
 	get.tree.entries_max = options->max_entries;
 	ret = options->list ? get_list(&get) : fetch_sources(&get);
 	session_close(&get.session);
-	return *stop ? 130 : ret;
+	ret = *stop ? 130 : ret;
+	if (options->json)
+		get_json_end(&get, get.session.err, ret);
+	return ret;
 }

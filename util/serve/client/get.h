@@ -7,6 +7,8 @@
 #ifndef SERVE_GET_H
 #define SERVE_GET_H
 
+#include <jansson.h>
+
 #include "serve/client/get_options.h"
 #include "serve/client/local.h"
 #include "serve/client/progress.h"
@@ -55,6 +57,8 @@ struct get {
 	unsigned first, count;
 	uint64_t phases, orders, failed;
 	uint64_t complaints; /* also those that were not printed */
+	json_t *messages;    /* of --format=json, at most GET_COMPLAINTS */
+	bool items;	     /* an item was printed */
 };
 
 /* Exit status if all files were fetched except entries of unsupported kinds */
@@ -74,7 +78,18 @@ int get_list(struct get *get);
 
 /* Lines on standard error and output. Any byte may be in path. */
 void get_complain(struct get *get, const char *path, const char *why);
-void get_print(const char *path);
+void get_print(struct get *get, const char *path);
+
+/* get_json.c: the document, item by item, as they may be many */
+
+/* Text in which any byte may be, as on a terminal. */
+json_t *get_json_text(const char *text, size_t len);
+/* INT64_MAX beyond that: JSON's integers are signed here. */
+json_t *get_json_count(uint64_t value);
+void get_json_item(struct get *get, json_t *item);
+void get_json_message(struct get *get, json_t *path, const char *why);
+/* All else. @error: of the session, or "". */
+void get_json_end(struct get *get, const char *error, int status);
 
 /* fetch.c */
 

@@ -24,13 +24,38 @@ struct list {
 	size_t count, room;
 };
 
-static void print(enum serve_kind kind, uint64_t size, const char *name,
-		  size_t len)
+static void print_json(struct get *get, const char *source,
+		       const struct serve_entry *entry)
 {
-	char *shown = path_shown(name, len);
+	static const char *const type[] = { [SERVE_FILE] = "file",
+					    [SERVE_DIR] = "directory",
+					    [SERVE_SYMLINK] = "link",
+					    [SERVE_OTHER] = "other" };
+	json_t *item = json_object();
 
+	json_object_set_new(item, "source",
+			    get_json_text(source, strlen(source)));
+	json_object_set_new(item, "name",
+			    get_json_text(entry->name, entry->name_len));
+	json_object_set_new(item, "type", json_string(type[entry->kind]));
+	if (entry->kind == SERVE_FILE)
+		json_object_set_new(item, "bytes", get_json_count(entry->size));
+	get_json_item(get, item);
+}
+
+static void print(struct get *get, const char *source,
+		  const struct serve_entry *entry)
+{
+	const enum serve_kind kind = entry->kind;
+	char *shown;
+
+	if (get->options->json) {
+		print_json(get, source, entry);
+		return;
+	}
+	shown = path_shown(entry->name, entry->name_len);
 	if (kind == SERVE_FILE)
-		printf("%16" PRIu64 " %s\n", size, shown ? shown : "");
+		printf("%16" PRIu64 " %s\n", entry->size, shown ? shown : "");
 	else
 		printf("%16s %s%s\n", "-", shown ? shown : "",
 		       kind == SERVE_DIR ? "/" : "@");
@@ -56,7 +81,10 @@ static int list_file(struct get *get, const char *path,
 		return ret;
 	*status = pipe->answer.status;
 	if (*status == SERVE_OK)
-		print(SERVE_FILE, pipe->answer.ident.size, path, strlen(path));
+		print(get, path,
+		      &(struct serve_entry){ SERVE_FILE,
+					     pipe->answer.ident.size, path,
+					     strlen(path) });
 	session_release(pipe);
 	return 0;
 }
@@ -68,27 +96,27 @@ static int by_name(const void *a, const void *b)
 	return strcmp(one->name, other->name);
 }
 
-static void list_print(struct list *list)
+static void list_print(struct get *get, const char *path, struct list *list)
 {
 	size_t i;
 
 	if (list->count)
 		qsort(list->entry, list->count, sizeof(*list->entry), by_name);
 	for (i = 0; i < list->count; i++) {
-		print(list->entry[i].kind, list->entry[i].size,
-		      list->entry[i].name, list->entry[i].name_len);
+		print(get, path, &list->entry[i]);
 		free((char *) list->entry[i].name);
 	}
 	list->count = 0;
 }
 
-static int list_add(struct list *list, const struct serve_entry *entry)
+static int list_add(struct get *get, const char *path, struct list *list,
+		    const struct serve_entry *entry)
 {
 	struct serve_entry *more;
 	const char *name;
 
 	if (list->count == LIST_SORTED)
-		list_print(list);
+		list_print(get, path, list);
 	if (list->count == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
 		more = reallocarray(list->entry, list->room, sizeof(*more));
@@ -128,11 +156,11 @@ static int list_dir(struct get *get, const char *path,
 		while (!ret && !serve_entry_next(&entries, &len, &entry)) {
 			ret = tree_count(&get->tree);
 			if (!ret)
-				ret = list_add(&list, &entry);
+				ret = list_add(get, path, &list, &entry);
 		}
 		session_release(pipe);
 	} while (!ret && *status == SERVE_OK && cursor);
-	list_print(&list);
+	list_print(get, path, &list);
 	free(list.entry);
 	if (ret)
 		return ret;

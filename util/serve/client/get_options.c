@@ -22,6 +22,7 @@ enum {
 	KEY_SECRET,
 	KEY_EXCLUDE,
 	KEY_NO_PERMS,
+	KEY_JSON,
 };
 
 static const char doc[] =
@@ -56,6 +57,8 @@ static const struct argp_option option_table[] = {
 	  "Fetch only from a server that proves that it has the same secret "
 	  "file",
 	  0 },
+	{ "format", 'f', "FORMAT", 0, "text or json (default text)", 0 },
+	{ "json", KEY_JSON, NULL, 0, "The same as --format=json", 0 },
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ "verbose", 'v', NULL, 0, "Print the name of each complete file", 0 },
 	{ "part", KEY_PART, "SIZE", 0, "Of a range (default 512K)", 0 },
@@ -143,6 +146,14 @@ static void add_exclude(struct argp_state *state, struct get_options *options,
 	options->exclude[options->excludes++] = pattern;
 }
 
+static void set_format(struct argp_state *state, struct get_options *options,
+		       const char *text)
+{
+	options->json = !strcmp(text, "json");
+	if (!options->json && strcmp(text, "text"))
+		argp_error(state, "format: text or json, not '%s'", text);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct get_options *options = state->input;
@@ -195,6 +206,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_EXCLUDE:
 		add_exclude(state, options, arg);
+		break;
+	case 'f':
+		set_format(state, options, arg);
+		break;
+	case KEY_JSON:
+		options->json = true;
 		break;
 	case KEY_NO_PERMS:
 		options->no_perms = true;

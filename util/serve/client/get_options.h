@@ -25,7 +25,7 @@ struct get_options {
 	struct secret secret; /* that the server has to prove */
 	uint32_t part, pipes;
 	unsigned timeout, max_entries;
-	bool list, quiet, verbose, no_sync, dry_run, no_perms;
+	bool list, quiet, verbose, no_sync, dry_run, no_perms, json;
 };
 
 void get_options_parse(int argc, char **argv, struct get_options *options);

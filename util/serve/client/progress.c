@@ -33,6 +33,11 @@ static double rate(const struct progress *progress, uint64_t now)
 	return (double) progress->bytes / 1048.576 / (double) (ms ? ms : 1);
 }
 
+double progress_seconds(const struct progress *progress)
+{
+	return (double) (now_ms() - progress->started) / 1000;
+}
+
 void progress_open(struct progress *progress, bool quiet)
 {
 	memset(progress, 0, sizeof(*progress));

@@ -20,6 +20,8 @@ void progress_open(struct progress *progress, bool quiet);
 void progress_add(struct progress *progress, const char *path, uint64_t bytes,
 		  uint64_t done, uint64_t size);
 
+double progress_seconds(const struct progress *progress);
+
 /* Removes the line from the terminal. */
 void progress_clear(const struct progress *progress);
 
