@@ -197,8 +197,7 @@ static json_t *json(const struct sim_gain *gain)
 
 		cache = json_object();
 		json_object_set_new(cache, "cache", json_string(ways[i].name));
-#define X(name, value) \
-	json_object_set_new(cache, name, json_real((double) (value)));
+#define X(name, value) json_object_set_new(cache, name, sim_json_figure(value));
 		FIGURES(X)
 #undef X
 		json_array_append_new(caches, cache);

@@ -70,7 +70,7 @@ static json_t *json_row(const struct sim_helper_row *row)
 		json_object_set_new(object, "idle_us",
 				    json_integer(row->idle_us));
 #define X(name, value) \
-	json_object_set_new(object, name, json_real((double) (value)));
+	json_object_set_new(object, name, sim_json_figure(value));
 	FIGURES(X)
 #undef X
 	for (i = 0; i < SIM_SERIES_TIME; i++)

@@ -104,6 +104,13 @@ json_t *sim_json_text(const char *text)
 	return string ? string : json_string("(not UTF-8)");
 }
 
+json_t *sim_json_count(uint64_t count)
+{
+	/* beyond that it would be negative */
+	return count <= INT64_MAX ? json_integer((json_int_t) count) :
+				    json_real((double) count);
+}
+
 static json_t *sim_json_row(const struct sim_row *row)
 {
 	const struct sim_result *r = &row->result;
@@ -122,7 +129,7 @@ static json_t *sim_json_row(const struct sim_row *row)
 				    json_integer(row->count));
 	json_object_set_new(object, "policy", json_string(row->policy));
 #define X(name, value) \
-	json_object_set_new(object, name, json_real((double) (value)));
+	json_object_set_new(object, name, sim_json_figure(value));
 	SIM_FIGURES(X)
 #undef X
 	for (i = 0; i < SIM_SERIES; i++)

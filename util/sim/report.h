@@ -28,6 +28,10 @@ int sim_helpers_report(const struct sim_grid *grid,
 /* Of both. */
 void sim_csv_text(const char *text, FILE *out);
 json_t *sim_json_text(const char *text);
+json_t *sim_json_count(uint64_t count);
+/* A figure: counts and bytes are integers, times and ratios are not. */
+#define sim_json_figure(value) \
+	_Generic((value), double : json_real, default : sim_json_count)(value)
 int sim_report_end(FILE *out);
 
 #endif /* SIM_REPORT_H */

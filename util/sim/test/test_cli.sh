@@ -28,7 +28,7 @@ says '^gen:cello:requests=2000,4096,ou2009,10,[0-9]+,,gdl:pieces=2,2000,' \
 	-f csv -p gdl:pieces=2 -s 10% $short
 says ',100,18446744073709547520,' -f csv -p lru -s 100% "$DIR/vast.csv"
 says ',12345679872$' -f csv -p lru -s 64G "$DIR/long.csv"
-says '"pinned_peak_bytes": 12345679872\.0' -f json -p lru -s 64G "$DIR/long.csv"
+says '"pinned_peak_bytes": 12345679872,$' -f json -p lru -s 64G "$DIR/long.csv"
 says '"pinned_over_time"' -f json -p lru -s 10% $short
 says ' of 2 processes' --together -p lru -s 10% $short $short
 says 'bounced' --bounce -f csv -p lru -m reg=900:copy_page=9 $short
@@ -47,6 +47,7 @@ says "^  no cache +1027 +0\.02469 +1\.18% " --gain "$traces/nas_is.csv.xz"
 says 'Set FI_HOOK=mrrc: it saves' --gain gen:kv
 says '^nas_is,4096,ucx,libfabric,144,0,0\.00387' --gain -f csv \
 	"$traces/nas_is.csv.xz"
+says '^ +"registrations": 1027,$' --gain -f json "$traces/nas_is.csv.xz"
 says '"advice": \[' --gain -f json "$traces/nas_is.csv.xz"
 # limits: of the recording, or others
 says 'ofi_mrrc evicted [0-9]+ regions: raise' --gain -s 64M gen:kv
@@ -72,6 +73,7 @@ says '^held,4096,[^,]*,timeout:us=3,3,2,1,1,1,2,0,0,0,2867\.2,0\.7,4096,1$' \
 	--helper=timeout:us=3 -m reg=1 -f csv "$DIR/held.csv"
 says '^  predict .*% +[0-9.]+% +[0-9.]+% +[0-9]+$' --helper gen:nas:requests=2000
 says '"bytes_over_time"' --helper=predict -f json $short
+says '"requests": 2000,$' --helper=timeout -f json $short
 says '"idle_us"' --helper=timeout -f json $short
 refuses 2 "'wait' is not leave" --helper=leave,wait $short
 refuses 2 "--helper has no limits" --helper -s 64K $short
