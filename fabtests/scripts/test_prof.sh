@@ -24,7 +24,7 @@ usage()
 # prof ARGUMENT...: into $DIR/out
 prof()
 {
-	"${BIN}fi_mrrc_prof" -p "$CORE" -q "$@" >"$DIR/out" 2>"$DIR/err" &&
+	"${BIN}fi_mrrc_prof" -P "$CORE" -q "$@" >"$DIR/out" 2>"$DIR/err" &&
 		return 0
 	cat "$DIR/err"
 	fail "fi_mrrc_prof $*"
@@ -45,7 +45,7 @@ says()
 
 test_table()
 {
-	prof -k 4k -l 4K-256K -t 1 &&
+	prof -k 4k -s 4K-256K -t 1 &&
 		says "^$CORE, " && says '^  4k    touched      4K' &&
 		says '^  4k    absent     256K' && says '^ *32K .*[0-9]$' &&
 		says '^  FI_OFI_MRRC_COST=a=' &&
@@ -56,7 +56,7 @@ test_table()
 # Every cell of the table is there, in order, with its columns.
 test_csv()
 {
-	prof -k 4k -l 4K-64K -n 5 -t 1 --csv || return 1
+	prof -k 4k -s 4K-64K --rounds=5 -t 1 --csv || return 1
 	awk -F, '
 		NR == 1 {
 			for (i = 1; i <= NF; i++)
@@ -94,7 +94,7 @@ test_csv()
 
 test_json()
 {
-	prof -k 4k -l 4K,64K -n 3 -t 1 --json && is_json "$DIR/out" &&
+	prof -k 4k -s 4K,64K --rounds=3 -t 1 --json && is_json "$DIR/out" &&
 		says '"register_r2"' && says '"FI_OFI_MRRC_COST"' &&
 		says '"least_register_us"'
 }
@@ -106,7 +106,7 @@ test_shares()
 		echo "  not tried: needs verbs, and root in $TRACING"
 		return 0
 	fi
-	prof -k 4k -l 64K,1M,4M -t 6 --skip=bandwidth --csv || return 1
+	prof -k 4k -s 64K,1M,4M -t 6 --skip=bandwidth --csv || return 1
 	awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		{
@@ -148,7 +148,7 @@ test_tracer_busy()
 	# all functions would stop an emulated machine for minutes
 	echo ib_dealloc_pd_user >$TRACING/set_ftrace_filter &&
 		echo function >$TRACING/current_tracer || return 1
-	prof -k 4k -l 4K,64K -t 1
+	prof -k 4k -s 4K,64K -t 1
 	result=$?
 	[ "$(cat $TRACING/current_tracer)" = function ] ||
 		{ fail "it is another one now"; result=1; }
@@ -156,7 +156,7 @@ test_tracer_busy()
 	[ $result -eq 0 ] && says 'not traced: .*it is in use' ||
 		result=1
 	# a process that traces events sets no tracer
-	prof -k 4k -l 4K,64K -t 1 &&
+	prof -k 4k -s 4K,64K -t 1 &&
 		says 'not traced: .*it is in use' || result=1
 	grep -q '^ib_dealloc_pd_user' $TRACING/set_ftrace_filter ||
 		{ fail "the filter is another one now"; result=1; }
@@ -172,7 +172,7 @@ as_if()
 
 	shift 2
 	unshare -m bash -c "$change"' && exec "$@"' as_if "$@" \
-		"${BIN}fi_mrrc_prof" -p "$CORE" -q -k 4k -l 4K,8K -t 1 \
+		"${BIN}fi_mrrc_prof" -P "$CORE" -q -k 4k -s 4K,8K -t 1 \
 		--skip=bandwidth >"$DIR/out" 2>"$DIR/err" ||
 		{ cat "$DIR/err"; fail "$change"; return 1; }
 	says "not traced: .*$text"
@@ -207,7 +207,7 @@ test_fit()
 	fi
 	# beside other work some of the times are those of that
 	for try in 1 2 3 4 5; do
-		prof -k 4k -l 4K-16M -t 10 --skip=trace,bandwidth --json ||
+		prof -k 4k -s 4K-16M -t 10 --skip=trace,bandwidth --json ||
 			return 1
 		r2=$(sed -n 's/.*"register_r2": \([-0-9.]*\).*/\1/p' \
 			"$DIR/out" | head -n 1)
@@ -253,7 +253,7 @@ test_save()
 {
 	local a b c d copy
 
-	prof -k 4k -l 4K-64K -t 1 --skip=bandwidth --save="$DIR/model" ||
+	prof -k 4k -s 4K-64K -t 1 --skip=bandwidth --save="$DIR/model" ||
 		return 1
 	IFS='=, ' read -r _ a _ b _ c _ d _ copy \
 		< <(grep -v '^#' "$DIR/model")
@@ -300,26 +300,26 @@ test_usage()
 {
 	local prof=${BIN}fi_mrrc_prof
 
-	refused 2 "what is beneath" "$prof" -p "$PROVIDER" &&
-		refused 2 "no size" "$prof" -l 4X &&
-		refused 2 "no size" "$prof" -l 0 &&
-		refused 2 "is more than" "$prof" -l 1M-4K &&
+	refused 2 "what is beneath" "$prof" -P "$PROVIDER" &&
+		refused 2 "no size" "$prof" -s 4X &&
+		refused 2 "no size" "$prof" -s 0 &&
+		refused 2 "is more than" "$prof" -s 1M-4K &&
 		refused 2 "none of 4k, thp, 2m and 1g" "$prof" -k 8k &&
-		refused 2 "no number from 1" "$prof" -n 0 &&
+		refused 2 "no number from 1" "$prof" --rounds=0 &&
 		refused 2 "no number of seconds" "$prof" -t 0 &&
 		refused 2 "no number of seconds" "$prof" -t soon &&
 		refused 2 "neither trace nor bandwidth" "$prof" --skip=all &&
-		refused 2 "not table, csv or json" "$prof" -f xml &&
-		refused 2 "two sizes" "$prof" --save=x -l 4K &&
+		refused 2 "not text, csv or json" "$prof" -f xml &&
+		refused 2 "two sizes" "$prof" --save=x -s 4K &&
 		refused 2 "two sizes" "$prof" --save=x -k thp &&
 		refused 2 "Too many arguments" "$prof" tcp
 }
 
 test_no_device()
 {
-	refused 1 "no such device; --list" "${BIN}fi_mrrc_prof" -p nosuch &&
+	refused 1 "no such device; --list" "${BIN}fi_mrrc_prof" -P nosuch &&
 		refused 1 "domain nosuch: no such device; --list" \
-			"${BIN}fi_mrrc_prof" -p "$CORE" -d nosuch || return 1
+			"${BIN}fi_mrrc_prof" -P "$CORE" -d nosuch || return 1
 	"${BIN}fi_mrrc_prof" --list >"$DIR/out" 2>&1 || return 1
 	says "^$CORE  *[a-z]" || return 1
 	! grep ofi_mrrc "$DIR/out" || fail "lists ofi_mrrc"
@@ -329,34 +329,34 @@ test_no_device()
 test_no_source()
 {
 	refused 1 "192.0.2.1 is no address of this machine" timeout 100 \
-		"${BIN}fi_mrrc_prof" -p "$CORE" -s 192.0.2.1 -n 10000 -t 600 ||
+		"${BIN}fi_mrrc_prof" -P "$CORE" -a 192.0.2.1 --rounds=10000 -t 600 ||
 		return 1
 	[ "$CORE" = tcp ] || return 0
-	prof -s 127.0.0.1 -k 4k -l 32K,64K -t 1 && says '^ *32K .*[0-9]$'
+	prof -a 127.0.0.1 -k 4k -s 32K,64K -t 1 && says '^ *32K .*[0-9]$'
 }
 
 # Too few pages are an error that names the setting or the limit.
 test_no_pages()
 {
 	refused 1 "sysctl vm.nr_hugepages" "${BIN}fi_mrrc_prof" -q \
-		-p "$CORE" -k 1g -l 512G &&
+		-P "$CORE" -k 1g -s 512G &&
 		refused 1 "memory that are available" "${BIN}fi_mrrc_prof" \
-			-q -p "$CORE" -k 4k -l 1T
+			-q -P "$CORE" -k 4k -s 1T
 }
 
 # Files that were there stay, and no other is left beside them.
 test_kept()
 {
 	echo before >"$DIR/kept"
-	refused 1 "none/kept: No such file" "${BIN}fi_mrrc_prof" -q -p "$CORE" \
-		-k 4k -l 4K,8K -t 1 --skip=bandwidth,trace \
+	refused 1 "none/kept: No such file" "${BIN}fi_mrrc_prof" -q -P "$CORE" \
+		-k 4k -s 4K,8K -t 1 --skip=bandwidth,trace \
 		--save="$DIR/none/kept" -o "$DIR/kept" &&
 		refused 1 "none/x: No such file" "${BIN}fi_mrrc_prof" -q \
-			-p "$CORE" -k 4k -l 4K,8K -t 1 \
+			-P "$CORE" -k 4k -s 4K,8K -t 1 \
 			--skip=bandwidth,trace -o "$DIR/none/x" || return 1
 	if [ -w /dev/full ]; then
-		refused 1 "No space left" "${BIN}fi_mrrc_prof" -q -p "$CORE" \
-			-k 4k -l 4K,8K -t 1 --skip=bandwidth,trace \
+		refused 1 "No space left" "${BIN}fi_mrrc_prof" -q -P "$CORE" \
+			-k 4k -s 4K,8K -t 1 --skip=bandwidth,trace \
 			-o /dev/full || return 1
 	fi
 	[ "$(cat "$DIR/kept")" = before ] || fail "what was there is gone"
@@ -378,7 +378,7 @@ test_interrupted()
 {
 	local pid rc
 
-	"${BIN}fi_mrrc_prof" -q -p "$CORE" -k 4k -n 10000 -t 600 \
+	"${BIN}fi_mrrc_prof" -q -P "$CORE" -k 4k --rounds=10000 -t 600 \
 		-o "$DIR/unfinished" 2>"$DIR/err" &
 	pid=$!
 	until_so catches_term $pid

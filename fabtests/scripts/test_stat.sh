@@ -60,7 +60,7 @@ compare()
 # processor within a tenth of a second is shown as it was: with none.
 sampled()
 {
-	"${BIN}fi_mrrc_stat" --once --json "$APP" >"$DIR/json" 2>"$DIR/err" &&
+	"${BIN}fi_mrrc_stat" --once -f json "$APP" >"$DIR/json" 2>"$DIR/err" &&
 		[ "$(grep -oE '"lookups": [1-9]' "$DIR/json" | wc -l)" -eq 2 ]
 }
 

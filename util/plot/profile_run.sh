@@ -14,22 +14,22 @@ readonly HUGE=80
 DIR=$(mktemp -d "${TMPDIR:-/tmp}/profile_run.XXXXXX")
 trap 'rm -rf "$DIR"' EXIT
 
-SPLIT=(-l 4K-16M -n 40 -t 75) PAGES=(-l 2M-64M -t 60)
+SPLIT=(-s 4K-16M --rounds=40 -t 75) PAGES=(-s 2M-64M -t 60)
 if [ "$PROVIDER" = verbs ]; then
 	# fails where there is no room for them: they are then left out
 	echo $HUGE >/proc/sys/vm/nr_hugepages || true
 else
-	SPLIT=(-l 4K-64K -n 3 -t 30) PAGES=(-l 2M-4M -n 3 -t 30)
+	SPLIT=(-s 4K-64K --rounds=3 -t 30) PAGES=(-s 2M-4M --rounds=3 -t 30)
 fi
 echo "== setup"
 echo "Linux $(uname -r), $(nproc) processors"
-"$PROF" -q -p "$PROVIDER" -k 4k "${SPLIT[@]}" --csv -o "$DIR/split" \
+"$PROF" -q -P "$PROVIDER" -k 4k "${SPLIT[@]}" --csv -o "$DIR/split" \
 	--save="$DIR/model"
 echo "== split"
 cat "$DIR/split"
 echo "== model"
 cat "$DIR/model"
-"$PROF" -q -p "$PROVIDER" -k 4k,thp,2m "${PAGES[@]}" \
+"$PROF" -q -P "$PROVIDER" -k 4k,thp,2m "${PAGES[@]}" \
 	--skip=trace,bandwidth --csv -o "$DIR/pages"
 echo "== pages"
 cat "$DIR/pages"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/text/text.h"
+#include "tool_options.h"
 
 #define SIZES_DEFAULT  "4K-16M"
 #define SIZES_MAX      64
@@ -18,7 +19,15 @@
 #define ROUNDS_MAX     100000
 #define SECONDS_MAX    86400
 
-enum { KEY_SKIP = 256, KEY_SAVE, KEY_CSV, KEY_JSON, KEY_LIST };
+enum {
+	KEY_SKIP = 256,
+	KEY_SAVE,
+	KEY_CSV,
+	KEY_JSON,
+	KEY_ROUNDS,
+	KEY_SOURCE,
+	KEY_TIME
+};
 
 static const char doc[] =
 	"Measures what registering memory costs on a device, by size, kind of "
@@ -26,23 +35,25 @@ static const char doc[] =
 	"follows for ofi_mrrc.\v"
 	"Examples:\n"
 	"  fi_mrrc_prof --list\n"
-	"  fi_mrrc_prof -p verbs -d mlx5_0\n"
-	"  fi_mrrc_prof -p verbs --save=/etc/mrrc.cost\n"
+	"  fi_mrrc_prof -P verbs -d mlx5_0\n"
+	"  fi_mrrc_prof -P verbs --save=/etc/mrrc.cost\n"
 	"  FI_OFI_MRRC_COST=file:/etc/mrrc.cost FI_PROVIDER=\"verbs;ofi_mrrc\" "
 	"./app\n"
-	"  fi_mrrc_prof -p tcp -l 4K-1M -k 4k --skip=bandwidth --csv -o "
+	"  fi_mrrc_prof -P tcp -s 4K-1M -k 4k --skip=bandwidth -f csv -o "
 	"tcp.csv\n\n"
 	"See fi_mrrc_prof(1).";
 
 static const struct argp_option option_table[] = {
-	{ "provider", 'p', "NAME", 0,
+	{ NULL, 'p', "NAME", OPTION_HIDDEN, NULL, 0 },
+	{ "provider", 'P', "NAME", 0,
 	  "The core provider (default verbs, else "
 	  "tcp)",
 	  0 },
 	{ "domain", 'd', "NAME", 0, "The device (default the provider's first)",
 	  0 },
-	{ "source", 's', "ADDRESS", 0, "This machine's address on it", 0 },
-	{ "sizes", 'l', "LIST", 0,
+	{ "address", 'a', "ADDRESS", 0, "This machine's address on it", 0 },
+	{ "source", KEY_SOURCE, "ADDRESS", OPTION_HIDDEN, NULL, 0 },
+	{ "sizes", 's', "LIST", 0,
 	  "Bytes (K, M, G), separated by commas, or "
 	  "MIN-MAX for powers of two (default " SIZES_DEFAULT ")",
 	  0 },
@@ -50,9 +61,12 @@ static const struct argp_option option_table[] = {
 	  "4k, thp, 2m, 1g (default 4k,thp,2m, of "
 	  "those that there are)",
 	  0 },
-	{ "rounds", 'n', "N", 0, "Most measurements of a size (default 30)",
+	{ "rounds", KEY_ROUNDS, "N", 0,
+	  "Most measurements of a size (default 30)", 0 },
+	{ NULL, 'n', "N", OPTION_HIDDEN, NULL, 0 },
+	{ "time", KEY_TIME, "SECONDS", OPTION_HIDDEN, NULL, 0 },
+	{ "duration", 't', "SECONDS", 0, "About how long in all (default 20)",
 	  0 },
-	{ "time", 't', "SECONDS", 0, "About how long in all (default 20)", 0 },
 	{ "skip", KEY_SKIP, "LIST", 0,
 	  "Leave out trace (the kernel's "
 	  "functions) or bandwidth",
@@ -61,12 +75,12 @@ static const struct argp_option option_table[] = {
 	  "Write the model there, for "
 	  "FI_OFI_MRRC_COST=file:FILE",
 	  0 },
-	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)", 0 },
+	{ "format", 'f', "FORMAT", 0, "text, csv or json (default text)", 0 },
 	{ "csv", KEY_CSV, NULL, 0, "The same as --format=csv", 0 },
 	{ "json", KEY_JSON, NULL, 0, "The same as --format=json", 0 },
 	{ "output", 'o', "FILE", 0, "Write there, whole or not at all", 0 },
 	{ "quiet", 'q', NULL, 0, "Do not say what is being measured", 0 },
-	{ "list", KEY_LIST, NULL, 0, "List providers and devices", 0 },
+	{ "list", 'l', NULL, 0, "List providers and devices", 0 },
 	{ 0 },
 };
 
@@ -198,7 +212,7 @@ static void set_seconds(struct argp_state *state, const char *text,
 	*seconds = strtod(text, &end);
 	if (end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX))
 		argp_error(state,
-			   "time: '%s' is no number of seconds up to "
+			   "duration: '%s' is no number of seconds up to "
 			   "%d",
 			   text, SECONDS_MAX);
 }
@@ -206,7 +220,7 @@ static void set_seconds(struct argp_state *state, const char *text,
 static void set_format(struct argp_state *state, struct prof_options *options,
 		       const char *text)
 {
-	static const char *const names[] = { "table", "csv", "json" };
+	static const char *const names[] = { "text", "csv", "json" };
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -215,7 +229,9 @@ static void set_format(struct argp_state *state, struct prof_options *options,
 			return;
 		}
 	}
-	argp_error(state, "'%s' is not table, csv or json", text);
+	if (strcmp(text, "table")) /* as it was called before */
+		argp_error(state, "'%s' is not text, csv or json", text);
+	options->format = PROF_TABLE;
 }
 
 /*
@@ -254,24 +270,28 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
+	case 'P':
 		set_provider(state, options, arg);
 		break;
 	case 'd':
 		options->domain = arg;
 		break;
-	case 's':
+	case 'a':
+	case KEY_SOURCE:
 		options->source = arg;
 		break;
-	case 'l':
+	case 's':
 		set_list(state, options, arg, add_sizes);
 		break;
 	case 'k':
 		set_list(state, options, arg, add_pages);
 		break;
 	case 'n':
+	case KEY_ROUNDS:
 		set_rounds(state, arg, &options->rounds);
 		break;
 	case 't':
+	case KEY_TIME:
 		set_seconds(state, arg, &options->seconds);
 		break;
 	case KEY_SKIP:
@@ -295,7 +315,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q':
 		options->quiet = true;
 		break;
-	case KEY_LIST:
+	case 'l':
 		options->list = true;
 		break;
 	case ARGP_KEY_END:
@@ -313,6 +333,7 @@ void prof_options_parse(int argc, char **argv, struct prof_options *options)
 		.options = option_table,
 		.parser = parse,
 		.doc = doc,
+		.children = tool_options,
 	};
 
 	*options = (struct prof_options){

@@ -14,6 +14,7 @@
 #include "core/text/text.h"
 #include "sim/gain.h"
 #include "sys/observe/cost_file.h"
+#include "tool_options.h"
 
 #define DEFAULT_POLICIES "lru,fmrd,mre-text,mre-fig4,gdsf,gdl"
 #define DEFAULT_LIMITS	 "5%,10%,20%"
@@ -27,7 +28,10 @@ enum {
 	KEY_TOGETHER,
 	KEY_BOUNCE,
 	KEY_HELPER,
-	KEY_GAIN
+	KEY_GAIN,
+	KEY_POLICIES,
+	KEY_WRITE,
+	KEY_JSON
 };
 
 static const char doc[] =
@@ -39,13 +43,14 @@ static const char doc[] =
 	"every combination is run. The first policy is what the others are "
 	"compared with.\n\nExamples:\n"
 	"  fi_mrrc_sim --gain app.4711.trace\n"
-	"  fi_mrrc_sim -p lru,gdl,offline -s 10% gen:httpd\n"
+	"  fi_mrrc_sim --policies=lru,gdl,offline -s 10% gen:httpd\n"
 	"  fi_mrrc_sim -m ou2009,ucx -s 64M,256M -f csv app.csv.xz\n"
 	"  fi_mrrc_sim --write=nas.csv gen:nas:seed=7:requests=50000\n\n"
 	"See fi_mrrc_sim(1).";
 
 static const struct argp_option option_table[] = {
-	{ "policies", 'p', "LIST", 0,
+	{ NULL, 'p', "LIST", OPTION_HIDDEN, NULL, 0 },
+	{ "policies", KEY_POLICIES, "LIST", 0,
 	  "Policies with their parameters, as "
 	  "gdl:pieces=2, or none, libfabric, alloc, static, offline, bound "
 	  "(default " DEFAULT_POLICIES ")",
@@ -62,7 +67,8 @@ static const struct argp_option option_table[] = {
 	  "(default trace, else " MRRC_COST_DEFAULT ", with --gain " GAIN_MODEL
 	  ")",
 	  0 },
-	{ "pages", 'P', "LIST", 0, "Page sizes (default 4K)", 0 },
+	{ "pages", 'k', "LIST", 0, "Page sizes (default 4K)", 0 },
+	{ NULL, 'P', "LIST", OPTION_HIDDEN, NULL, 0 },
 	{ "bounce", KEY_BOUNCE, NULL, 0,
 	  "Copy where that is cheaper, by a "
 	  "model with copy_page",
@@ -81,8 +87,10 @@ static const struct argp_option option_table[] = {
 	  "run, each with a cache of its own",
 	  0 },
 	{ "min-len", KEY_MIN_LEN, "BYTES", 0, "Leave out shorter requests", 0 },
-	{ "format", 'f', "FORMAT", 0, "table, csv or json (default table)", 0 },
-	{ "write", 'w', "FILE", 0, "Write the trace and stop", 0 },
+	{ "format", 'f', "FORMAT", 0, "text, csv or json (default text)", 0 },
+	{ "json", KEY_JSON, NULL, 0, "The same as --format=json", 0 },
+	{ "write", KEY_WRITE, "FILE", 0, "Write the trace and stop", 0 },
+	{ NULL, 'w', "FILE", OPTION_HIDDEN, NULL, 0 },
 	{ "jobs", 'j', "N", 0, "Threads (default one for each processor)", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress bar", 0 },
 	{ "list", 'l', NULL, 0, "List policies, models and generators", 0 },
@@ -351,14 +359,15 @@ static void add_source(struct argp_state *state, struct sim_options *options,
 static void set_format(struct argp_state *state, struct sim_options *options,
 		       const char *text)
 {
-	if (!strcmp(text, "table"))
+	/* as it was called before */
+	if (!strcmp(text, "text") || !strcmp(text, "table"))
 		options->format = SIM_TABLE;
 	else if (!strcmp(text, "csv"))
 		options->format = SIM_CSV;
 	else if (!strcmp(text, "json"))
 		options->format = SIM_JSON;
 	else
-		argp_error(state, "'%s' is not table, csv or json", text);
+		argp_error(state, "'%s' is not text, csv or json", text);
 }
 
 /* Defaults for options that were not given. */
@@ -401,6 +410,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
+	case KEY_POLICIES:
 		add_list(state, grid, arg, add_policy);
 		break;
 	case 's':
@@ -410,6 +420,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_list(state, grid, arg, add_model);
 		break;
 	case 'P':
+	case 'k':
 		add_list(state, grid, arg, add_page);
 		break;
 	case KEY_COUNT:
@@ -433,7 +444,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		set_format(state, options, arg);
 		break;
+	case KEY_JSON:
+		options->format = SIM_JSON;
+		break;
 	case 'w':
+	case KEY_WRITE:
 		options->write = arg;
 		break;
 	case 'j':
@@ -465,6 +480,7 @@ void sim_options_parse(int argc, char **argv, struct sim_options *options)
 		.parser = parse,
 		.args_doc = "TRACE...",
 		.doc = doc,
+		.children = tool_options,
 	};
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 

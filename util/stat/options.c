@@ -10,14 +10,16 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/text/stats.h"
 #include "core/text/text.h"
+#include "tool_options.h"
 
 #define INTERVAL_MIN 0.01
 #define INTERVAL_MAX 86400
 
-enum { OPTION_CHECK = 256 };
+enum { OPTION_CHECK = 256, OPTION_JSON, OPTION_COUNT, OPTION_SORT };
 
 static const char doc[] =
 	"Shows what the registration caches of ofi_mrrc do in running "
@@ -29,14 +31,19 @@ static const char doc[] =
 
 static const struct argp_option option_table[] = {
 	{ "interval", 'i', "SECONDS", 0, "Between samples (default 1)", 0 },
-	{ "count", 'n', "N", 0, "End after N samples", 0 },
+	{ "count", OPTION_COUNT, "N", 0, "End after N samples", 0 },
+	{ NULL, 'n', "N", OPTION_HIDDEN, NULL, 0 },
 	{ "once", '1', NULL, 0, "The same as --count=1", 0 },
 	{ "wait", 'w', NULL, 0, "Wait until a domain is open", 0 },
-	{ "sort", 's', "COLUMN", 0,
+	{ NULL, 's', "COLUMN", OPTION_HIDDEN, NULL, 0 },
+	{ "sort", OPTION_SORT, "COLUMN", 0,
 	  "Sort lines: pid, command, lookups, hits, misses (default), evicted, "
 	  "invalid, uncached, locked or saved",
 	  0 },
-	{ "json", 'j', NULL, 0, "JSON: each sample is a line", 0 },
+	{ "format", 'f', "FORMAT", 0,
+	  "text or json, in which each sample is a line (default text)", 0 },
+	{ "json", OPTION_JSON, NULL, 0, "The same as --format=json", 0 },
+	{ NULL, 'j', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "code", 'c', NULL, 0,
 	  "Look at the code of the arguments, each a "
 	  "file or a PID, and end",
@@ -91,6 +98,14 @@ static void set_order(struct argp_state *state, const char *text,
 			   stat_column_names(names, sizeof(names)));
 }
 
+static void set_format(struct argp_state *state, struct stat_options *options,
+		       const char *text)
+{
+	options->json = !strcmp(text, "json");
+	if (!options->json && strcmp(text, "text"))
+		argp_error(state, "'%s' is not text or json", text);
+}
+
 static void add_pid(struct argp_state *state, struct stat_options *options,
 		    const char *text)
 {
@@ -113,6 +128,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		set_interval(state, arg, &options->interval);
 		break;
 	case 'n':
+	case OPTION_COUNT:
 		options->count = get_count(state, "count", arg, SIZE_MAX);
 		break;
 	case '1':
@@ -122,9 +138,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->wait = true;
 		break;
 	case 's':
+	case OPTION_SORT:
 		set_order(state, arg, &options->order);
 		break;
+	case 'f':
+		set_format(state, options, arg);
+		break;
 	case 'j':
+	case OPTION_JSON:
 		options->json = true;
 		break;
 	case 'l':
@@ -164,6 +185,7 @@ void stat_options_parse(int argc, char **argv, struct stat_options *options)
 		.args_doc = "[PID]...\n--code PID|FILE...\n"
 			    "--check [-- APPLICATION [ARGUMENT]...]",
 		.doc = doc,
+		.children = tool_options,
 	};
 
 	*options = (struct stat_options){ .interval = 1,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/text/text.h"
+#include "tool_options.h"
 
 enum {
 	KEY_OP = 256,
@@ -19,7 +20,9 @@ enum {
 	KEY_PEER,
 	KEY_PROC,
 	KEY_SIZE,
-	KEY_TIME
+	KEY_TIME,
+	KEY_SUMMARY,
+	KEY_JSON
 };
 
 static const char doc[] =
@@ -37,14 +40,16 @@ static const char doc[] =
 	"See fi_mrrc_trace(1).";
 
 static const struct argp_option option_table[] = {
-	{ "summary", 's', NULL, 0,
+	{ NULL, 's', NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "summary", KEY_SUMMARY, NULL, 0,
 	  "Counts, and histograms of sizes, reuse "
 	  "distances and overlaps, instead of the requests",
 	  0 },
 	{ "format", 'f', "FORMAT", 0,
-	  "table, csv, json, or raw as it was "
-	  "recorded (default table)",
+	  "text, csv, json, or raw as it was "
+	  "recorded (default text)",
 	  0 },
+	{ "json", KEY_JSON, NULL, 0, "The same as --format=json", 0 },
 	{ "output", 'o', "FILE", 0, "Write there, whole or not at all", 0 },
 	{ "op", KEY_OP, "LIST", 0,
 	  "Only these operations: send, recv, tsend, "
@@ -234,7 +239,7 @@ static void set_range(struct argp_state *state, const char *what, char *text,
 static void set_format(struct argp_state *state, struct trace_options *options,
 		       const char *text)
 {
-	static const char *const name[] = { "table", "csv", "json", "raw" };
+	static const char *const name[] = { "text", "csv", "json", "raw" };
 	size_t i;
 
 	for (i = 0; i < sizeof(name) / sizeof(*name); i++) {
@@ -243,7 +248,9 @@ static void set_format(struct argp_state *state, struct trace_options *options,
 			return;
 		}
 	}
-	argp_error(state, "'%s' is not table, csv, json or raw", text);
+	if (strcmp(text, "table")) /* as it was called before */
+		argp_error(state, "'%s' is not text, csv, json or raw", text);
+	options->format = TRACE_TABLE;
 }
 
 static void check(struct argp_state *state, const struct trace_options *options)
@@ -252,7 +259,7 @@ static void check(struct argp_state *state, const struct trace_options *options)
 		argp_error(state, "a TRACE is missing");
 	if (options->summary && options->format != TRACE_TABLE &&
 	    options->format != TRACE_JSON)
-		argp_error(state, "a summary is a table or json");
+		argp_error(state, "a summary is text or json");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -262,10 +269,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 's':
+	case KEY_SUMMARY:
 		options->summary = true;
 		break;
 	case 'f':
 		set_format(state, options, arg);
+		break;
+	case KEY_JSON:
+		options->format = TRACE_JSON;
 		break;
 	case 'o':
 		options->output = arg;
@@ -317,6 +328,7 @@ void trace_options_parse(int argc, char **argv, struct trace_options *options)
 		.parser = parse,
 		.args_doc = "TRACE...",
 		.doc = doc,
+		.children = tool_options,
 	};
 
 	*options = (struct trace_options){

@@ -12,6 +12,7 @@
 #include "serve/wire/net.h"
 #include "serve/wire/text_arg.h"
 #include "serve/wire/wire.h"
+#include "tool_options.h"
 
 enum {
 	KEY_PART = 256,
@@ -239,6 +240,7 @@ void get_options_parse(int argc, char **argv, struct get_options *options)
 		.parser = parse,
 		.args_doc = "HOST:[PATH]...",
 		.doc = doc,
+		.children = tool_options,
 	};
 
 	*options = (struct get_options){

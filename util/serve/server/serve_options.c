@@ -11,6 +11,7 @@
 #include "serve/wire/net.h"
 #include "serve/wire/text_arg.h"
 #include "serve/wire/wire.h"
+#include "tool_options.h"
 
 enum {
 	KEY_COPY = 256,
@@ -23,6 +24,8 @@ enum {
 	KEY_ALLOW,
 	KEY_LOG,
 	KEY_SECRET,
+	KEY_MAX_CLIENTS,
+	KEY_MEMORY,
 };
 
 static const char doc[] =
@@ -45,8 +48,10 @@ static const struct argp_option option_table[] = {
 	  "Such as 'verbs;ofi_mrrc' (default that "
 	  "of FI_PROVIDER, else verbs if it has the address, else tcp)",
 	  0 },
-	{ "max-clients", 'n', "N", 0, "At once (default 64)", 0 },
-	{ "memory", 'm', "SIZE", 0,
+	{ "max-clients", KEY_MAX_CLIENTS, "N", 0, "At once (default 64)", 0 },
+	{ NULL, 'n', "N", OPTION_HIDDEN, NULL, 0 },
+	{ NULL, 'm', "SIZE", OPTION_HIDDEN, NULL, 0 },
+	{ "memory", KEY_MEMORY, "SIZE", 0,
 	  "For the data of one client (default "
 	  "2M)",
 	  0 },
@@ -124,10 +129,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->kind.provider = arg;
 		break;
 	case 'n':
+	case KEY_MAX_CLIENTS:
 		options->max_clients =
 			arg_count(state, "max-clients", arg, 1, 4096);
 		break;
 	case 'm':
+	case KEY_MEMORY:
 		options->memory = arg_size(state, "memory", arg, SERVE_PART_MIN,
 					   (size_t) 1 << 30);
 		break;
@@ -196,6 +203,7 @@ void serve_options_parse(int argc, char **argv, struct serve_options *options)
 		.parser = parse,
 		.args_doc = "DIR",
 		.doc = doc,
+		.children = tool_options,
 	};
 
 	*options = (struct serve_options){

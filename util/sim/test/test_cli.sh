@@ -94,7 +94,7 @@ refuses 2 "neither a model nor" -m ou2009, $short
 refuses 2 "neither a model nor" -m reg=1::dereg=1 $short
 refuses 2 "no time in ns" -m reg=soon $short
 refuses 2 "times are from 0" -m reg=-1 $short
-refuses 2 "not table, csv or json" -f xml $short
+refuses 2 "not text, csv or json" -f xml $short
 refuses 2 "no number from 1" -j 0 $short
 refuses 1 "no such generator" gen:nothing
 refuses 1 "gen:NAME" gen:cello:seed=x
