@@ -108,6 +108,21 @@ completions()
 	done
 }
 
+# The manual pages' whole programs, which compile as they are
+examples()
+{
+	local at want file
+
+	at=$(place ofi_mrrc/examples)
+	want=$(grep -l '^int main(' "$source"/man/*.md |
+		sed 's/.*\/\(.*\)\.[1-9]\.md/\1.c/' | sort | paste -sd ' ')
+	same examples "$(names "$at")" "$want" && [ -n "$want" ] || return 1
+	for file in "$at"/*.c; do
+		"${CC:-cc}" -Wall -Werror -I"$(place include)" -o "$dir/program" \
+			"$file" -lfabric || return 1
+	done
+}
+
 # Not built: where they would be installed.
 with_tests()
 {
@@ -142,7 +157,7 @@ same bin "$(names "$bin")" "$TOOLS"
 verdict "tools alone" $?
 none "$dest" '*.la'
 verdict "no .la" $?
-none "$dest" ofi_mrrc
+none "$dest" libexec
 verdict "no tests" $?
 same provider "$(names "$(place libfabric)")" "libhook_mrrc-fi.so libmrrc-fi.so"
 verdict "provider and hooking provider" $?
@@ -152,6 +167,8 @@ versions
 verdict "--version" $?
 completions
 verdict "completions" $?
+examples
+verdict "examples" $?
 [ ! -d "$dest/man" ] || pages
 verdict "manual pages" $?
 install uninstall && same left "$(find "$dest" ! -type d)" ""
