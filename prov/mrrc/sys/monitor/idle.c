@@ -7,6 +7,9 @@
 
 #include "core/text/hash.h"
 
+#define IDLE_PAGE   4096 /* none is smaller */
+#define IDLE_PROBES 128	 /* that take less time than to look at all */
+
 static struct mrrc_idle_known *idle_set(struct mrrc_idle *idle, uintptr_t start)
 {
 	return idle->known[mrrc_hash(start) & (MRRC_IDLE_SETS - 1)];
@@ -81,10 +84,21 @@ bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 	return false;
 }
 
+/* The longest range that is known is at least that long. */
+static void idle_reach(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+{
+	const uintptr_t pages =
+		end > start ? (end - start - 1) / IDLE_PAGE + 1 : 0;
+
+	if (pages > idle->reach)
+		idle->reach = pages < UINT32_MAX ? pages : UINT32_MAX;
+}
+
 uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
 	struct mrrc_idle_known *known = idle_make(idle, start);
 
+	idle_reach(idle, start, end);
 	known->watched = end;
 	known->token = mrrc_idle_token(idle);
 	return known->token;
@@ -105,15 +119,47 @@ uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 	return known && known->seen >= end ? known->token : 0;
 }
 
-void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+static void idle_forget_one(struct mrrc_idle_known *known, uintptr_t start,
+			    uintptr_t end)
+{
+	if (known->start < end && start < known->seen)
+		known->seen = 0;
+	if (known->start < end && start < known->watched)
+		known->watched = 0;
+}
+
+/* The same of all, which also tells how long those are that stay. */
+static void idle_forget_all(struct mrrc_idle *idle, uintptr_t start,
+			    uintptr_t end)
 {
 	struct mrrc_idle_known *known = idle->known[0];
 	size_t i;
 
+	idle->reach = 0;
 	for (i = 0; i < MRRC_IDLE_SETS * MRRC_IDLE_WAYS; i++, known++) {
-		if (known->start < end && start < known->seen)
-			known->seen = 0;
-		if (known->start < end && start < known->watched)
-			known->watched = 0;
+		idle_forget_one(known, start, end);
+		idle_reach(idle, known->start, known->seen);
+		idle_reach(idle, known->start, known->watched);
+	}
+}
+
+void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
+{
+	const uintptr_t page = start / IDLE_PAGE, reach = idle->reach;
+	const uintptr_t last = end ? (end - 1) / IDLE_PAGE : 0;
+	uintptr_t at = page >= reach ? page + 1 - reach : 0;
+	struct mrrc_idle_known *known;
+
+	if (start >= end || !reach)
+		return;
+	if (reach == UINT32_MAX || last - at >= IDLE_PROBES) {
+		idle_forget_all(idle, start, end);
+		return;
+	}
+	/* whatever reaches the range begins at one of these pages */
+	for (; at <= last; at++) {
+		known = idle_find(idle, at * IDLE_PAGE);
+		if (known)
+			idle_forget_one(known, start, end);
 	}
 }

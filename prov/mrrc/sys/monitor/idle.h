@@ -36,6 +36,7 @@ struct mrrc_idle {
 	unsigned first, count;
 	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
 	unsigned way;	 /* that makes room next */
+	uint32_t reach;	 /* pages of the longest known, or more */
 	uint64_t tokens; /* given so far */
 };
 
@@ -71,7 +72,10 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
 uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
-/* The range has changed, or is no longer watched. */
+/*
+ * The range has changed, or is no longer watched. Ranges begin at pages. Looks at
+ * all that are known if the range, or one of these, is long.
+ */
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 #endif /* MRRC_IDLE_H */

@@ -168,6 +168,49 @@ TEST(test_watch_limit)
 
 /* ---- a fork while another thread opens a monitor ---- */
 
+/*
+ * Whatever is long or short, and was watched or looked at last: what a change
+ * touches is forgotten, and nothing else.
+ */
+TEST(test_forget_any)
+{
+	static struct mrrc_idle idle, before;
+	const size_t lens[] = { 1, 1, 1, 2, 5, 16, 130, 300 };
+	const struct mrrc_idle_known *was, *is;
+	uint64_t hits = 0;
+	uintptr_t start, end;
+	unsigned turn, i;
+
+	srandom(1);
+	for (turn = 0; turn < 20000; turn++) {
+		/* at times only short ones, so that the long ones go */
+		start = (1 + random() % 4096) * 4096;
+		end = start + lens[random() % (turn / 1000 % 2 ? 8 : 4)] * 4096;
+		token = mrrc_idle_watch(&idle, start, end);
+		if (random() % 2)
+			mrrc_idle_saw(&idle, start, token);
+		if (random() % 4)
+			continue;
+		start = (1 + random() % 4096) * 4096;
+		end = start + (random() % 8 ? 1 : random() % 500) * 4096;
+		before = idle;
+		mrrc_idle_forget(&idle, start, end);
+		was = before.known[0];
+		is = idle.known[0];
+		for (i = 0; i < MRRC_IDLE_SETS * MRRC_IDLE_WAYS; i++) {
+			const bool in = was[i].start < end;
+			const bool seen = in && start < was[i].seen;
+			const bool watched = in && start < was[i].watched;
+
+			ck_assert_uint_eq(is[i].seen, seen ? 0 : was[i].seen);
+			ck_assert_uint_eq(is[i].watched,
+					  watched ? 0 : was[i].watched);
+			hits += seen + watched;
+		}
+	}
+	ck_assert_uint_gt(hits, 1000);
+}
+
 static sem_t in_open, go_on;
 static atomic_bool opening;
 
