@@ -127,9 +127,9 @@ struct mrrc_domain {
 	struct mrrc_blocks *blocks;
 	size_t bounce_max; /* bytes of a buffer; 0: never */
 	struct mrrc_admit admit;
-	atomic_uint_fast64_t warned; /* bit per error said once */
-	atomic_uint_fast64_t posts;  /* operations of none of its CQs */
-	atomic_uint_fast64_t completions;
+	atomic_uint_fast64_t warned;	  /* bit per error said once */
+	atomic_uint_fast64_t posts;	  /* operations of none of its CQs */
+	atomic_uint_fast64_t completions; /* its CQs count others */
 	atomic_uint_fast64_t claimed_lengths; /* of receives, too long */
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
@@ -258,9 +258,8 @@ struct mrrc_cq {
 	bool no_source;		       /* the core has no readfrom */
 	bool threshold;		       /* sread's cond is a count */
 	bool buffered;		       /* has endpoints with FI_BUFFERED_RECV */
-	/* the range of domain->ops, copied for the hit path */
-	uintptr_t ops_base;
-	size_t ops_len;
+	/* domain->ops, copied for the hit path */
+	const struct mrrc_pool *ops;
 	atomic_int lock;      /* spin; guards reading of core, and pending */
 	atomic_int signalled; /* fi_cq_signal() was called */
 	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
@@ -272,6 +271,8 @@ struct mrrc_cq {
 	STAILQ_HEAD(, mrrc_comp) pending;
 	atomic_size_t pending_cnt;
 	void *err_data; /* err_data of the last error read */
+	/* short operations that it reported; the lock's holder writes */
+	atomic_uint_fast64_t completions;
 	/* operations that it is to report; apart from what its readers write.
 	 * No alignment: MemorySanitizer knows that calloc's memory is set. */
 	char apart[64];

@@ -41,10 +41,10 @@ enum mrrc_region_state {
 };
 
 /*
- * A region's word: the tag, in the bits from MRRC_REGION_TAG on. The tag is odd
+ * The word of a region: its tag, above the number of its memory. The tag is odd
  * while the region is indexed, and is never used again for the same memory. A
- * thread that knows the tag can hold the region without a lock, or finds that
- * it is gone.
+ * thread that knows the word can find the region and hold it without a lock, or
+ * finds that it is gone.
  */
 #define MRRC_REGION_TAG	      28 /* bits below it */
 #define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
@@ -121,19 +121,22 @@ static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 	return held;
 }
 
-static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
+static inline uint64_t mrrc_region_word(const struct mrrc_region *region)
 {
 	return atomic_load_explicit(&((struct mrrc_region *) region)->word,
-				    memory_order_relaxed) >>
-	       MRRC_REGION_TAG;
+				    memory_order_relaxed);
 }
 
-/* Is the region indexed, with this tag? For any thread. */
+static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
+{
+	return mrrc_region_word(region) >> MRRC_REGION_TAG;
+}
+
+/* Any thread: is it still the indexed region that had this word? */
 static inline bool mrrc_region_is(const struct mrrc_region *region,
 				  uint64_t had)
 {
-	return !((atomic_load(&((struct mrrc_region *) region)->word) ^ had) >>
-		 MRRC_REGION_TAG);
+	return atomic_load(&((struct mrrc_region *) region)->word) == had;
 }
 
 static inline bool mrrc_region_indexed(const struct mrrc_region *region)
@@ -171,12 +174,16 @@ static inline void mrrc_region_retire(struct mrrc_region *region)
 	atomic_fetch_and(&region->word, ~MRRC_REGION_INDEX_BIT);
 }
 
-/* Makes a new region in the same memory, NEW and unheld; sets the word only. */
-static inline void mrrc_region_renew(struct mrrc_region *region)
+/*
+ * A new region in the same memory, whose number this is, NEW and unheld; only
+ * the word is set.
+ */
+static inline void mrrc_region_renew(struct mrrc_region *region,
+				     uint32_t number)
 {
 	const uint64_t tag = (mrrc_region_tag(region) | 1) + 1;
 
-	atomic_store_explicit(&region->word, tag << MRRC_REGION_TAG,
+	atomic_store_explicit(&region->word, tag << MRRC_REGION_TAG | number,
 			      memory_order_relaxed);
 }
 

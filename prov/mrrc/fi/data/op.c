@@ -22,6 +22,7 @@ static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 	}
 	if (mrrc_unlikely(op->bounces != NULL))
 		mrrc_bounce_free(op);
+	op->region_cnt = 1;
 	/*
 	 * marked as claimed until it begins again, so that its old fields are
 	 * not used
@@ -38,7 +39,7 @@ static inline uint32_t mrrc_op_flags(const struct mrrc_ep *ep,
 				     uint64_t flags)
 {
 	const struct mrrc_domain *domain = ep->domain;
-	uint32_t op_flags = 0;
+	uint32_t op_flags = MRRC_OP_GENERAL;
 
 	if (!(flags & FI_COMPLETION)) {
 		op_flags |= MRRC_OP_PLAIN;
@@ -85,6 +86,7 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	if ((op_flags & MRRC_OP_SILENT) && dir->cq)
 		atomic_fetch_add_explicit(&dir->cq->silent, 1,
 					  memory_order_relaxed);
+	op->region_cnt = 0;
 	mrrc_op_start(op, ep, dir->cq, mrrc_op_posts(domain, dir->cq), context,
 		      op_flags);
 	*op_out = op;

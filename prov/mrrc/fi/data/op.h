@@ -37,6 +37,11 @@ enum {
 	MRRC_OP_RETRIEVE = 1 << 10, /* FI_CLAIM of it */
 	MRRC_OP_POSTING = 1 << 11,  /* MULTI, with the core: see op.c */
 	MRRC_OP_OVER = 1 << 12,	    /* MULTI: has ended meanwhile */
+	/*
+	 * began in mrrc_op_begin(). Without any flag an operation is a
+	 * transmission that is reported, with region[0] and nothing else.
+	 */
+	MRRC_OP_GENERAL = 1 << 13,
 };
 
 struct mrrc_op {
@@ -47,10 +52,7 @@ struct mrrc_op {
 	struct mrrc_op *next; /* in the list of its claimer */
 	struct mrrc_cq *cq;   /* reports it; NULL: shared context */
 	uint64_t seq;	      /* age in its CQ: smaller is older */
-	/*
-	 * a free record has NULL and 0 in bounces, region_cnt and more, like a
-	 * new one
-	 */
+	/* in a free record: bounces and more are NULL, region_cnt is 1 */
 	struct mrrc_block *bounces; /* copies instead of buffers */
 	/* of a receive: bytes posted; SIZE_MAX: any length is possible */
 	size_t rx_len;
@@ -96,9 +98,35 @@ static inline struct mrrc_hints *mrrc_op_hints(const struct mrrc_domain *domain)
 static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 					    struct mrrc_hints *hints)
 {
-	return mrrc_likely(hints && mrrc_hints_has_spare(hints)) ?
-		       mrrc_hints_take_spare(hints) :
-		       mrrc_pool_alloc(domain->ops);
+	struct mrrc_op *op =
+		mrrc_likely(hints != NULL) ? mrrc_hints_spare(hints) : NULL;
+
+	if (mrrc_likely(op != NULL)) {
+		mrrc_hints_take_spare(hints);
+		return op;
+	}
+	op = mrrc_pool_alloc(domain->ops);
+	if (mrrc_likely(op != NULL)) {
+		op->domain = domain;
+		op->region_cnt = 1;
+	}
+	return op;
+}
+
+/*
+ * For a counter that is written under a lock, and read without: one
+ * instruction, and none that locks the bus.
+ */
+static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	__asm__("addq $1, %0" : "+m"(*(uint64_t *) counter) : : "cc");
+#else
+	atomic_store_explicit(counter,
+			      1 + atomic_load_explicit(counter,
+						       memory_order_relaxed),
+			      memory_order_relaxed);
+#endif
 }
 
 /* The counter of operations that a CQ reports, or of those that none does. */
@@ -116,7 +144,6 @@ static inline void mrrc_op_start(struct mrrc_op *op, struct mrrc_ep *ep,
 {
 	op->context = context;
 	atomic_store_explicit(&op->ep, ep->base, memory_order_relaxed);
-	op->domain = ep->domain;
 	op->cq = cq;
 	op->seq = atomic_fetch_add_explicit(posts, 1, memory_order_relaxed);
 	atomic_store_explicit(&op->flags, op_flags, memory_order_release);
@@ -245,7 +272,8 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 {
 	/* a transmission that is reported and needs nothing else */
 	if (mrrc_unlikely(
-		    atomic_load_explicit(&op->flags, memory_order_acquire)) ||
+		    atomic_load_explicit(&op->flags, memory_order_acquire) &
+		    ~MRRC_OP_GENERAL) ||
 	    mrrc_unlikely(op->bounces != NULL))
 		return mrrc_op_claim_any(cq, op, entry, err, context, done);
 	*context = op->context;
@@ -254,6 +282,12 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 	op->next = *done;
 	*done = op;
 	return true;
+}
+
+/* Is it in flight, with nothing to do at its end but to put region[0]? */
+static inline bool mrrc_op_is_short(const struct mrrc_op *op)
+{
+	return !atomic_load_explicit(&op->flags, memory_order_acquire);
 }
 
 #endif /* MRRC_OP_H */

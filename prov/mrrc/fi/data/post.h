@@ -99,6 +99,14 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 #define MRRC_IN(...) __VA_ARGS__
 
+/* Called with all its parameters, where they are: those that it does not use
+ * need no others in their place. */
+#ifdef __clang__
+#define MRRC_AS_IS __attribute__((noinline))
+#else
+#define MRRC_AS_IS __attribute__((noipa))
+#endif
+
 /*
  * ssize_t mrrc_NAME(ep, buf, len, desc, @params, context): one buffer. A call
  * that gives a descriptor goes to the core's @call as it is. Otherwise three
@@ -134,11 +142,12 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 			    flags);                                            \
 	}                                                                      \
                                                                                \
-	static ssize_t MRRC_UNGUARDED __attribute__((noinline))                \
-	mrrc_##name##_null(struct mrrc_ep *ep, pointer buf, size_t len,        \
-			   void *desc, MRRC_IN params, void *context)          \
+	static ssize_t MRRC_UNGUARDED MRRC_AS_IS mrrc_##name##_null(           \
+		struct mrrc_ep *ep, pointer buf, size_t len, void *none,       \
+		MRRC_IN params, void *context)                                 \
 	{                                                                      \
 		struct mrrc_op *op;                                            \
+		void *desc;                                                    \
                                                                                \
 		op = mrrc_resolve_known(ep, least, buf, len, access, context,  \
 					&desc, false);                         \
@@ -146,7 +155,7 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 			return mrrc_op_posted(op,                              \
 					      call(ep->core, buf, len, desc,   \
 						   MRRC_IN args, op));         \
-		return mrrc_##name##_ask(ep, buf, len, desc, MRRC_IN args,     \
+		return mrrc_##name##_ask(ep, buf, len, NULL, MRRC_IN args,     \
 					 context);                             \
 	}                                                                      \
                                                                                \
@@ -159,6 +168,9 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 		if (mrrc_given(&ep->tx, desc, context))                        \
 			return call(ep->core, buf, len, desc, MRRC_IN args,    \
 				    context);                                  \
+		if (desc)                                                      \
+			return mrrc_##name##_ask(ep, buf, len, desc,           \
+						 MRRC_IN args, context);       \
 		return mrrc_##name##_null(ep, buf, len, desc, MRRC_IN args,    \
 					  context);                            \
 	}

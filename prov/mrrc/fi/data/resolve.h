@@ -62,27 +62,33 @@ mrrc_resolve_known(struct mrrc_ep *ep, const struct mrrc_least *least,
 	struct mrrc_cache_mt *cache = domain->reg.cache;
 	struct mrrc_hints *hints = mrrc_cache_hit_table(cache);
 	struct mrrc_region *region;
+	uint32_t flags = 0;
 	struct mrrc_op *op;
 
 	if (len < (calls ? least->known : least->quick) ||
-	    mrrc_unlikely(!hints) ||
-	    (!calls && mrrc_unlikely(!mrrc_hints_has_spare(hints))))
+	    mrrc_unlikely(!hints))
+		return NULL;
+	op = calls ? NULL : mrrc_hints_spare(hints);
+	if (!calls && mrrc_unlikely(!op))
 		return NULL;
 	region = mrrc_cache_hit(cache, hints, (uintptr_t) buf, len, access,
 				calls);
 	if (mrrc_unlikely(!region))
 		return NULL;
-	op = calls ? mrrc_op_alloc(domain, hints) :
-		     mrrc_hints_take_spare(hints);
+	if (calls)
+		op = mrrc_op_alloc(domain, hints);
+	else
+		mrrc_hints_take_spare(hints);
 	if (calls && mrrc_unlikely(!op)) {
 		mrrc_cache_mt_put(cache, region);
 		return NULL;
 	}
-	if (calls && mrrc_unlikely(domain->reg.traced))
+	if (calls && mrrc_unlikely(domain->reg.traced)) {
 		mrrc_record_hit(&domain->reg, &op->trace, buf, len, access);
-	mrrc_op_start(op, ep, ep->tx.cq, &ep->tx.cq->posts, context, 0);
+		flags = MRRC_OP_GENERAL;
+	}
+	mrrc_op_start(op, ep, ep->tx.cq, &ep->tx.cq->posts, context, flags);
 	op->region[0] = region;
-	op->region_cnt = 1;
 	*core_desc = region->desc;
 	return op;
 }

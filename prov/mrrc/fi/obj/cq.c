@@ -85,7 +85,7 @@ static inline bool cq_any_ours(const struct mrrc_cq *cq, const char *buf,
 			       ssize_t n)
 {
 	do {
-		if (*(const uintptr_t *) buf - cq->ops_base < cq->ops_len)
+		if (mrrc_pool_owns(cq->ops, *(void *const *) buf))
 			return true;
 		buf += cq->entry_size;
 	} while (--n);
@@ -139,8 +139,8 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /* After a read that found n completions, some of them ours. Unlocks. */
-static ssize_t MRRC_UNGUARDED __attribute__((noinline))
-mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
+static ssize_t __attribute__((noinline))
+mrrc_cq_read_mixed(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
 	struct mrrc_op *done = NULL;
 
@@ -148,6 +148,30 @@ mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 	mrrc_cq_unlock(cq);
 	mrrc_op_end_list(done);
 	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
+}
+
+/* The same; a single one of a short operation takes no list. */
+static ssize_t MRRC_UNGUARDED __attribute__((noinline))
+mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
+{
+	struct mrrc_domain *domain = cq->domain;
+	struct fi_cq_entry *entry = buf;
+	struct mrrc_op *op = entry->op_context;
+	struct mrrc_hints *hints;
+
+	if (n != 1 || !mrrc_op_is_short(op))
+		return mrrc_cq_read_mixed(cq, buf, count, n);
+	hints = mrrc_cache_hit_table(domain->reg.cache);
+	/* the record is the thread's again; others look at it under the lock */
+	if (mrrc_unlikely(!hints || !mrrc_hints_keep_spare(hints, op)))
+		return mrrc_cq_read_mixed(cq, buf, count, n);
+	entry->op_context = op->context;
+	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
+			      memory_order_relaxed);
+	mrrc_count_one(&cq->completions);
+	mrrc_cq_unlock(cq);
+	mrrc_cache_hit_put(domain->reg.cache, hints, op->region[0]);
+	return 1;
 }
 
 /*
@@ -411,6 +435,8 @@ static int cq_close(struct fid *fid)
 	if (!ret) {
 		LIST_REMOVE(cq, link);
 		atomic_fetch_add(&domain->posts, atomic_load(&cq->posts));
+		atomic_fetch_add(&domain->completions,
+				 atomic_load(&cq->completions));
 	}
 	mrrc_mutex_unlock(&domain->cq_lock);
 	if (ret)
@@ -546,10 +572,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	cq->entry_size = format_size(attr->format);
 	cq->core_entry_size = format_size(format);
 
-	if (domain->ops) {
-		cq->ops_base = (uintptr_t) domain->ops->base;
-		cq->ops_len = domain->ops->span;
-	}
+	cq->ops = domain->ops;
 	cq->cq.fid.fclass = FI_CLASS_CQ;
 	cq->cq.fid.context = context;
 	cq->cq.fid.ops = &mrrc_cq_fid_ops;

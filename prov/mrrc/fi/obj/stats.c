@@ -22,12 +22,14 @@ static void stats_fill(struct mrrc_domain *domain, struct fi_mrrc_stats *out)
 {
 	struct mrrc_cq *cq;
 
-	out->completions = atomic_load(&domain->completions);
 	out->claimed_lengths = atomic_load(&domain->claimed_lengths);
 	mrrc_mutex_lock(&domain->cq_lock);
 	out->posts = atomic_load(&domain->posts);
-	LIST_FOREACH(cq, &domain->cqs, link)
+	out->completions = atomic_load(&domain->completions);
+	LIST_FOREACH(cq, &domain->cqs, link) {
 		out->posts += atomic_load(&cq->posts);
+		out->completions += atomic_load(&cq->completions);
+	}
 	mrrc_mutex_unlock(&domain->cq_lock);
 	if (!domain->implicit) {
 		strcpy(out->monitor, "none");

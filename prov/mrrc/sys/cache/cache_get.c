@@ -47,22 +47,19 @@ void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
 			    enum mrrc_access access, struct mrrc_region *region)
 {
 	const uintptr_t big = addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG;
-	const uint64_t tag = mrrc_region_tag(region);
+	const uint64_t ref = mrrc_region_word(region);
 	struct mrrc_hints *hints;
 
 	/* an unindexed region, as in a forked child, serves only once */
-	if (!(tag & 1))
+	if (!(ref & MRRC_REGION_INDEX_BIT))
 		return;
 	hints = mrrc_hints_get(&cache->hints_list);
 	if (hints)
-		mrrc_hints_fill(
-			hints, cache->regions, addr, access,
-			mrrc_hints_ref(((char *) region - cache->regions) /
-					       MRRC_REGION_STRIDE,
-				       tag),
-			big >= region->start &&
-				mrrc_region_end(region) - big >=
-					(uintptr_t) 1 << MRRC_HINTS_BIG);
+		mrrc_hints_fill(hints, cache->regions, addr, access, ref,
+				big >= region->start &&
+					mrrc_region_end(region) - big >=
+						(uintptr_t) 1
+							<< MRRC_HINTS_BIG);
 }
 
 /* Serves a hit by the thread's hint, if the hint is still valid. */

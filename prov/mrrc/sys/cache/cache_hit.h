@@ -73,8 +73,10 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 	if (__builtin_expect(!mrrc_region_is(region, ref), 0) ||
 	    (ask && mrrc_mon_quiet(cache->mon, &seq, &hints->probes)))
 		return NULL;
-	mrrc_hints_count_hold(
-		mrrc_hints_lane(hints, (char *) region - cache->regions), 1);
+	mrrc_hints_count_hold(mrrc_hints_lane(hints,
+					      mrrc_hints_ref_index(ref) *
+						      MRRC_REGION_STRIDE),
+			      1);
 	/*
 	 * The region may have left since. An entry of the same region
 	 * covers the page.

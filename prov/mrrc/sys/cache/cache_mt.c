@@ -117,7 +117,8 @@ struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache)
 	region = mrrc_pool_alloc(cache->pool);
 	if (!region)
 		return NULL;
-	mrrc_region_renew(region);
+	mrrc_region_renew(region, ((char *) region - cache->regions) /
+					  MRRC_REGION_STRIDE);
 	region->watched = region->reused = false;
 	memset((char *) region + offsetof(struct mrrc_region, start), 0,
 	       sizeof(*region) - offsetof(struct mrrc_region, start));

@@ -215,7 +215,7 @@ static void hints_leave(struct mrrc_hints *hints)
 	hints->uses = NULL;
 	mrrc_lock_release(list->lock);
 	while (hints->spares)
-		mrrc_pool_free(list->records, hints->spare[--hints->spares]);
+		mrrc_pool_free(list->records, hints->spare[hints->spares--]);
 	hints->list = NULL;
 }
 

@@ -50,7 +50,7 @@
 
 struct mrrc_hint {
 	uint64_t key; /* what was looked up; 0: nothing */
-	uint64_t ref; /* which region, and its tag */
+	uint64_t ref; /* the region's word: which, and its tag */
 };
 
 struct mrrc_hints_note {
@@ -76,10 +76,11 @@ struct mrrc_hints {
 	TAILQ_ENTRY(mrrc_hints) link;
 	/* the owner's */
 	unsigned spares;
-	void *spare[MRRC_HINTS_SPARE]; /* free here; in use for the pool */
-	size_t displaced;	       /* since the table grew */
-	struct mrrc_hints *next;       /* its tables */
-	struct mrrc_uses *uses;	       /* where it notes uses, or NULL */
+	/* free here; in use for the pool; the first is none */
+	void *spare[1 + MRRC_HINTS_SPARE];
+	size_t displaced;	 /* since the table grew */
+	struct mrrc_hints *next; /* its tables */
+	struct mrrc_uses *uses;	 /* where it notes uses, or NULL */
 	/* HINTS lock */
 	struct mrrc_hints_list *list; /* where link is; NULL: detached */
 };
@@ -127,9 +128,7 @@ void mrrc_hints_collect(struct mrrc_hints_list *list);
 /* Collects the counters of this table. The cache's lock held. */
 void mrrc_hints_count(struct mrrc_hints *hints, struct mrrc_cache *core);
 
-/*
- * Adds a hint for a region of the cache; @ref is from mrrc_hints_ref. No lock.
- */
+/* Remember a region of the cache; @ref is its word. No lock. */
 void mrrc_hints_fill(struct mrrc_hints *hints, const char *regions,
 		     uintptr_t addr, enum mrrc_access access, uint64_t ref,
 		     bool big);
@@ -159,15 +158,16 @@ mrrc_hints_mine(const struct mrrc_hints_list *list)
 	return hints ? hints : mrrc_hints_of(list);
 }
 
-/* A record of the thread's own. */
-static inline bool mrrc_hints_has_spare(const struct mrrc_hints *hints)
+/* A record of the thread's own, which it may take; NULL: none. */
+static inline void *mrrc_hints_spare(const struct mrrc_hints *hints)
 {
-	return hints->spares;
+	return hints->spare[hints->spares];
 }
 
-static inline void *mrrc_hints_take_spare(struct mrrc_hints *hints)
+/* There is one: it is taken. */
+static inline void mrrc_hints_take_spare(struct mrrc_hints *hints)
 {
-	return hints->spare[--hints->spares];
+	hints->spares--;
 }
 
 /* false: it has enough. */
@@ -175,14 +175,8 @@ static inline bool mrrc_hints_keep_spare(struct mrrc_hints *hints, void *record)
 {
 	if (__builtin_expect(hints->spares == MRRC_HINTS_SPARE, 0))
 		return false;
-	hints->spare[hints->spares++] = record;
+	hints->spare[++hints->spares] = record;
 	return true;
-}
-
-/* Reference to a region: its tag, and its index in the pool in the low bits. */
-static inline uint64_t mrrc_hints_ref(uint32_t index, uint64_t tag)
-{
-	return tag << MRRC_REGION_TAG | index;
 }
 
 static inline uint32_t mrrc_hints_ref_index(uint64_t ref)
@@ -199,7 +193,7 @@ static inline struct mrrc_region *mrrc_hints_region(const char *regions,
 							   MRRC_REGION_STRIDE);
 }
 
-/* The offset of the region's lane from the first one. */
+/* The lane of a region at this offset from the first one. */
 static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 						size_t offset)
 {

@@ -67,7 +67,7 @@ static void insert(unsigned i)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
 
-	mrrc_region_renew(&region[i]);
+	mrrc_region_renew(&region[i], i);
 	region[i].start = (i + 1) * 2 * PAGE;
 	region[i].len = 2 * PAGE;
 	region[i].access = i % 2 ? KEYS : KEYS | MRRC_RW | MRRC_REMOTE_WRITE;
@@ -175,7 +175,7 @@ TEST(test_many)
 		begin(i);
 		end(i);
 	}
-	mrrc_region_renew(over);
+	mrrc_region_renew(over, 0);
 	over->start = region[1].start + PAGE;
 	over->len = 2 * PAGE;
 	over->access = KEYS;

@@ -97,7 +97,7 @@ TEST(test_cache_closes)
 	touch(0, 1);
 	/* the table is the next cache's */
 	ck_assert_ptr_eq(mrrc_hints_recent, hints);
-	ck_assert(!mrrc_hints_has_spare(hints));
+	ck_assert_ptr_null(mrrc_hints_spare(hints));
 }
 
 /* A child's table is of no cache, and its pool is a copy. */
@@ -121,12 +121,12 @@ TEST(test_fork)
 	ck_assert_int_ge(pid, 0);
 	/* its hits so far are not to be counted for another cache */
 	if (!pid)
-		_exit(mrrc_hints_has_spare(hints) ||
+		_exit(mrrc_hints_spare(hints) ||
 		      mrrc_hints_last(&cache->hints_list) || hints->list ||
 		      hints->counted != hints->hits ||
 		      hints->probes_counted != hints->probes);
 	child_exits(pid);
-	ck_assert(mrrc_hints_has_spare(hints));
+	ck_assert_ptr_nonnull(mrrc_hints_spare(hints));
 }
 
 /* ---- the table ---- */
@@ -213,7 +213,7 @@ TEST(test_gone)
 	for (i = 0; i < 3 * SETS; i++)
 		fill(hints, first + i * 4096, i + 1, false);
 	for (; i < 100000; i++)
-		fill(hints, first + i * 4096, mrrc_hints_ref(i % 1000, 1),
+		fill(hints, first + i * 4096, MRRC_REGION_INDEX_BIT | i % 1000,
 		     false);
 	ck_assert_uint_eq(hints->bits, bits);
 	ck_assert_uint_eq(found(hints, first, 3 * SETS), 3 * SETS);
@@ -317,16 +317,16 @@ TEST(test_ref)
 	struct mrrc_region region = { 0 };
 	uint64_t ref;
 
-	mrrc_region_renew(&region);
+	mrrc_region_renew(&region, 0xabcdef);
 	mrrc_region_publish(&region);
-	ref = mrrc_hints_ref(0xabcdef, mrrc_region_tag(&region));
+	ref = mrrc_region_word(&region);
 	ck_assert_uint_eq(mrrc_hints_ref_index(ref), 0xabcdef);
 	ck_assert(mrrc_region_is(&region, ref));
 	ck_assert(mrrc_region_indexed(&region));
 	mrrc_region_retire(&region);
 	ck_assert(!mrrc_region_is(&region, ref));
 	ck_assert(!mrrc_region_indexed(&region));
-	mrrc_region_renew(&region);
+	mrrc_region_renew(&region, 0xabcdef);
 	mrrc_region_publish(&region);
 	ck_assert(!mrrc_region_is(&region, ref));
 }
