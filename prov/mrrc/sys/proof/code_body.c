@@ -65,14 +65,15 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		      struct mrrc_code_insn *insn)
 {
 	const bool relative = zydis->raw.imm[0].is_relative;
-	const int64_t to =
-		(int64_t) insn->at + insn->len + zydis->raw.imm[0].value.s;
+	int64_t to;
 
 	insn->to = MRRC_CODE_NONE;
 	insn->flow = MRRC_CODE_NEXT;
 	if (relative) {
 		if (body_odd_branch(zydis))
 			return false;
+		/* of 32 bits at most; other immediates may have 64 */
+		to = (int64_t) insn->at + insn->len + zydis->raw.imm[0].value.s;
 		if (to >= 0 && to < LONGEST)
 			insn->to = (uint32_t) to;
 		insn->flow = MRRC_CODE_BRANCH;
