@@ -228,22 +228,32 @@ static bool copy_page(void *arg, uintptr_t at)
 }
 
 /*
- * Copies a page of the process over the same page of the file, but no breakpoint:
- * where a uprobe is, the kernel runs the file's instruction.
+ * Copies a page of the process over the same page of the file, but no uprobes: the
+ * kernel runs the file's instructions in their places. A uprobe is a breakpoint that
+ * stands alone; a byte of that value beside other changes belongs to them.
  */
 static bool copy_own(void *arg, uintptr_t at)
 {
 	const struct copy_page *const copy = arg;
 	uint8_t *to = copy->to + (at - copy->from);
 	uint8_t piece[COPY_PIECE];
+	bool probe, same, alone = true;
 	size_t done, i;
 
 	for (done = 0; done < copy->page; done += sizeof(piece)) {
 		if (pread(copy->fd, piece, sizeof(piece),
 			  (off_t) (at + done)) != sizeof(piece))
 			break;
-		for (i = 0; i < sizeof(piece); i++, to++)
-			*to = piece[i] == MRRC_PATCH_PROBE ? *to : piece[i];
+		for (i = 0; i < sizeof(piece); i++, to++) {
+			same = piece[i] == *to;
+			probe = piece[i] == MRRC_PATCH_PROBE && alone &&
+				(i + 1 == sizeof(piece) ||
+				 piece[i + 1] == to[1] ||
+				 piece[i + 1] == MRRC_PATCH_PROBE);
+			if (!probe)
+				*to = piece[i];
+			alone = same || probe;
+		}
 	}
 	return true;
 }

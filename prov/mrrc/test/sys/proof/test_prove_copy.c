@@ -80,15 +80,31 @@ static void copy_teardown(void)
 	rmdir(dir);
 }
 
-START_TEST(test_changed)
+static void change(const uint8_t *bytes, size_t len)
 {
 	void *code = (void *) ((uintptr_t) at & ~(page - 1));
 
 	ck_assert_int_eq(mprotect(code, page, PROT_READ | PROT_WRITE), 0);
-	at[0]++;
+	memcpy(at, bytes, len);
 	ck_assert_int_eq(mprotect(code, page, PROT_READ | PROT_EXEC), 0);
 	mrrc_code_places(alike, NULL);
 	ck_assert(named);
+}
+
+START_TEST(test_changed)
+{
+	const uint8_t byte = (uint8_t) (at[0] + 1);
+
+	change(&byte, 1);
+}
+END_TEST
+
+/* A jump that another patcher wrote has bytes as a uprobe has, which are none. */
+START_TEST(test_like_probe)
+{
+	static const uint8_t jump[] = { 0xe9, 0xcc, 0xcc, 0xcc, 0x01 };
+
+	change(jump, sizeof(jump));
 }
 END_TEST
 
@@ -119,6 +135,7 @@ TCase *prove_copy_tcase(void)
 
 	tcase_add_checked_fixture(tcase, copy_setup, copy_teardown);
 	tcase_add_test(tcase, test_changed);
+	tcase_add_test(tcase, test_like_probe);
 	tcase_add_test(tcase, test_replaced);
 	tcase_add_test(tcase, test_deleted);
 	return tcase;
