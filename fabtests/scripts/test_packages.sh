@@ -74,7 +74,7 @@ test_install()
 	get user "$DIR"/share/*.deb
 }
 
-# A file server says to nobody what it serves before it is told what that is.
+# Installing the file server starts nothing: no directory is named yet.
 test_not_started()
 {
 	! grep -rqs mrrc "$DIR"/user/etc/systemd/system "$DIR"/user/etc/rc?.d

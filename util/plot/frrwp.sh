@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# frrwp.sh: makes the figures of docs/frrwp.md and their tables anew: figures 5
+# frrwp.sh: makes the figures of docs/frrwp.md and their tables: figures 5
 # to 8 of ou2009, with the times of ./bench.sh frrwp.
 
 set -eu

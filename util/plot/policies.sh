@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# policies.sh: makes the figures of docs/policies.md and their tables anew:
+# policies.sh: makes the figures of docs/policies.md and their tables:
 # figures 9 to 12 of ou2009, and the comparison of policies.
 
 set -eu

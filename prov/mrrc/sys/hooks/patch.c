@@ -539,7 +539,10 @@ static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
 		       NULL;
 }
 
-/* Bytes of our patch that look like a probe, of which the copy has the file's. */
+/*
+ * A byte of our patch may have a probe's value: the copy then has the file's byte
+ * in its place, and gets ours back.
+ */
 static void patch_unprobe(uint8_t *copy, const void *patched, const void *was,
 			  size_t len)
 {

@@ -87,7 +87,7 @@ static uint64_t ahead_least(const struct mrrc_ahead *ahead)
 	return PERIOD + ahead->delay;
 }
 
-/* A region in use is judged again, later and later. */
+/* A region in use is looked at again, each time after a longer wait. */
 static void ahead_retain(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
 	const uint64_t now = ahead->ticks.ns;
