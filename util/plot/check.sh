@@ -51,11 +51,11 @@ cd "$DIR"
 {
 	screen 'fi_mrrc_stat --check'
 	echo
-	echo 'Of the same where 64 KiB of memory may be locked, with a misspelt variable:'
+	echo 'With 64 KiB of lockable memory and a misspelt variable:'
 	screen 'ulimit -l 64; FI_OFI_MRRC_POLICI=lru fi_mrrc_stat --check' |
 		only 'variables|locked memory'
 	echo
-	echo 'And the end of what is printed with an application:'
+	echo 'With an application, the output ends with:'
 	export FI_PROVIDER='tcp;ofi_mrrc' FI_OFI_MRRC_REGISTER=always
 	screen 'fi_mrrc_stat --check -- ./application' |
 		only application
