@@ -232,32 +232,33 @@ need_trixie()
 
 # ---- builds ----------------------------------------------------------------
 
-# configure must be newer than what it is made from.
-bootstrap()
+# Whether configure is newer than what it is made from.
+bootstrapped()
 {
 	local file
 
+	[ -f "$TOP/configure" ] && [ -f "$TOP/Makefile.in" ] || return 1
+	for file in "$TOP/configure.ac" "$TOP/Makefile.am" \
+		"$TOP"/*/Makefile.include "$TOP"/*/*/Makefile.include \
+		"$TOP"/*/*/*/Makefile.include; do
+		[ ! "$file" -nt "$TOP/configure" ] || return 1
+	done
+}
+
+# Stages that begin at once make configure one time, not each: autoreconf removes
+# files of config/ while it runs, and a build that has begun needs them.
+bootstrap()
+{
 	if [ -f "$TOP/config.status" ]; then
 		warn "$TOP is configured itself, which prevents builds outside" \
 			"it: run make distclean there"
 		return 1
 	fi
-	if [ -f "$TOP/configure" ] && [ -f "$TOP/Makefile.in" ]; then
-		for file in "$TOP/configure.ac" "$TOP/Makefile.am" \
-			"$TOP"/*/Makefile.include "$TOP"/*/*/Makefile.include \
-			"$TOP"/*/*/*/Makefile.include; do
-			[ -f "$file" ] || continue
-			[ "$file" -nt "$TOP/configure" ] && break
-			file=
-		done
-		[ -n "$file" ] || return 0
-	fi
 	mkdir -p "$BUILD"
-	# two doors at once must not do this at the same time
 	(
 		flock 9
-		cd "$TOP" && mkdir -p m4 && logged autoreconf \
-			"$LOGS/autoreconf.log" autoreconf -fi
+		bootstrapped || { cd "$TOP" && mkdir -p m4 && logged autoreconf \
+			"$LOGS/autoreconf.log" autoreconf -fi; }
 	) 9>"$BUILD/autoreconf.lock"
 }
 
