@@ -110,27 +110,21 @@ err_free:
 bool mrrc_alloc_busy(struct mrrc_reg *reg)
 {
 	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
-
-	return alloc && atomic_load(&alloc->open) &&
-	       !mrrc_heaps_forked(alloc->heaps);
-}
-
-bool mrrc_alloc_trim(struct mrrc_reg *reg)
-{
-	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
 	struct mrrc_heap_stats stats;
 
-	if (!alloc)
+	if (!alloc || mrrc_heaps_forked(alloc->heaps))
+		return false;
+	if (atomic_load(&alloc->open))
 		return true;
 	mrrc_heaps_trim(alloc->heaps);
 	mrrc_heaps_stats(alloc->heaps, &stats);
 	if (!stats.blocks)
-		return true;
+		return false;
 	MRRC_WARN(MR,
 		  "the domain is not closed: %" PRIu64 " allocations of "
 		  "fi_mr_alloc, %" PRIu64 " bytes: free them first\n",
 		  stats.live, stats.live_bytes);
-	return false;
+	return true;
 }
 
 void mrrc_alloc_close(struct mrrc_reg *reg)

@@ -30,19 +30,14 @@ void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain));
  */
 void mrrc_alloc_set_own(const struct fi_ops *ops);
 
-/* Does the application have open heaps, so that the domain cannot be closed? */
+/*
+ * Whether the domain must not be closed: the application has open heaps, or
+ * allocations, which are logged. Deregisters all memory that is not allocated.
+ * A forked child has neither. No thread may use the allocator concurrently.
+ */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
-/*
- * Deregisters all memory that is not allocated. false: some is allocated, and
- * is logged. No thread may use the allocator concurrently.
- */
-bool mrrc_alloc_trim(struct mrrc_reg *reg);
-
-/*
- * Closes the allocator with every allocation, before the core closes its
- * domain.
- */
+/* Closes the allocator, before the core closes its domain. */
 void mrrc_alloc_close(struct mrrc_reg *reg);
 
 /* Is a feature of fi_mrrc_feature() available on this domain? */

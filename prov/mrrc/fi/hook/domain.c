@@ -96,8 +96,7 @@ static int hook_domain_close(struct fid *fid)
 	int ret;
 
 	/* the core may refuse, so nothing is freed before it agrees */
-	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg) ||
-	    !mrrc_alloc_trim(&domain->reg))
+	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
 	mrrc_reg_flush(&domain->reg);
 	hook_domain_restore(domain);
