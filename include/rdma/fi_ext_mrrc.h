@@ -402,6 +402,7 @@ struct fi_ops_mr_heap {
 	size_t size;
 	int (*alloc)(struct fid_mr_heap *heap, size_t align, size_t len,
 		     uint64_t flags, void **buf, struct fid_mr **mr);
+	int (*release)(struct fid_mr_heap *heap, void *buf);
 	int (*trim)(struct fid_mr_heap *heap);
 	int (*stats)(struct fid_mr_heap *heap, struct fi_mr_heap_stats *stats);
 };
@@ -551,6 +552,11 @@ static inline int fi_mr_heap_alloc(struct fid_mr_heap *heap, size_t len,
 				   struct fid_mr **mr)
 {
 	return heap->ops->alloc(heap, 1, len, flags, buf, mr);
+}
+
+static inline int fi_mr_heap_free(struct fid_mr_heap *heap, void *buf)
+{
+	return heap->ops->release(heap, buf);
 }
 
 static inline int fi_mr_heap_trim(struct fid_mr_heap *heap)

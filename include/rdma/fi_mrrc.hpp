@@ -10,7 +10,9 @@
  *
  * Objects may be made, used and destroyed by any thread, as far as the
  * container allows. They keep pointers to the domain or heap, which has to
- * outlive all that was allocated.
+ * outlive all that was allocated. Two of them are equal if they allocate from
+ * the same domain or heap, with the same access and flags: so a container
+ * takes over another's memory only if peers have the same rights to it.
  */
 #ifndef FI_MRRC_HPP
 #define FI_MRRC_HPP
@@ -26,6 +28,8 @@
 #include <rdma/fi_ext_mrrc.h>
 
 namespace fi_mrrc
+{
+inline namespace v1
 {
 
 /* A call failed otherwise than for want of memory. */
@@ -47,6 +51,9 @@ class error : public std::runtime_error
 	int ret_;
 };
 
+namespace detail
+{
+
 inline void check(const char *what, int ret)
 {
 	if (ret == -FI_ENOMEM)
@@ -55,46 +62,22 @@ inline void check(const char *what, int ret)
 		throw error(what, ret);
 }
 
-/* What is allocated at an address. */
-inline fi_mr_query_attr query(fid_domain *domain, const void *addr)
-{
-	fi_mr_query_attr attr{};
-
-	attr.size = sizeof(attr);
-	check("fi_mr_query", fi_mr_query(domain, addr, &attr));
-	return attr;
-}
-
-/* A heap where an argument is one: 0 is not, but an access. */
-class heap_ref
-{
-      public:
-	heap_ref(fid_mr_heap *heap) noexcept : heap_(heap)
-	{
-	}
-	operator fid_mr_heap *() const noexcept
-	{
-		return heap_;
-	}
-
-      private:
-	fid_mr_heap *heap_;
-};
-
-/* Where from: the domain's own heaps, or one of the application's. */
+/* The domain's own heaps, or one of the application's. */
 class source
 {
       public:
-	explicit source(fid_domain *domain, uint64_t access = 0,
-			uint64_t flags = 0) noexcept
+	source() = default;
+	explicit source(fid_domain *domain, uint64_t access,
+			uint64_t flags) noexcept
 	    : domain_(domain), access_(access), flags_(flags)
 	{
-		open();
+		/* another provider's domain is found out at an allocation */
+		if (domain && fi_mrrc_alloc_open(domain, &ops_))
+			ops_ = nullptr;
 	}
-	source(fid_domain *domain, heap_ref heap, uint64_t flags = 0) noexcept
-	    : domain_(domain), heap_(heap), flags_(flags)
+	explicit source(fid_mr_heap *heap, uint64_t flags) noexcept
+	    : heap_(heap), flags_(flags)
 	{
-		open();
 	}
 
 	void *allocate(std::size_t bytes, std::size_t align) const
@@ -124,37 +107,44 @@ class source
 
 	void deallocate(void *buf) const noexcept
 	{
-		/* what goes wrong is in the provider's log */
-		if (ops_)
+		/* the provider logs mistakes */
+		if (heap_)
+			(void) fi_mr_heap_free(heap_, buf);
+		else if (ops_)
 			(void) ops_->free(domain_, buf);
 	}
 
-	/* One may free what the other allocated. */
-	bool frees(const source &other) const noexcept
+	explicit operator bool() const noexcept
 	{
-		return domain_ == other.domain_;
+		return domain_ || heap_;
 	}
-	fid_domain *domain() const noexcept
+	bool operator==(const source &other) const noexcept
 	{
-		return domain_;
+		return domain_ == other.domain_ && heap_ == other.heap_ &&
+		       access_ == other.access_ && flags_ == other.flags_;
 	}
 
       private:
 	static constexpr std::uint64_t max_bytes = std::uint64_t(1) << 46;
 
-	/* What is not ofi_mrrc's domain is found out when it allocates. */
-	void open() noexcept
-	{
-		if (domain_ && fi_mrrc_alloc_open(domain_, &ops_))
-			ops_ = nullptr;
-	}
-
-	fid_domain *domain_;
+	fid_domain *domain_ = nullptr;
 	fi_mrrc_ops_alloc *ops_ = nullptr;
 	fid_mr_heap *heap_ = nullptr;
 	uint64_t access_ = 0;
-	uint64_t flags_;
+	uint64_t flags_ = 0;
 };
+
+} // namespace detail
+
+/* Describes the allocation that contains @addr. */
+inline fi_mr_query_attr query(fid_domain *domain, const void *addr)
+{
+	fi_mr_query_attr attr{};
+
+	attr.size = sizeof(attr);
+	detail::check("fi_mr_query", fi_mr_query(domain, addr, &attr));
+	return attr;
+}
 
 class memory_resource : public std::pmr::memory_resource
 {
@@ -164,9 +154,8 @@ class memory_resource : public std::pmr::memory_resource
 	    : source_(domain, access, flags)
 	{
 	}
-	memory_resource(fid_domain *domain, heap_ref heap,
-			uint64_t flags = 0) noexcept
-	    : source_(domain, heap, flags)
+	explicit memory_resource(fid_mr_heap *heap, uint64_t flags = 0) noexcept
+	    : source_(heap, flags)
 	{
 	}
 
@@ -184,10 +173,10 @@ class memory_resource : public std::pmr::memory_resource
 	{
 		auto ours = dynamic_cast<const memory_resource *>(&other);
 
-		return ours && source_.frees(ours->source_);
+		return ours && source_ == ours->source_;
 	}
 
-	source source_;
+	detail::source source_;
 };
 
 template <class T> class allocator
@@ -200,9 +189,8 @@ template <class T> class allocator
 	    : source_(domain, access, flags)
 	{
 	}
-	allocator(fid_domain *domain, heap_ref heap,
-		  uint64_t flags = 0) noexcept
-	    : source_(domain, heap, flags)
+	explicit allocator(fid_mr_heap *heap, uint64_t flags = 0) noexcept
+	    : source_(heap, flags)
 	{
 	}
 	template <class U>
@@ -225,7 +213,7 @@ template <class T> class allocator
 	template <class U>
 	bool operator==(const allocator<U> &other) const noexcept
 	{
-		return source_.frees(other.source_);
+		return source_ == other.source_;
 	}
 	template <class U>
 	bool operator!=(const allocator<U> &other) const noexcept
@@ -235,9 +223,10 @@ template <class T> class allocator
 
       private:
 	template <class U> friend class allocator;
-	source source_;
+	detail::source source_;
 };
 
+} // namespace v1
 } // namespace fi_mrrc
 
 #endif // FI_MRRC_HPP

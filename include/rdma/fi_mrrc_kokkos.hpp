@@ -30,6 +30,8 @@
 
 namespace fi_mrrc
 {
+inline namespace v1
+{
 
 class KokkosSpace
 {
@@ -48,8 +50,8 @@ class KokkosSpace
 	    : source_(domain, access, flags)
 	{
 	}
-	KokkosSpace(fid_domain *domain, heap_ref heap, uint64_t flags = 0)
-	    : source_(domain, heap, flags)
+	explicit KokkosSpace(fid_mr_heap *heap, uint64_t flags = 0)
+	    : source_(heap, flags)
 	{
 	}
 
@@ -68,7 +70,7 @@ class KokkosSpace
 	{
 		void *buf;
 
-		if (!source_.domain())
+		if (!source_)
 			throw error("fi_mrrc::KokkosSpace without a domain: "
 				    "set_default() was not called",
 				    -FI_EINVAL);
@@ -96,19 +98,15 @@ class KokkosSpace
 		source_.deallocate(buf);
 	}
 
-	fid_domain *domain() const noexcept
-	{
-		return source_.domain();
-	}
 	static constexpr const char *name()
 	{
 		return "Registered";
 	}
 
       private:
-	static source &default_source()
+	static detail::source &default_source()
 	{
-		static source none(nullptr);
+		static detail::source none;
 
 		return none;
 	}
@@ -117,9 +115,10 @@ class KokkosSpace
 		return Kokkos::Tools::make_space_handle(name());
 	}
 
-	source source_;
+	detail::source source_;
 };
 
+} // namespace v1
 } // namespace fi_mrrc
 
 namespace Kokkos

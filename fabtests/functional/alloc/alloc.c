@@ -429,7 +429,9 @@ static void heaps(void)
 			 stats.limit == attr.max_bytes,
 		 "%" PRIu64 " live, %" PRIu64 " bytes", stats.live,
 		 stats.bytes);
-	put(0, buf[0]);
+	FT_CALL(fi_mr_heap_free(heap, NULL));
+	FT_CALL(fi_mr_heap_free(heap, buf[0]));
+	FT_CHECK(fi_mr_heap_free(heap, buf[0]) == -FI_EALREADY, "freed twice");
 	put(0, buf[1]);
 	FT_CALL(fi_mr_heap_trim(heap));
 	stats.size = sizeof(stats);

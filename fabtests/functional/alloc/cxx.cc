@@ -43,11 +43,14 @@ static struct fi_mr_heap_stats stats_of(fid_domain *domain)
 static void resources(fid_domain *domain)
 {
 	fi_mrrc::memory_resource memory(domain, FI_REMOTE_READ);
-	fi_mrrc::memory_resource same(domain);
+	fi_mrrc::memory_resource same(domain, FI_REMOTE_READ);
 	std::pmr::vector<double> data(&memory);
 	std::pmr::map<int, std::pmr::string> names(&memory);
 
 	CHECK(memory == same);
+	CHECK(memory != fi_mrrc::memory_resource(domain));
+	CHECK(memory != fi_mrrc::memory_resource(domain, FI_REMOTE_READ,
+						 FI_MR_ALLOC_ISOLATED));
 	CHECK(memory != *std::pmr::get_default_resource());
 	for (int i = 0; i < 100000; i++)
 		data.push_back(i);
@@ -108,6 +111,25 @@ static void allocators(fid_domain *domain)
 	}
 }
 
+/* Memory moves to another vector only with the rights that it has there. */
+static void moves(fid_domain *domain)
+{
+	using fi_mrrc::allocator;
+	using vector = std::vector<char, allocator<char>>;
+	allocator<char> local(domain), remote(domain, FI_REMOTE_WRITE);
+	vector from(1000, 'm', local), to(local), written(remote);
+
+	auto data = from.data();
+	to = std::move(from);
+	CHECK(to.data() == data && to.size() == 1000);
+	written = std::move(to);
+	CHECK(written.data() != data && written.back() == 'm');
+	CHECK(fi_mrrc::query(domain, written.data()).access == FI_REMOTE_WRITE);
+	from = std::move(written);
+	CHECK(from.size() == 1000 &&
+	      !fi_mrrc::query(domain, from.data()).access);
+}
+
 static void heaps(fid_domain *domain)
 {
 	fi_mr_heap_attr attr{};
@@ -117,8 +139,13 @@ static void heaps(fid_domain *domain)
 	attr.max_bytes = 4 << 20;
 	CHECK(!fi_mr_heap_open(domain, &attr, &heap, nullptr));
 	{
-		fi_mrrc::memory_resource memory(domain, heap);
+		fi_mrrc::memory_resource memory(heap), own(domain);
 		std::pmr::vector<char> some(1 << 20, 'a', &memory);
+		std::pmr::vector<char> kept(&own);
+
+		CHECK(memory == fi_mrrc::memory_resource(heap));
+		CHECK(memory != own);
+		kept = std::pmr::vector<char>(1000, 'k', &memory);
 
 		try {
 			std::pmr::vector<char> more(8 << 20, 'b', &memory);
@@ -126,8 +153,10 @@ static void heaps(fid_domain *domain)
 		} catch (const std::bad_alloc &) {
 		}
 		CHECK(some.back() == 'a');
+		some = std::pmr::vector<char>(&memory);
+		CHECK(!fi_mr_heap_close(heap));
+		CHECK(kept.size() == 1000 && kept.back() == 'k');
 	}
-	CHECK(!fi_mr_heap_close(heap));
 	try {
 		fi_mrrc::query(domain, &attr);
 		CHECK(!"the stack is allocated");
@@ -174,6 +203,7 @@ int main(int argc, char **argv)
 	CHECK(!fi_domain(fabric, info, &domain, nullptr));
 	resources(domain);
 	allocators(domain);
+	moves(domain);
 	heaps(domain);
 	CHECK(stats_of(domain).live == 0);
 	CHECK(stats_of(domain).mistakes == 0);

@@ -280,11 +280,6 @@ static int alloc_alloc(struct fid_domain *domain, size_t align, size_t len,
 			  buf, mr);
 }
 
-static int alloc_error(int ret)
-{
-	return ret == -EDOM ? -FI_EDOMAIN : ret;
-}
-
 int mrrc_alloc_take(struct mrrc_reg *reg, size_t align, size_t len, void **buf)
 {
 	return alloc_slow(reg, align, len, 0, 0, buf, NULL);
@@ -296,6 +291,13 @@ void mrrc_alloc_give(struct mrrc_reg *reg, void *buf)
 
 	if (alloc)
 		mrrc_heap_free(alloc->heaps, buf);
+}
+
+int mrrc_alloc_free(struct mrrc_alloc *alloc, void *buf)
+{
+	int ret = buf ? mrrc_heap_free(alloc->heaps, buf) : 0;
+
+	return ret == -EDOM ? -FI_EDOMAIN : ret;
 }
 
 static int alloc_free_any(struct fid_domain *domain, void *buf)
@@ -314,7 +316,7 @@ static int alloc_free_any(struct fid_domain *domain, void *buf)
 	ret = mrrc_alloc_open(reg, &alloc);
 	if (ret)
 		return reg->pid != getpid() ? 0 : ret;
-	return alloc_error(mrrc_heap_free(alloc->heaps, buf));
+	return mrrc_alloc_free(alloc, buf);
 }
 
 /* The key of an open domain and valid access rights. */

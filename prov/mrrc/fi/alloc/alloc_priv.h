@@ -41,6 +41,9 @@ struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain);
 /* alloc.c: made at first use */
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 
+/* 0 or -FI_E*, as fi_mr_free() */
+int mrrc_alloc_free(struct mrrc_alloc *alloc, void *buf);
+
 /* alloc/mr.c */
 void mrrc_alloc_keeper_init(struct mrrc_alloc *alloc);
 extern const struct mrrc_heap_ops mrrc_alloc_heap_ops;

@@ -70,6 +70,11 @@ static int MRRC_UNGUARDED heap_alloc(struct fid_mr_heap *fid, size_t align,
 	return ret;
 }
 
+static int heap_release(struct fid_mr_heap *fid, void *buf)
+{
+	return mrrc_alloc_free(heap_of(fid)->alloc, buf);
+}
+
 static int heap_trim(struct fid_mr_heap *fid)
 {
 	mrrc_heap_trim(heap_of(fid)->heap);
@@ -87,6 +92,7 @@ static int heap_stats(struct fid_mr_heap *fid, struct fi_mr_heap_stats *stats)
 static struct fi_ops_mr_heap heap_ops = {
 	.size = sizeof(struct fi_ops_mr_heap),
 	.alloc = heap_alloc,
+	.release = heap_release,
 	.trim = heap_trim,
 	.stats = heap_stats,
 };
