@@ -284,9 +284,9 @@ int main(int argc, char **argv)
 	for (len = 2UL << 20; wanted(only, "pages") && len <= 64UL << 20;
 	     len *= 2) {
 		ft_stage("blocks of %zu bytes", len);
-		run_pages(len, "4K", FI_MR_ALLOC_4K);
+		run_pages(len, "4K", FI_MR_ALLOC_BASE);
 		run_pages(len, "THP", FI_MR_ALLOC_THP);
-		run_pages(len, "2M", FI_MR_ALLOC_2M);
+		run_pages(len, "2M", FI_MR_ALLOC_HUGE(21));
 	}
 	FT_CALL(fi_close(&target_mr->fid));
 	ft_pair_close(&pair);

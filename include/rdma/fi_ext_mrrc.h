@@ -341,11 +341,14 @@ static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
 #define FI_MR_ALLOC_ISOLATED (1ULL << 0) /* a registration of its own */
 #define FI_MR_ALLOC_ZERO     (1ULL << 1)
 #define FI_MR_HEAP_PREFAULT  (1ULL << 2) /* heaps only */
-/* kind of pages: one of them at most; not for allocations from a heap */
-#define FI_MR_ALLOC_4K	(1ULL << 4)
-#define FI_MR_ALLOC_THP (1ULL << 5)
-#define FI_MR_ALLOC_2M	(1ULL << 6)
-#define FI_MR_ALLOC_1G	(1ULL << 7)
+/*
+ * Kind of pages: one of these at most, and not for allocations from a heap. The
+ * smallest pages, transparent huge pages, or pages of hugetlbfs of 2^(log2)
+ * bytes, as MAP_HUGE_SHIFT has it: log2 is 21 or 30.
+ */
+#define FI_MR_ALLOC_BASE       (1ULL << 4)
+#define FI_MR_ALLOC_THP	       (1ULL << 5)
+#define FI_MR_ALLOC_HUGE(log2) ((uint64_t) (log2) << 26)
 
 #define FI_MR_HEAP_NODE(n) ((n) + 1)  /* for numa_node */
 #define FI_MR_HEAP_KEEP	   UINT32_MAX /* for idle_ms */

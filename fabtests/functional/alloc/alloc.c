@@ -90,8 +90,14 @@ static void answers(void)
 			 -FI_EINVAL,
 		 "unknown access");
 	FT_CHECK(fi_mr_alloc(dom(0), 1, 0, 1ULL << 40, (void **) &buf, &mr) ==
-			 -FI_EINVAL,
+			 -FI_EBADFLAGS,
 		 "unknown flags");
+	FT_CHECK(fi_mr_alloc(dom(0), 1, 0, FI_MR_ALLOC_BASE | FI_MR_ALLOC_THP,
+			     (void **) &buf, &mr) == -FI_EBADFLAGS,
+		 "two kinds of pages");
+	FT_CHECK(fi_mr_alloc(dom(0), 1, 0, FI_MR_ALLOC_HUGE(13), (void **) &buf,
+			     &mr) == -FI_EBADFLAGS,
+		 "pages of 8 KiB");
 	FT_CHECK(fi_mr_memalign(dom(0), 3, 1, 0, 0, (void **) &buf, &mr) ==
 			 -FI_EINVAL,
 		 "an alignment of 3");
@@ -395,7 +401,7 @@ static void heaps(void)
 	struct fi_mr_heap_attr attr = {
 		.size = sizeof(attr),
 		.access = FI_REMOTE_WRITE,
-		.flags = FI_MR_ALLOC_4K | FI_MR_HEAP_PREFAULT,
+		.flags = FI_MR_ALLOC_BASE | FI_MR_HEAP_PREFAULT,
 		.max_bytes = 2 << 20,
 		.numa_node = FI_MR_HEAP_NODE(0),
 	};
@@ -421,8 +427,8 @@ static void heaps(void)
 	FT_CHECK(one.page_size == FT_PAGE, "pages of %zu", one.page_size);
 	FT_CHECK(fi_mr_heap_alloc(heap, 700000, 0, &none, NULL) == -FI_ENOMEM,
 		 "beyond the limit");
-	FT_CHECK(fi_mr_heap_alloc(heap, 1, FI_MR_ALLOC_2M, &none, NULL) ==
-			 -FI_EINVAL,
+	FT_CHECK(fi_mr_heap_alloc(heap, 1, FI_MR_ALLOC_THP, &none, NULL) ==
+			 -FI_EBADFLAGS,
 		 "pages from a heap");
 	FT_CALL(fi_mr_heap_stats_read(heap, &stats));
 	FT_CHECK(stats.live == 2 && stats.bytes <= attr.max_bytes &&
@@ -446,6 +452,10 @@ static void heaps(void)
 	FT_CHECK(fi_mr_heap_open(dom(0), &attr, &heap, NULL) == -FI_EINVAL,
 		 "unknown access");
 	attr.access = 0;
+	attr.flags = FI_MR_ALLOC_ZERO;
+	FT_CHECK(fi_mr_heap_open(dom(0), &attr, &heap, NULL) == -FI_EBADFLAGS,
+		 "a flag of allocations");
+	attr.flags = 0;
 	attr.numa_node = INT_MIN;
 	FT_CHECK(fi_mr_heap_open(dom(0), &attr, &heap, NULL) == -FI_EINVAL,
 		 "no such node");
@@ -484,8 +494,9 @@ static void busy(void)
 
 static void pages(void)
 {
-	static const uint64_t kinds[] = { FI_MR_ALLOC_4K, FI_MR_ALLOC_THP,
-					  FI_MR_ALLOC_2M, FI_MR_ALLOC_1G };
+	static const uint64_t kinds[] = { FI_MR_ALLOC_BASE, FI_MR_ALLOC_THP,
+					  FI_MR_ALLOC_HUGE(21),
+					  FI_MR_ALLOC_HUGE(30) };
 	struct fi_mr_heap_attr attr = {
 		.size = sizeof(attr),
 		.max_bytes = 1 << 20,

@@ -192,7 +192,7 @@ static void get_shared(struct target *target)
 
 static void get_huge(struct target *target)
 {
-	get(target, FI_MR_ALLOC_2M);
+	get(target, FI_MR_ALLOC_HUGE(21));
 }
 
 static void get_heap(struct target *target)

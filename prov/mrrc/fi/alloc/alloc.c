@@ -189,20 +189,20 @@ int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages)
 	case 0:
 		*pages = mrrc_params.alloc_pages;
 		return 0;
-	case FI_MR_ALLOC_4K:
+	case FI_MR_ALLOC_BASE:
 		*pages = MRRC_PAGES_4K;
 		return 0;
 	case FI_MR_ALLOC_THP:
 		*pages = MRRC_PAGES_THP;
 		return 0;
-	case FI_MR_ALLOC_2M:
+	case FI_MR_ALLOC_HUGE(21):
 		*pages = MRRC_PAGES_2M;
 		return 0;
-	case FI_MR_ALLOC_1G:
+	case FI_MR_ALLOC_HUGE(30):
 		*pages = MRRC_PAGES_1G;
 		return 0;
 	default:
-		return -FI_EINVAL;
+		return -FI_EBADFLAGS;
 	}
 }
 
@@ -255,9 +255,10 @@ static int alloc_slow(struct mrrc_reg *reg, size_t align, size_t len,
 	void *addr, *cookie;
 	int ret;
 
-	if (!reg || (flags & ~ALLOC_FLAGS) ||
-	    !mrrc_alloc_access(access, &rights))
+	if (!reg || !mrrc_alloc_access(access, &rights))
 		return -FI_EINVAL;
+	if (flags & ~ALLOC_FLAGS)
+		return -FI_EBADFLAGS;
 	ret = mrrc_alloc_pages(flags, &pages);
 	if (!ret)
 		ret = alloc_own_heap(reg, rights, pages, &heap);

@@ -53,14 +53,14 @@ int mrrc_alloc_heap_open(struct fid_domain *domain,
 			 const struct fi_mr_heap_attr *attr,
 			 struct fid_mr_heap **heap, void *context);
 
-/* -FI_EINVAL: more than one kind */
+/* -FI_EBADFLAGS: more than one kind, or pages of another size */
 int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages);
 bool mrrc_alloc_access(uint64_t access, enum mrrc_access *rights);
 int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
 			 struct fi_mr_heap_stats *stats);
 
 #define MRRC_ALLOC_PAGE_FLAGS \
-	(FI_MR_ALLOC_4K | FI_MR_ALLOC_THP | FI_MR_ALLOC_2M | FI_MR_ALLOC_1G)
+	(FI_MR_ALLOC_BASE | FI_MR_ALLOC_THP | FI_MR_ALLOC_HUGE(63))
 
 static inline unsigned mrrc_alloc_flags(uint64_t flags)
 {

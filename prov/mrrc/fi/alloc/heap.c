@@ -62,7 +62,7 @@ static int MRRC_UNGUARDED heap_alloc(struct fid_mr_heap *fid, size_t align,
 	int ret;
 
 	if (mrrc_unlikely(flags & ~HEAP_ALLOC))
-		return -FI_EINVAL;
+		return -FI_EBADFLAGS;
 	ret = mrrc_heap_alloc(heap_of(fid)->heap, align, len,
 			      mrrc_alloc_flags(flags), buf, &cookie);
 	if (!ret && mr)
@@ -130,7 +130,9 @@ static int heap_attr(const struct mrrc_reg *reg,
 		memcpy(&full, user,
 		       user->size < sizeof(full) ? user->size : sizeof(full));
 	}
-	if ((full.flags & ~HEAP_FLAGS) || full.numa_node < 0)
+	if (full.flags & ~HEAP_FLAGS)
+		return -FI_EBADFLAGS;
+	if (full.numa_node < 0)
 		return -FI_EINVAL;
 	*attr = (struct mrrc_heap_attr){
 		.prefault = full.flags & FI_MR_HEAP_PREFAULT,
