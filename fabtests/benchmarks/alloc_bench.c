@@ -32,7 +32,7 @@ struct allocator {
 };
 
 static struct fid_domain *domain;
-static struct fi_mrrc_ops_alloc *ops;
+static const struct fi_mrrc_ops_alloc *ops;
 
 /*
  * A pair takes so little time that a function call around it would be half of
@@ -67,7 +67,7 @@ INLINE void *get_mr(size_t len)
 
 INLINE void put_mr(void *buf)
 {
-	if (ops->free(domain, buf))
+	if (ops->release(domain, buf))
 		abort();
 }
 

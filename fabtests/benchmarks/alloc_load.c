@@ -31,7 +31,7 @@
 
 static unsigned threads = 2;
 static struct fid_domain *domain; /* NULL: malloc */
-static struct fi_mrrc_ops_alloc *ops;
+static const struct fi_mrrc_ops_alloc *ops;
 
 static inline void *get(size_t len)
 {
@@ -53,7 +53,7 @@ static inline void put(void *buf)
 {
 	if (!domain)
 		free(buf);
-	else if (buf && ops->free(domain, buf))
+	else if (buf && ops->release(domain, buf))
 		abort();
 }
 

@@ -29,6 +29,13 @@
 extern "C" {
 #endif
 
+/* Of this header. fi_mrrc_feature() tells what the provider has. */
+#define FI_MRRC_VERSION FI_VERSION(0, 1)
+
+/* fid.fclass of objects that libfabric has no class for */
+#define FI_MRRC_CLASS_MR_HEAP (0x33c << 16)
+#define FI_MRRC_CLASS_FILE    ((0x33c << 16) + 1)
+
 /* Name for fi_open_ops() on a domain; answers struct fi_mrrc_ops_domain. */
 #define FI_MRRC_DOMAIN_OPS "ofi_mrrc domain ops v1"
 
@@ -121,7 +128,7 @@ struct fi_mrrc_ops_domain {
 static inline int fi_mrrc_stats_read(struct fid_domain *domain,
 				     struct fi_mrrc_stats *stats)
 {
-	struct fi_mrrc_ops_domain *ops;
+	const struct fi_mrrc_ops_domain *ops;
 	int ret;
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
@@ -133,7 +140,7 @@ static inline int fi_mrrc_stats_read(struct fid_domain *domain,
 static inline int fi_mrrc_invalidate(struct fid_domain *domain,
 				     const void *addr, size_t len)
 {
-	struct fi_mrrc_ops_domain *ops;
+	const struct fi_mrrc_ops_domain *ops;
 	int ret;
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
@@ -147,7 +154,7 @@ static inline int fi_mrrc_invalidate(struct fid_domain *domain,
 
 static inline int fi_mrrc_flush(struct fid_domain *domain)
 {
-	struct fi_mrrc_ops_domain *ops;
+	const struct fi_mrrc_ops_domain *ops;
 	int ret;
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
@@ -319,7 +326,7 @@ static inline int fi_cw_stats_read(struct fid_ep *ep,
 
 static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
 {
-	struct fi_mrrc_ops_domain *ops;
+	const struct fi_mrrc_ops_domain *ops;
 	int ret;
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
@@ -410,15 +417,12 @@ struct fi_ops_mr_heap {
 	int (*stats)(struct fid_mr_heap *heap, struct fi_mr_heap_stats *stats);
 };
 
-/* fid.fclass of a heap; libfabric has no class for it */
-#define FI_MRRC_CLASS_MR_HEAP (1 << 16)
-
 struct fid_mr_heap {
 	struct fid fid;
-	struct fi_ops_mr_heap *ops;
+	const struct fi_ops_mr_heap *ops;
 };
 
-/* An address, or a negative error, and what covers it. */
+/* An address, and what covers it; or an error from -4095 to -1 as address. */
 struct fi_mr_place {
 	intptr_t addr;
 	struct fid_mr *mr;
@@ -433,7 +437,7 @@ struct fi_mrrc_ops_alloc {
 	int (*alloc)(struct fid_domain *domain, size_t align, size_t len,
 		     uint64_t access, uint64_t flags, void **buf,
 		     struct fid_mr **mr);
-	int (*free)(struct fid_domain *domain, void *buf);
+	int (*release)(struct fid_domain *domain, void *buf);
 	int (*query)(struct fid_domain *domain, const void *addr,
 		     struct fi_mr_query_attr *attr);
 	int (*trim)(struct fid_domain *domain);
@@ -447,14 +451,14 @@ struct fi_mrrc_ops_alloc {
 };
 
 static inline int fi_mrrc_alloc_open(struct fid_domain *domain,
-				     struct fi_mrrc_ops_alloc **ops)
+				     const struct fi_mrrc_ops_alloc **ops)
 {
 	return fi_open_ops(&domain->fid, FI_MRRC_ALLOC_OPS, 0, (void **) ops,
 			   NULL);
 }
 
 /* fi_mr_alloc() of a program that has opened the operations. */
-static inline int fi_mrrc_alloc(struct fi_mrrc_ops_alloc *ops,
+static inline int fi_mrrc_alloc(const struct fi_mrrc_ops_alloc *ops,
 				struct fid_domain *domain, size_t len,
 				uint64_t access, uint64_t flags, void **buf,
 				struct fid_mr **mr)
@@ -464,7 +468,8 @@ static inline int fi_mrrc_alloc(struct fi_mrrc_ops_alloc *ops,
 	if (flags)
 		return ops->alloc(domain, 1, len, access, flags, buf, mr);
 	place = ops->place(domain, len, access);
-	if (place.addr < 0) /* never 0, which compilers cannot know */
+	/* the error is never 0, which compilers cannot know */
+	if ((uintptr_t) place.addr >= (uintptr_t) -4095)
 		return (int) place.addr ? (int) place.addr : -FI_EOTHER;
 	*buf = (void *) place.addr;
 	if (mr)
@@ -476,7 +481,7 @@ static inline int fi_mr_memalign(struct fid_domain *domain, size_t align,
 				 size_t len, uint64_t access, uint64_t flags,
 				 void **buf, struct fid_mr **mr)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret :
@@ -487,7 +492,7 @@ static inline int fi_mr_alloc(struct fid_domain *domain, size_t len,
 			      uint64_t access, uint64_t flags, void **buf,
 			      struct fid_mr **mr)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret :
@@ -496,16 +501,16 @@ static inline int fi_mr_alloc(struct fid_domain *domain, size_t len,
 
 static inline int fi_mr_free(struct fid_domain *domain, void *buf)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
-	return ret ? ret : ops->free(domain, buf);
+	return ret ? ret : ops->release(domain, buf);
 }
 
 static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
 			      struct fi_mr_query_attr *attr)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->query(domain, addr, attr);
@@ -513,7 +518,7 @@ static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
 
 static inline int fi_mr_trim(struct fid_domain *domain)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->trim(domain);
@@ -522,7 +527,7 @@ static inline int fi_mr_trim(struct fid_domain *domain)
 static inline int fi_mr_alloc_stats_read(struct fid_domain *domain,
 					 struct fi_mr_heap_stats *stats)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->stats(domain, stats);
@@ -532,7 +537,7 @@ static inline int fi_mr_heap_open(struct fid_domain *domain,
 				  const struct fi_mr_heap_attr *attr,
 				  struct fid_mr_heap **heap, void *context)
 {
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
 
 	return ret ? ret : ops->heap_open(domain, attr, heap, context);
@@ -625,12 +630,9 @@ struct fi_ops_mrrc_file {
 		     struct fi_mrrc_file_attr *attr);
 };
 
-/* fid.fclass of a file; libfabric has no class for it */
-#define FI_MRRC_CLASS_FILE ((1 << 16) + 1)
-
 struct fid_mrrc_file {
 	struct fid fid;
-	struct fi_ops_mrrc_file *ops;
+	const struct fi_ops_mrrc_file *ops;
 };
 
 /* Of a domain. Any thread. */
@@ -644,7 +646,7 @@ static inline int fi_mrrc_file_open(struct fid_domain *domain, int fd,
 				    uint64_t flags, struct fid_mrrc_file **file,
 				    void *context)
 {
-	struct fi_mrrc_ops_file *ops;
+	const struct fi_mrrc_ops_file *ops;
 	int ret;
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_FILE_OPS, 0, (void **) &ops,

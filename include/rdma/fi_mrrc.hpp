@@ -111,7 +111,7 @@ class source
 		if (heap_)
 			(void) fi_mr_heap_free(heap_, buf);
 		else if (ops_)
-			(void) ops_->free(domain_, buf);
+			(void) ops_->release(domain_, buf);
 	}
 
 	explicit operator bool() const noexcept
@@ -128,7 +128,7 @@ class source
 	static constexpr std::uint64_t max_bytes = std::uint64_t(1) << 46;
 
 	fid_domain *domain_ = nullptr;
-	fi_mrrc_ops_alloc *ops_ = nullptr;
+	const fi_mrrc_ops_alloc *ops_ = nullptr;
 	fid_mr_heap *heap_ = nullptr;
 	uint64_t access_ = 0;
 	uint64_t flags_ = 0;

@@ -327,7 +327,7 @@ static void kept(void)
 {
 	struct fi_ops calls = *dom(0)->fid.ops;
 	struct fid_domain *foreign;
-	struct fi_mrrc_ops_alloc *ops;
+	const struct fi_mrrc_ops_alloc *ops;
 	struct fi_mr_query_attr attr;
 	void *buf, *none = &none;
 	struct fid_mr *mr;
@@ -339,13 +339,13 @@ static void kept(void)
 	attr = query(0, buf);
 	FT_CHECK(attr.mr == mr && attr.access == FI_REMOTE_WRITE,
 		 "the registration, or its rights");
-	FT_CALL(ops->free(dom(0), buf));
+	FT_CALL(ops->release(dom(0), buf));
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 100, 0, FI_MR_ALLOC_ISOLATED, &buf,
 			      NULL));
-	FT_CALL(ops->free(dom(0), buf));
+	FT_CALL(ops->release(dom(0), buf));
 	/* so that there is memory with no rights for peers at hand */
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 1, 0, 0, &buf, NULL));
-	FT_CALL(ops->free(dom(0), buf));
+	FT_CALL(ops->release(dom(0), buf));
 	FT_CHECK(fi_mrrc_alloc(ops, dom(0), 0, 0, 0, &none, NULL) ==
 				 -FI_EINVAL &&
 			 fi_mrrc_alloc(ops, dom(0), 1, FI_REMOTE_WRITE << 1, 0,
@@ -367,7 +367,7 @@ static void kept(void)
 				 -FI_EINVAL &&
 			 none == &none,
 		 "a domain that is not ofi_mrrc's");
-	FT_CHECK(ops->free(foreign, buf) == -FI_EINVAL,
+	FT_CHECK(ops->release(foreign, buf) == -FI_EINVAL,
 		 "a free by a domain that is not ofi_mrrc's");
 	ft_unmap(buf, 2 * FT_PAGE);
 }

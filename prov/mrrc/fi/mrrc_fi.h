@@ -495,7 +495,7 @@ struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 struct fi_mrrc_ops_domain;
 int mrrc_stats_out(const struct fi_mrrc_stats *full,
 		   struct fi_mrrc_stats *stats);
-extern struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
+extern const struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
 
 /* cq.c: the lock of every CQ of a domain */
 void mrrc_domain_lock_cqs(struct mrrc_domain *domain);

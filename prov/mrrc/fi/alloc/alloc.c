@@ -509,10 +509,10 @@ static int alloc_stats(struct fid_domain *domain,
 	return mrrc_alloc_stats_out(&sum, stats);
 }
 
-struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
+const struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
 	.size = sizeof(struct fi_mrrc_ops_alloc),
 	.alloc = alloc_alloc,
-	.free = alloc_free,
+	.release = alloc_free,
 	.query = alloc_query,
 	.trim = alloc_trim,
 	.stats = alloc_stats,

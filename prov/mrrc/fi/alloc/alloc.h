@@ -16,7 +16,7 @@
 struct fi_mrrc_ops_alloc;
 
 /* FI_MRRC_ALLOC_OPS */
-extern struct fi_mrrc_ops_alloc mrrc_alloc_ops;
+extern const struct fi_mrrc_ops_alloc mrrc_alloc_ops;
 
 /*
  * Adds a kind of domain: @reg finds a domain's registrations, or NULL for other

@@ -89,7 +89,7 @@ static int heap_stats(struct fid_mr_heap *fid, struct fi_mr_heap_stats *stats)
 	return mrrc_alloc_stats_out(&from, stats);
 }
 
-static struct fi_ops_mr_heap heap_ops = {
+static const struct fi_ops_mr_heap heap_ops = {
 	.size = sizeof(struct fi_ops_mr_heap),
 	.alloc = heap_alloc,
 	.release = heap_release,

@@ -416,7 +416,7 @@ static int file_open(struct fid_domain *domain_fid, int fd, uint64_t flags,
 	return 0;
 }
 
-static struct fi_mrrc_ops_file file_domain_ops = {
+static const struct fi_mrrc_ops_file file_domain_ops = {
 	.size = sizeof(struct fi_mrrc_ops_file),
 	.open = file_open,
 };
@@ -431,7 +431,7 @@ static int file_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		return file_ops_open_else(fid, name, flags, ops, context);
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = &file_domain_ops;
+	*ops = (void *) &file_domain_ops;
 	return 0;
 }
 

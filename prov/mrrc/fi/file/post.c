@@ -548,7 +548,7 @@ static ssize_t file_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep_fid,
 		       -FI_EOPNOTSUPP;
 }
 
-struct fi_ops_mrrc_file mrrc_file_ops = {
+const struct fi_ops_mrrc_file mrrc_file_ops = {
 	.size = sizeof(struct fi_ops_mrrc_file),
 	.sendmsg = file_sendmsg,
 	.tsendmsg = file_tsendmsg,

@@ -173,7 +173,7 @@ static int hook_ext_feature(struct fid_domain *fid, const char *name)
 	return reg && name ? mrrc_alloc_feature(reg, name) : -FI_EINVAL;
 }
 
-static struct fi_mrrc_ops_domain hook_domain_ext_ops = {
+static const struct fi_mrrc_ops_domain hook_domain_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
 	.stats = hook_ext_stats,
 	.flush = hook_ext_flush,
@@ -186,7 +186,7 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 {
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
 
-	void *ours;
+	const void *ours;
 
 	if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
 		ours = &hook_domain_ext_ops;
@@ -197,7 +197,7 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 						 context);
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = ours;
+	*ops = (void *) ours;
 	return 0;
 }
 

@@ -95,7 +95,7 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
 			   void **ops, void *context)
 {
-	void *ours;
+	const void *ours;
 
 	/* first what programs may open at each allocation */
 	if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
@@ -106,7 +106,7 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		return mrrc_fid_ops_open(fid, name, flags, ops, context);
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = ours;
+	*ops = (void *) ours;
 	return 0;
 }
 

@@ -94,7 +94,7 @@ static int ext_feature(struct fid_domain *domain_fid, const char *name)
 	return mrrc_alloc_feature(&domain->reg, name);
 }
 
-struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
+const struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
 	.stats = ext_stats,
 	.flush = ext_flush,
