@@ -182,7 +182,7 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 {
 	const bool again = !row->out && way != FIRST && row->size < TOTAL;
 	const size_t times = again ? TOTAL / row->size : 1;
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 	struct fid_mrrc_file *file;
 	uint64_t used;
 	double start;

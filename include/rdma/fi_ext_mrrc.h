@@ -8,10 +8,11 @@
  * functions open the operations at each call; a program may open them once
  * and keep them as long as the object is open.
  *
- * How it grows: each structure begins with its size. A table of operations and
- * a structure that the provider fills grow at their ends; FI_CHECK_OP tells
- * whether a table has an operation, and fi_mrrc_feature() whether the provider
- * has a feature. What cannot be added in that way has a new name, "... v2", and
+ * How it grows: structures begin with their size. Those of messages do not: a
+ * new field of them is read only with a new flag, and unknown flags are
+ * refused. A table of operations and a structure that the provider fills grow
+ * at their ends; FI_CHECK_OP tells whether a table has an operation, and
+ * fi_mrrc_feature() whether the provider has a feature. What cannot be added in that way has a new name, "... v2", and
  * providers go on answering the old one. No flag or constant changes its value.
  */
 #ifndef FI_EXT_MRRC_H
@@ -598,7 +599,7 @@ struct fi_mrrc_file_msg {
 	uint64_t key;
 };
 
-struct fi_mrrc_file_attr {
+struct fi_mrrc_file_stats {
 	size_t size;
 	uint64_t length; /* of the file, now */
 	uint64_t mapped; /* operations that read the file's own pages */
@@ -627,7 +628,7 @@ struct fi_ops_mrrc_file {
 			     const struct fi_mrrc_file_msg *msg,
 			     uint64_t flags);
 	int (*query)(struct fid_mrrc_file *file,
-		     struct fi_mrrc_file_attr *attr);
+		     struct fi_mrrc_file_stats *attr);
 };
 
 struct fid_mrrc_file {
@@ -738,7 +739,7 @@ static inline ssize_t fi_mrrc_file_cwrite(struct fid_mrrc_file *file,
 }
 
 static inline int fi_mrrc_file_query(struct fid_mrrc_file *file,
-				     struct fi_mrrc_file_attr *attr)
+				     struct fi_mrrc_file_stats *attr)
 {
 	return file->ops->query(file, attr);
 }

@@ -35,7 +35,7 @@ static struct fid_mrrc_file *file_open(int fd, uint64_t flags)
 	return file;
 }
 
-static void query(struct fid_mrrc_file *file, struct fi_mrrc_file_attr *attr)
+static void query(struct fid_mrrc_file *file, struct fi_mrrc_file_stats *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
@@ -123,7 +123,7 @@ static void kinds(uint64_t flags)
 	};
 	int fd = ft_file_make(path, shadow, LEN);
 	struct fid_mrrc_file *file = file_open(fd, flags);
-	struct fi_mrrc_file_attr attr;
+	struct fi_mrrc_file_stats attr;
 	enum kind kind;
 	unsigned i;
 
@@ -275,7 +275,7 @@ static void limits(void)
 
 static void mistakes(void)
 {
-	struct fi_mrrc_file_attr small = { .size = sizeof(size_t) };
+	struct fi_mrrc_file_stats small = { .size = sizeof(size_t) };
 	int fd = ft_file_make(path, shadow, LEN), pipes[2];
 	struct fid_mrrc_file *file = file_open(fd, 0), *none;
 	struct fid_domain *domain = pair.dom[1].domain;
@@ -362,7 +362,7 @@ static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 {
 	const struct rlimit none = { 0, FDS };
 	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP);
-	struct fi_mrrc_file_attr attr;
+	struct fi_mrrc_file_stats attr;
 
 	tags++;
 	FT_POST(&pair.c, post(file, kind, 7, len, FI_COMPLETION));
@@ -379,7 +379,7 @@ static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 static void written_anew(struct fid_mrrc_file *file)
 {
 	const uint64_t limit = ft_deadline();
-	struct fi_mrrc_file_attr attr;
+	struct fi_mrrc_file_stats attr;
 	uint64_t before;
 
 	close(ft_file_make(path, shadow + 100, LEN));
@@ -417,7 +417,7 @@ static void overtaken(enum kind kind, size_t len, bool copies)
 	int fd = ft_file_make(path, shadow, len + 7);
 	const struct rlimit fds = { FDS, FDS };
 	const bool pins = can_map && ft_core("verbs") && kind != CWRITE;
-	struct fi_mrrc_file_attr attr;
+	struct fi_mrrc_file_stats attr;
 	struct fid_mrrc_file *file;
 	struct ft_comp comp;
 	pthread_t thread;

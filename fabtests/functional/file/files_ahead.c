@@ -73,7 +73,7 @@ static void transfer(struct fid_mrrc_file *file, size_t offset, size_t len)
 
 static uint64_t copied(struct fid_mrrc_file *file)
 {
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 
 	FT_CALL(fi_mrrc_file_query(file, &attr));
 	return attr.copied;
@@ -81,7 +81,7 @@ static uint64_t copied(struct fid_mrrc_file *file)
 
 static uint64_t leases(struct fid_mrrc_file *file)
 {
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 
 	FT_CALL(fi_mrrc_file_query(file, &attr));
 	return attr.leases;

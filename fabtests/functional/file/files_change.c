@@ -232,7 +232,7 @@ static void choose(size_t *offset, size_t *len)
 
 static uint64_t mapped(struct fid_mrrc_file *file)
 {
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 
 	FT_CALL(fi_mrrc_file_query(file, &attr));
 	return attr.mapped;
@@ -283,7 +283,7 @@ static bool transfer(struct fid_mrrc_file *file, bool cw, bool early)
 
 /* Sends until a part is mapped, where that is possible. */
 static void settle(struct fid_mrrc_file *file, bool maps,
-		   struct fi_mrrc_file_attr *attr)
+		   struct fi_mrrc_file_stats *attr)
 {
 	const uint64_t limit = ft_deadline();
 	uint64_t before;
@@ -301,7 +301,7 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 {
 	const bool direct = mode & FI_MRRC_FILE_DIRECT;
 	static const char *const names[] = { "memory", "disk", "overlay" };
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 	struct fid_mrrc_file *file;
 	unsigned i, n, sent = 0;
 	pthread_t thread;

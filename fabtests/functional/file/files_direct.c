@@ -34,9 +34,9 @@ static struct fid_mrrc_file *file_open(const char *name)
 	return file;
 }
 
-static struct fi_mrrc_file_attr query(struct fid_mrrc_file *file)
+static struct fi_mrrc_file_stats query(struct fid_mrrc_file *file)
 {
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 
 	FT_CALL(fi_mrrc_file_query(file, &attr));
 	return attr;
@@ -92,7 +92,7 @@ static size_t cached(void)
 static void in_order(size_t part)
 {
 	struct fid_mrrc_file *file = file_open(path);
-	struct fi_mrrc_file_attr attr;
+	struct fi_mrrc_file_stats attr;
 	size_t at, len;
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 

@@ -93,7 +93,7 @@ static void ended(struct fid_mrrc_file *file)
 
 static void stopped(size_t len, bool writes)
 {
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 	char *in = ft_map(NULL, len), *data = ft_map(NULL, len);
 	struct fid_mrrc_file *file;
 	int fd;

@@ -493,8 +493,6 @@ struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 
 /* stats.c: FI_MRRC_DOMAIN_OPS */
 struct fi_mrrc_ops_domain;
-int mrrc_stats_out(const struct fi_mrrc_stats *full,
-		   struct fi_mrrc_stats *stats);
 extern const struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
 
 /* cq.c: the lock of every CQ of a domain */

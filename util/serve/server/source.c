@@ -315,7 +315,7 @@ enum serve_status source_read(struct source_file *file, uint64_t off,
 /* Does the provider now copy the file's pages? Then blocks are cheaper. */
 static bool look_copied(struct source_file *file)
 {
-	struct fi_mrrc_file_attr attr = { .size = sizeof(attr) };
+	struct fi_mrrc_file_stats attr = { .size = sizeof(attr) };
 	bool copied;
 
 	copied = fi_mrrc_file_query(file->pages, &attr) || attr.copied;

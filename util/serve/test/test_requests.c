@@ -29,7 +29,7 @@ static ssize_t fake_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep,
 }
 
 static int fake_query(struct fid_mrrc_file *file,
-		      struct fi_mrrc_file_attr *attr)
+		      struct fi_mrrc_file_stats *attr)
 {
 	attr->copied = fake.copied;
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "fi/alloc/alloc_priv.h"
 #include "fi/param.h"
+#include "fi/sized.h"
 #include "sys/heap/heap_fast.h"
 #include "sys/base/vm.h"
 
@@ -434,7 +435,7 @@ static int alloc_query(struct fid_domain *domain, const void *addr,
 	struct mrrc_alloc *alloc;
 	int ret;
 
-	if (!reg || !attr || attr->size <= sizeof(attr->size))
+	if (!reg)
 		return -FI_EINVAL;
 	alloc = atomic_load(&reg->alloc);
 	if (!alloc)
@@ -444,9 +445,7 @@ static int alloc_query(struct fid_domain *domain, const void *addr,
 	mrrc_heap_looked(look);
 	if (ret)
 		return ret;
-	full.size = attr->size < sizeof(full) ? attr->size : sizeof(full);
-	memcpy(attr, &full, full.size);
-	return 0;
+	return mrrc_sized_out(attr, &full, sizeof(full));
 }
 
 static int alloc_trim(struct fid_domain *domain)
@@ -485,11 +484,7 @@ int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
 		.mistakes = from->mistakes,
 	};
 
-	if (!stats || stats->size <= sizeof(stats->size))
-		return -FI_EINVAL;
-	full.size = stats->size < sizeof(full) ? stats->size : sizeof(full);
-	memcpy(stats, &full, full.size);
-	return 0;
+	return mrrc_sized_out(stats, &full, sizeof(full));
 }
 
 static int alloc_stats(struct fid_domain *domain,

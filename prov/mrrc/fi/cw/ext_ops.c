@@ -8,6 +8,7 @@
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
 #include "fi/cw/rdm.h"
+#include "fi/sized.h"
 
 /*
  * Hooking providers (FI_HOOK) hand out our table but keep our fid: so a call
@@ -142,9 +143,8 @@ static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 {
 	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
 	struct fi_mrrc_cw_stats full = { 0 };
-	size_t size;
 
-	if (!ep || !out || out->size <= sizeof(out->size))
+	if (!ep)
 		return -FI_EINVAL;
 	if (!mrrc_ep_has_cw(ep))
 		return -FI_EOPNOTSUPP;
@@ -155,10 +155,7 @@ static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 		mrrc_cw_stats_add(&full, ep->cw);
 		mrrc_mutex_unlock(&ep->cw->group->lock);
 	}
-	size = out->size < sizeof(full) ? out->size : sizeof(full);
-	memcpy(out, &full, size);
-	out->size = size;
-	return 0;
+	return mrrc_sized_out(out, &full, sizeof(full));
 }
 
 static bool cw_ops_automatic(struct fid *fid)

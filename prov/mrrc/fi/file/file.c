@@ -10,6 +10,7 @@
 #include "fi/data/pending.h"
 #include "fi/file/file.h"
 #include "fi/reg.h"
+#include "fi/sized.h"
 #include "sys/file/lease_file.h"
 #include "sys/monitor/mon.h"
 
@@ -154,15 +155,12 @@ static const char *file_why(const struct mrrc_file *file)
 }
 
 int mrrc_file_query(struct fid_mrrc_file *file_fid,
-		    struct fi_mrrc_file_attr *attr)
+		    struct fi_mrrc_file_stats *attr)
 {
 	struct mrrc_file *file = mrrc_file_of(file_fid);
-	struct fi_mrrc_file_attr full = { 0 };
+	struct fi_mrrc_file_stats full = { 0 };
 	struct stat stat;
-	size_t size;
 
-	if (!attr || attr->size <= sizeof(attr->size))
-		return -FI_EINVAL;
 	if (!mrrc_fd_is(file->fd, &file->id) || fstat(file->fd, &stat))
 		return -FI_EBADF;
 	full.length = stat.st_size;
@@ -178,10 +176,7 @@ int mrrc_file_query(struct fid_mrrc_file *file_fid,
 	if (!file->lease || file_refused(file))
 		strncpy(full.why, file_why(file), sizeof(full.why) - 1);
 	mrrc_mutex_unlock(&file->lock);
-	size = attr->size < sizeof(full) ? attr->size : sizeof(full);
-	memcpy(attr, &full, size);
-	attr->size = size;
-	return 0;
+	return mrrc_sized_out(attr, &full, sizeof(full));
 }
 
 /* ---- the domain's ---- */

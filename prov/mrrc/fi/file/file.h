@@ -75,7 +75,7 @@ extern const struct fi_ops_mrrc_file mrrc_file_ops;
 
 /* file.c: const struct fi_ops_mrrc_file */
 int mrrc_file_query(struct fid_mrrc_file *file_fid,
-		    struct fi_mrrc_file_attr *attr);
+		    struct fi_mrrc_file_stats *attr);
 
 /* Once, before any domain is open: adds the calls to those of domains. */
 void mrrc_file_calls_init(void);

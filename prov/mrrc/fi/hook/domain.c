@@ -12,6 +12,7 @@
 #include "fi/hook/hook.h"
 #include "fi/import.h"
 #include "fi/param.h"
+#include "fi/sized.h"
 #include "fi/obj/attach.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/pool.h"
@@ -145,7 +146,7 @@ static int hook_ext_stats(struct fid_domain *fid, struct fi_mrrc_stats *stats)
 	if (!reg)
 		return -FI_EINVAL;
 	mrrc_reg_stats(reg, &full);
-	return mrrc_stats_out(&full, stats);
+	return mrrc_sized_out(stats, &full, sizeof(full));
 }
 
 static int hook_ext_flush(struct fid_domain *fid)

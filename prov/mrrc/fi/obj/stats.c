@@ -8,6 +8,7 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/data/op.h"
+#include "fi/sized.h"
 
 /*
  * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
@@ -38,20 +39,6 @@ static void stats_fill(struct mrrc_domain *domain, struct fi_mrrc_stats *out)
 	mrrc_reg_stats(&domain->reg, out);
 }
 
-/* As much of it as the caller has room for. */
-int mrrc_stats_out(const struct fi_mrrc_stats *full,
-		   struct fi_mrrc_stats *stats)
-{
-	size_t size;
-
-	if (!stats || stats->size <= sizeof(stats->size))
-		return -FI_EINVAL;
-	size = stats->size < sizeof(*full) ? stats->size : sizeof(*full);
-	memcpy(stats, full, size);
-	stats->size = size;
-	return 0;
-}
-
 static int ext_stats(struct fid_domain *domain_fid, struct fi_mrrc_stats *stats)
 {
 	struct mrrc_domain *domain = domain_check(domain_fid);
@@ -60,7 +47,7 @@ static int ext_stats(struct fid_domain *domain_fid, struct fi_mrrc_stats *stats)
 	if (!domain)
 		return -FI_EINVAL;
 	stats_fill(domain, &full);
-	return mrrc_stats_out(&full, stats);
+	return mrrc_sized_out(stats, &full, sizeof(full));
 }
 
 static int ext_flush(struct fid_domain *domain_fid)

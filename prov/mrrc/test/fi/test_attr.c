@@ -10,6 +10,7 @@
 #include "fi/attr.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
+#include "fi/sized.h"
 #include "sys/base/pool.h"
 #include "test/case.h"
 
@@ -311,4 +312,25 @@ TEST(test_xpu)
 	ck_assert_uint_eq(info->rx_attr->caps, FI_RECV);
 	ck_assert_uint_eq(info->domain_attr->caps, FI_LOCAL_COMM);
 	fi_freeinfo(info);
+}
+
+/* A structure of an older header, of a newer one, and one without a size. */
+TEST(test_sized)
+{
+	const uint64_t full[3] = { 0, 1, 2 };
+	uint64_t out[5] = { 16, 9, 9, 9, 9 };
+
+	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), 0);
+	ck_assert(out[0] == 16 && out[1] == 1 && out[2] == 9);
+	out[0] = 23; /* ends within a field, which stays */
+	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), 0);
+	ck_assert(out[0] == 16 && out[2] == 9);
+	out[0] = 32;
+	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), 0);
+	ck_assert(out[0] == 24 && out[2] == 2 && !out[3] && out[4] == 9);
+	out[0] = 8;
+	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), -FI_EINVAL);
+	out[0] = UINT64_MAX;
+	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), -FI_EINVAL);
+	ck_assert_int_eq(mrrc_sized_out(NULL, full, sizeof(full)), -FI_EINVAL);
 }
