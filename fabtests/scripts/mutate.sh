@@ -225,6 +225,7 @@ SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_endless"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_hostile"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_late"
 SCRIPTED="$SCRIPTED fabtests/fi_mrrc_serve_writer"
+SCRIPTED="$SCRIPTED util/fi_mrrc_trace fabtests/fi_mrrc_completions"
 readonly SCRIPTED="$SCRIPTED util/fi_mrrc_stat fabtests/fi_mrrc_live fabtests/deny_uffd"
 
 unit_program()

@@ -178,6 +178,8 @@ test_cost()
 }
 
 test_msg() { counted msg -p "$PROVIDER" && ended 1000000; }
+# hits among them, one or several to a read
+test_completions() { counted completions -p "$PROVIDER" && ended 0; }
 test_rma() { counted rma -p "$PROVIDER"; }
 test_atomic() { counted atomic -p "${PROVIDER/;/;ofi_rxm;}"; }
 test_mr() { counted mr -p "$PROVIDER"; }
@@ -336,5 +338,5 @@ TESTS=()
 for policy in $POLICIES; do
 	TESTS+=("simulated $policy")
 done
-run_tests "${TESTS[@]}" cost empty msg rma atomic mr readonly threads unmap hook \
+run_tests "${TESTS[@]}" cost empty msg completions rma atomic mr readonly threads unmap hook \
 	callers fork refused others secure busy limit
