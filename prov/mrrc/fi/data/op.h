@@ -159,9 +159,8 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 }
 
 /*
- * FI_CLAIM, and the FI_CLAIM that follows.|Begins a record for FI_PEEK |
- * FI_CLAIM, and for the FI_CLAIM that follows. | FI_CLAIM, and the FI_CLAIM
- * that follows. Cores keep the first call's context, or data in it, until the
+ * Begins a record for FI_PEEK | FI_CLAIM, and for the FI_CLAIM that follows.
+ * Cores keep the first call's context, or data in it, until the
  * second call: both get the same record, whose place is in the application's
  * struct fi_context. -FI_EINVAL when there is no message under this context.
  */
