@@ -130,7 +130,8 @@ install_host_packages()
 	say "installing ${want[*]}"
 	as_root apt-get update -qq &&
 		as_root env DEBIAN_FRONTEND=noninteractive apt-get install \
-			-y -qq --no-install-recommends "${want[@]}" >/dev/null
+			-y -qq -o DPkg::Lock::Timeout=600 \
+			--no-install-recommends "${want[@]}" >/dev/null
 }
 
 # as_here DIR: the folder's apt reaches its mirror in this machine's way.

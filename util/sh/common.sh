@@ -211,9 +211,11 @@ apt_install()
 			as_root apt-get update -q || return 1
 		APT_UPDATED=yes
 	fi
+	# it waits for another apt-get of this machine
 	# shellcheck disable=SC2086 # a list
 	logged "apt-get install" "$LOGS/apt.log" as_root \
-		apt-get install -y -q --no-install-recommends $want
+		apt-get install -y -q -o DPkg::Lock::Timeout=600 \
+		--no-install-recommends $want
 }
 
 # need_guest [OPTION]...: what the virtual machine needs: packages, a kernel.
