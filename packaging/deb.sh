@@ -24,7 +24,7 @@ case $#${1-} in
 		grep -v '^Standards' | sed 's/Build-Depends://; s/([^)]*)//
 			s/\[[^]]*\]//; s/<[^>]*>//; s/debhelper-compat/debhelper/' |
 		tr ',\n' '  '
-	echo dpkg-dev lintian
+	echo build-essential lintian
 	exit
 	;;
 2*) ;;
