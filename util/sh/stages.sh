@@ -443,15 +443,16 @@ stage_packages()
 		fail "packages are missing"
 		return
 	}
-	if ! build dist --enable-werror || ! logged "make dist" \
-		"$LOGS/dist.log" make -C "$BUILD/dist" dist; then
+	# a release takes the rendered manual pages, and nothing compiled
+	if ! TARGETS=config.h build packages || ! logged "make dist" \
+		"$LOGS/dist.log" env XZ_OPT=-1 make -C "$BUILD/packages" dist; then
 		fail "there is no release"
 		return
 	fi
 	for suite in bookworm trixie; do
 		script "packages on $suite" "test_packages-$suite" \
 			"$SCRIPTS/test_packages.sh" \
-			"$(echo "$BUILD"/dist/ofi_mrrc-*.tar.xz)" "$suite"
+			"$(echo "$BUILD"/packages/ofi_mrrc-*.tar.xz)" "$suite"
 	done
 }
 
