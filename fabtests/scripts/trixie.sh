@@ -207,6 +207,8 @@ bare()
 
 setup()
 {
+	# not after the commands that run there now, which may take long
+	ready && return 0
 	lock
 	ready && return 0
 	command -v apt-config >/dev/null || die "needs a Debian"
