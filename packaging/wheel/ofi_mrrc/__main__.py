@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs a program over ofi_mrrc, libfabric's registration cache.
+
+  python -m ofi_mrrc run [OPTION]... [--] COMMAND...
+      run COMMAND, and say on standard error what the cache did
+  python -m ofi_mrrc check [OPTION]... [[--] COMMAND...]
+      say whether the cache can work with the libfabric that COMMAND
+      would load, and what is missing (fi_mrrc_stat --check)
+
+  --hook             set FI_HOOK=mrrc, not FI_PROVIDER: for a program that
+                     names its provider, or registers memory itself
+  --libfabric FILE   the libfabric that COMMAND loads, if the wrong one is found
+"""
+# The package has a folder of provider and fi_mrrc_stat for each major version of
+# libfabric: libfabric1, libfabric2.  Flow of run: find the libfabric, ask for its
+# version -> set the variables -> run -> add up FI_OFI_MRRC_STATS_FILE.
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SONAME = "libfabric.so.1"
+# below the prefix of a program: environments of venv and conda, and the wheels of
+# MPICH, Open MPI and Intel MPI; "*.libs" are those that auditwheel copied
+BELOW = (
+    "lib/" + SONAME,
+    "lib/*/" + SONAME,
+    "lib64/" + SONAME,
+    "opt/mpi/libfabric/lib/" + SONAME,
+    "lib/python3*/site-packages/*.libs/libfabric*.so*",
+)
+ASK = (
+    "import ctypes, sys\n"
+    "v = ctypes.CDLL(sys.argv[1]).fi_version()\n"
+    "print(v >> 16, v & 0xffff)\n"
+)
+
+
+def die(text):
+    sys.exit("ofi_mrrc: " + text)
+
+
+def say(text):
+    print("ofi_mrrc: " + text, file=sys.stderr)
+
+
+def output(*command):
+    try:
+        return subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            universal_newlines=True,
+            timeout=60,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def copies(command):
+    """Yields the copies of libfabric that command may load, the likeliest first."""
+    programs = [path for path in map(shutil.which, command) if path]
+    for path in programs:
+        yield from re.findall(r"libfabric\S* => (/.*) \(0x", output("ldd", path))
+    for path in programs:
+        # not the target of a link: an environment's python is one
+        prefix = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+        if prefix in ("/", "/usr"):
+            continue
+        for pattern in BELOW:
+            yield from sorted(glob.glob(os.path.join(glob.escape(prefix), pattern)))
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        path = os.path.join(folder, SONAME)
+        if folder and os.path.exists(path):
+            yield path
+    for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
+        yield from re.findall(
+            r"%s .* => (/.*)" % re.escape(SONAME), output(ldconfig, "-p")
+        )
+
+
+def find(command, chosen):
+    """Returns a libfabric, its major and its minor version."""
+    for path in [chosen] if chosen else copies(command):
+        version = output(sys.executable, "-c", ASK, path).split()
+        if len(version) == 2:
+            return path, int(version[0]), int(version[1])
+    die(
+        "%s is no libfabric" % chosen
+        if chosen
+        else "no libfabric is found; --libfabric FILE names one"
+    )
+
+
+def own(major, name):
+    path = os.path.join(HERE, "libfabric%d" % major, name)
+    if not os.path.exists(path):
+        die("nothing here is for libfabric %d.x: %s is missing" % (major, path))
+    return path
+
+
+def has_device():
+    return bool(glob.glob("/dev/infiniband/uverbs*"))
+
+
+def choose(major):
+    """Returns what FI_PROVIDER is to be."""
+    given = os.environ.get("FI_PROVIDER", "")
+    if "mrrc" in given:
+        return given
+    if re.search("[,^]", given):
+        die("FI_PROVIDER=%s: name one provider, or use --hook" % given)
+    if given:
+        return given + ";ofi_mrrc"
+    if has_device():
+        return "verbs;ofi_rxm;ofi_mrrc"
+    # reliable datagrams, which tcp itself has in 2.x
+    return "tcp;ofi_mrrc" if major > 1 else "tcp;ofi_rxm;ofi_mrrc"
+
+
+def prepare(command, hook, chosen):
+    """Sets the variables; returns libfabric's path and major version."""
+    path, major, minor = find(command, chosen)
+    env = os.environ
+    # with FI_PROVIDER_PATH set, libfabric no longer looks in its own folder
+    beside = os.path.join(os.path.dirname(os.path.realpath(path)), "libfabric")
+    env["FI_PROVIDER_PATH"] = "%s:%s" % (
+        os.path.dirname(own(major, "libmrrc-fi.so")),
+        env.get("FI_PROVIDER_PATH") or beside,
+    )
+    name = "FI_HOOK" if hook else "FI_PROVIDER"
+    env[name] = "mrrc" if hook else choose(major)
+    say("libfabric %d.%d, %s; %s=%s" % (major, minor, path, name, env[name]))
+    return path, major
+
+
+def result(lines):
+    """Returns in words what lines of FI_OFI_MRRC_STATS_FILE say."""
+    total, pids, core, lacks = {}, set(), "", ""
+    for line in lines:
+        domain = json.loads(line)
+        pids.add(domain["pid"])
+        core = domain["provider"]
+        lacks = domain.get("lacks") or lacks
+        for name, value in domain["counters"].items():
+            total[name] = total.get(name, 0) + value
+    if not pids:
+        return "nothing was cached; python -m ofi_mrrc check -- COMMAND tells why"
+    return "%d process%s over %s: %d lookups, %d hits (%.1f%%), %d registrations%s" % (
+        len(pids),
+        "es" if len(pids) > 1 else "",
+        core,
+        total["lookups"],
+        total["hits"],
+        100.0 * total["hits"] / (total["lookups"] or 1),
+        total["registrations"],
+        "; it lacks " + lacks if lacks else "",
+    )
+
+
+def run(command, hook, chosen):
+    if not shutil.which(command[0]):
+        die("%s: no such program" % command[0])
+    prepare(command, hook, chosen)
+    with tempfile.NamedTemporaryFile("r", prefix="ofi_mrrc-") as stats:
+        os.environ["FI_OFI_MRRC_STATS_FILE"] = stats.name
+        child = subprocess.Popen(command)
+        # signals from the keyboard are for the program
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+        status = child.wait()
+        say(result(stats))
+    return 128 - status if status < 0 else status
+
+
+def check(command, hook, chosen):
+    path, major = prepare(command or [sys.executable], hook, chosen)
+    # the first copy that it looks at
+    os.environ["LD_LIBRARY_PATH"] = ":".join(
+        filter(None, (os.path.dirname(path), os.environ.get("LD_LIBRARY_PATH")))
+    )
+    tool = own(major, "fi_mrrc_stat")
+    os.execv(tool, [tool, "--check"])
+
+
+def main():
+    words = sys.argv[1:]
+    what = words.pop(0) if words else ""
+    hook, chosen = False, None
+    if what in ("-h", "--help") or words[:1] in (["-h"], ["--help"]):
+        print(__doc__, end="")
+        return 0
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        if word == "--":
+            break
+        if word == "--hook":
+            hook = True
+        elif word == "--libfabric" and words:
+            chosen = words.pop(0)
+        else:
+            what = ""
+    if what == "check":
+        return check(words, hook, chosen)
+    if what == "run" and words:
+        return run(words, hook, chosen)
+    print(__doc__, end="", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
