@@ -146,7 +146,10 @@ def result(lines):
     """Returns in words what lines of FI_OFI_MRRC_STATS_FILE say."""
     total, pids, core, lacks = {}, set(), "", ""
     for line in lines:
-        domain = json.loads(line)
+        try:
+            domain = json.loads(line)
+        except ValueError:  # a process that was killed, or a full disk
+            continue
         pids.add(domain["pid"])
         core = domain["provider"]
         lacks = domain.get("lacks") or lacks
