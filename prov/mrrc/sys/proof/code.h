@@ -32,8 +32,9 @@ struct mrrc_code_image {
 };
 
 struct mrrc_code_site {
-	uintptr_t at;	 /* of the instruction, or of the byte pair */
-	long number;	 /* of the system call, or MRRC_CODE_ANY */
+	uintptr_t at; /* of the instruction, or of the byte pair */
+	/* of the system call, as the function around it says; or MRRC_CODE_ANY */
+	long number;
 	const char *why; /* ANY: why; else NULL. Static */
 };
 

@@ -300,26 +300,6 @@ uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 	return at + insn->len + (uintptr_t) (intptr_t) distance;
 }
 
-static void body_bit(uint8_t *bits, uintptr_t at)
-{
-	bits[at / 8] |= (uint8_t) (1u << at % 8);
-}
-
-void mrrc_code_body_guard(const struct mrrc_code_body *body,
-			  const struct mrrc_code *code, uint8_t *at,
-			  uint8_t *inside)
-{
-	const uintptr_t start = body->function.start - code->image->start;
-	uint32_t i;
-
-	for (i = 0; i < body->count; i++) {
-		if (body->insn[i].walk == body->walk)
-			body_bit(at, start + body->insn[i].at);
-		if (i)
-			body_bit(inside, start + body->insn[i].at);
-	}
-}
-
 void mrrc_code_body_close(struct mrrc_code_body *body)
 {
 	mrrc_apart_free(body->insn);

@@ -95,15 +95,6 @@ void mrrc_code_body_number(const struct mrrc_code *code,
 			   struct mrrc_code_body *body, uint32_t i,
 			   struct mrrc_code_found *found);
 
-/*
- * Sets bits, one for each byte of the mapping: in @at for the instructions on
- * which the number found last in @body depends, in @inside for all of them but
- * the first.
- */
-void mrrc_code_body_guard(const struct mrrc_code_body *body,
-			  const struct mrrc_code *code, uint8_t *at,
-			  uint8_t *inside);
-
 void mrrc_code_body_close(struct mrrc_code_body *body);
 
 /* ---- references: a file's tables, branches, address computations ---- */
@@ -126,21 +117,6 @@ typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
 void mrrc_code_refs(const struct mrrc_code_range *in,
 		    const struct mrrc_code_range *to, mrrc_code_refs_each each,
 		    void *arg);
-
-/* Bitmaps with a bit for each byte of the mapping. */
-struct mrrc_code_guard {
-	uint8_t *at; /* only what was followed may lead there */
-	/*
-	 * nor may the address of this byte be taken: it is in a function of
-	 * which an instruction is relied on
-	 */
-	uint8_t *inside;
-};
-
-/* Calls @each for references to such places that break these rules. */
-void mrrc_code_refs_guarded(const struct mrrc_code *code,
-			    const struct mrrc_code_guard *guard,
-			    void (*each)(void *arg, uintptr_t at), void *arg);
 
 /* ---- gaps: bytes that belong to no function ---- */
 

@@ -10,16 +10,13 @@
 
 #ifdef HAVE_ZYDIS
 
-#include <errno.h>
 #include <string.h>
 
 #define FILLER 64	   /* bytes of it, at most */
 #define BLOCK  64	   /* bytes that are compared at a time */
 #define NEAR   128	   /* how far a near branch leads, at most */
 #define SIGN   0x80000000u /* makes comparisons unsigned */
-#define ONES   0x0101010101010101u
 
-typedef uint8_t refs_bytes __attribute__((vector_size(8)));
 typedef int32_t refs_words __attribute__((vector_size(16)));
 typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
 
@@ -163,176 +160,6 @@ void mrrc_code_refs(const struct mrrc_code_range *in,
 		    refs_size(code, at - in->start - 1) == 1)
 			each(arg, there, at, 1);
 	}
-}
-
-struct refs_guard {
-	const struct mrrc_code *code;
-	const struct mrrc_code_guard *guard;
-	bool begins; /* a table */
-	void (*each)(void *arg, uintptr_t at);
-	void *arg;
-};
-
-static bool refs_has(const struct refs_guard *refs, const uint8_t *bits,
-		     uintptr_t at)
-{
-	const struct mrrc_code_image *const image = refs->code->image;
-	const uintptr_t offset = at - image->start;
-
-	return offset < image->end - image->start &&
-	       bits[offset / 8] & 1u << offset % 8;
-}
-
-/* Handles a possible branch at @field to @to, which is relied on. */
-static void refs_branch(struct refs_guard *refs, uintptr_t to, uintptr_t field)
-{
-	struct mrrc_code_range function, gap;
-
-	/* references in the same function were followed already */
-	if (!mrrc_code_function(refs->code, to, &function, &gap) &&
-	    field >= function.start &&
-	    field < (to < function.end ? function.end : gap.end))
-		return;
-	if (mrrc_code_refs_real(refs->code, field))
-		refs->each(refs->arg, to);
-}
-
-static bool refs_real(struct refs_guard *refs, uintptr_t field)
-{
-	return mrrc_code_refs_real(refs->code, field);
-}
-
-static void refs_begins(void *arg, uintptr_t to, uintptr_t field, unsigned size)
-{
-	struct refs_guard *const refs = arg;
-
-	if (size == sizeof(int32_t) && refs_real(refs, field))
-		refs->begins = true;
-}
-
-/* Does another table begin behind @table, at @at or before? */
-static bool refs_ended(struct refs_guard *refs, uintptr_t table, uintptr_t at)
-{
-	const struct mrrc_code_image *const image = refs->code->image;
-	const struct mrrc_code_range in = { image->start, image->end };
-	const struct mrrc_code_range behind = { table + 1, at + 1 };
-
-	refs->begins = false;
-	mrrc_code_refs(&in, &behind, refs_begins, refs);
-	return refs->begins;
-}
-
-/*
- * A lea at @field would compute @to: a place in a function, or a table of
- * distances from it to places. Only the beginning of a table is known: it ends
- * before the first distance that leads out of the mapping, and before the next
- * table.
- */
-static void refs_lea(struct refs_guard *refs, uintptr_t to, uintptr_t field)
-{
-	const struct mrrc_code_image *const image = refs->code->image;
-	int32_t distance;
-	uintptr_t at, there;
-
-	if ((refs_has(refs, refs->guard->at, to) ||
-	     refs_has(refs, refs->guard->inside, to)) &&
-	    refs_real(refs, field))
-		refs->each(refs->arg, to);
-	for (at = to; mrrc_code_readable(refs->code, at, sizeof(distance));
-	     at += sizeof(distance)) {
-		memcpy(&distance, (const void *) at, sizeof(distance));
-		there = to + (uintptr_t) (intptr_t) distance;
-		if (there < image->start || there >= image->end)
-			return;
-		if (!refs_has(refs, refs->guard->at, there))
-			continue;
-		if (!refs_real(refs, field) || refs_ended(refs, to, at))
-			return;
-		refs->each(refs->arg, there);
-	}
-}
-
-static void refs_names(struct refs_guard *refs)
-{
-	uintptr_t at;
-	size_t i;
-
-	for (i = 0; i < refs->code->names; i++) {
-		at = refs->code->name[i];
-		if (refs_has(refs, refs->guard->at, at) ||
-		    refs_has(refs, refs->guard->inside, at))
-			refs->each(refs->arg, at);
-	}
-}
-
-/*
- * Handles the bytes after the @at-th byte, if that can end the opcode of a
- * branch or lea.
- */
-static void refs_opcode(struct refs_guard *refs, size_t at)
-{
-	const struct mrrc_code_image *const image = refs->code->image;
-	const uint8_t *const code = (const uint8_t *) image->start;
-	const unsigned size = refs_size(code, at);
-	const uintptr_t field = (uintptr_t) code + at + 1;
-	int32_t distance;
-	uintptr_t to;
-
-	if (!size || image->end - field < size)
-		return;
-	if (size == 1)
-		distance = *(const int8_t *) field;
-	else
-		memcpy(&distance, (const void *) field, sizeof(distance));
-	to = field + size + (uintptr_t) (intptr_t) distance;
-	if (code[at] < 0x40)
-		refs_lea(refs, to, field);
-	else if (refs_has(refs, refs->guard->at, to))
-		refs_branch(refs, to, field);
-}
-
-/*
- * Marks those of 8 bytes for which refs_size() may return a length. Reads one
- * byte before them.
- */
-static refs_bytes refs_ends(const uint8_t *at)
-{
-	refs_bytes before, byte;
-
-	memcpy(&before, at - 1, sizeof(before));
-	memcpy(&byte, at, sizeof(byte));
-	return (refs_bytes) ((byte & 0xf0) == 0x70) |
-	       (refs_bytes) ((byte & 0xf0) == 0xe0) |
-	       ((refs_bytes) ((byte & 0xf0) == 0x80) &
-		(refs_bytes) (before == 0x0f)) |
-	       ((refs_bytes) (byte == 0xf8) & (refs_bytes) (before == 0xc7)) |
-	       ((refs_bytes) ((byte & 0xc7) == 0x05) &
-		(refs_bytes) (before == 0x8d));
-}
-
-void mrrc_code_refs_guarded(const struct mrrc_code *code,
-			    const struct mrrc_code_guard *guard,
-			    void (*each)(void *arg, uintptr_t at), void *arg)
-{
-	struct refs_guard refs = {
-		.code = code, .guard = guard, .each = each, .arg = arg
-	};
-	const uint8_t *const bytes = (const uint8_t *) code->image->start;
-	const size_t len = code->image->end - code->image->start;
-	refs_bytes ends;
-	uint64_t word;
-	size_t at = 1;
-
-	refs_names(&refs);
-	refs_opcode(&refs, 0);
-	for (; len - at > sizeof(ends); at += sizeof(word)) {
-		ends = refs_ends(bytes + at);
-		memcpy(&word, &ends, sizeof(word));
-		for (word &= ONES; word; word &= word - 1)
-			refs_opcode(&refs, at + __builtin_ctzll(word) / 8);
-	}
-	for (; at < len; at++)
-		refs_opcode(&refs, at);
 }
 
 #endif /* HAVE_ZYDIS */

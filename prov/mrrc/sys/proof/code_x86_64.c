@@ -14,8 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sys/base/apart.h"
-
 #ifdef HAVE_ZYDIS
 
 #define BLOCK 64 /* bytes that are compared at a time */
@@ -80,10 +78,9 @@ static int x86_pairs(struct mrrc_code *code)
 	return ret;
 }
 
-#define ENTRIES 64 /* places that are led to from other functions */
-#define PASSES	64 /* over the mapping, in sum */
-#define DECODE	8  /* what decoding costs, in bytes passed over */
-#define SLOT	((uintptr_t) 16)
+#define PASSES 64 /* over the mapping, in sum */
+#define DECODE 8  /* what decoding costs, in bytes passed over */
+#define SLOT   ((uintptr_t) 16)
 
 /*
  * State that decides about the pairs of a mapping: the last function and gap.
@@ -92,10 +89,6 @@ struct x86_look {
 	struct mrrc_code *code;
 	struct mrrc_code_body body;
 	struct mrrc_code_gap gap;
-	struct mrrc_code_guard guard;
-	uintptr_t entry[ENTRIES];
-	/* number of entries; above the limit there are too many */
-	unsigned entries;
 	uint64_t left;		     /* bytes that may still be passed over */
 	struct mrrc_code_range over; /* the last one asked about */
 	bool dead; /* the function is overwritten, and its rest not executed */
@@ -138,9 +131,6 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
 		mrrc_code_body_number(look->code, body, i, found);
-		if (found->kind != MRRC_CODE_CALL_ANY)
-			mrrc_code_body_guard(body, look->code, look->guard.at,
-					     look->guard.inside);
 	} else if (insn->flow == MRRC_CODE_SYSCALL32) {
 		found->at = body->function.start + insn->at;
 		found->kind = MRRC_CODE_CALL_ANY;
@@ -340,85 +330,22 @@ static int x86_decide(struct x86_look *look, struct mrrc_code_found *found)
 	return 0;
 }
 
-static void x86_entry(void *arg, uintptr_t at)
-{
-	struct x86_look *const look = arg;
-
-	if (look->entries < ENTRIES)
-		look->entry[look->entries++] = at;
-	else
-		look->entries = ENTRIES + 1;
-}
-
-/* Does a reference lead into the function, but not to its beginning? */
-static bool x86_entered(const struct x86_look *look, uintptr_t at)
-{
-	struct mrrc_code_range function, gap;
-	unsigned i;
-
-	if (look->entries > ENTRIES ||
-	    mrrc_code_function(look->code, at, &function, &gap))
-		return true;
-	for (i = 0; i < look->entries; i++) {
-		if (look->entry[i] > function.start && look->entry[i] < gap.end)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Checks all numbers: one counts if no reference leads between it and the
- * system call.
- */
-static int x86_all(struct x86_look *look)
-{
-	struct mrrc_code *const code = look->code;
-	struct mrrc_code_found *found;
-	bool calls = false;
-	int ret = 0;
-	size_t i;
-
-	for (i = 0; i < code->count && !ret; i++) {
-		ret = x86_decide(look, &code->found[i]);
-		calls = calls || code->found[i].kind == MRRC_CODE_CALL;
-	}
-	if (ret || !calls)
-		return ret;
-	mrrc_code_names(code);
-	if (!code->hidden)
-		mrrc_code_refs_guarded(code, &look->guard, x86_entry, look);
-	for (found = code->found; found < code->found + code->count; found++) {
-		if (found->kind != MRRC_CODE_CALL)
-			continue;
-		if (code->hidden)
-			found->why = code->hidden;
-		else if (x86_entered(look, found->at))
-			found->why = "its function may be entered elsewhere";
-		else
-			continue;
-		found->kind = MRRC_CODE_CALL_ANY;
-	}
-	return 0;
-}
-
 int mrrc_code_look_x86_64(struct mrrc_code *code)
 {
 	const size_t len = code->image->end - code->image->start;
 	struct x86_look look = { .code = code,
 				 .left = PASSES * (uint64_t) len };
+	size_t i;
 	int ret;
 
 	ret = x86_pairs(code);
 	if (ret || !code->count)
 		return ret;
 	mrrc_code_sections(code);
-	look.guard.at = mrrc_apart_grow(NULL, len / 8 + 1);
-	look.guard.inside = mrrc_apart_grow(NULL, len / 8 + 1);
-	ret = look.guard.at && look.guard.inside ? x86_all(&look) : -ENOMEM;
+	for (i = 0; i < code->count && !ret; i++)
+		ret = x86_decide(&look, &code->found[i]);
 	mrrc_code_body_close(&look.body);
 	mrrc_code_gap_close(&look.gap);
-	mrrc_apart_free(look.guard.at);
-	mrrc_apart_free(look.guard.inside);
 	return ret;
 }
 

@@ -37,6 +37,44 @@ static const struct {
 	{ "liburing.so.", SYS_io_uring_enter, MRRC_PROVE_RINGS },
 };
 
+/*
+ * Libraries with system calls of their own, by their name's begin: their sources are
+ * known, and nothing but the function around a system call decides its number. Of
+ * all others a number that is seen may not be the only one: code elsewhere, or a
+ * table, may lead to the instruction with another.
+ */
+static const char *const site_known[] = {
+	"ld-", /* the dynamic loader */
+	/* with the provider, perhaps */
+	"libfabric.so.",
+	"libhook_mrrc-fi.so",
+	"libmrrc-fi.so",
+	"libgomp",
+	"libitm.so.",
+	"libpthread",
+	"librt",
+	"libtcmalloc",
+	"libucm.so.",
+	"libunwind",
+	"liburing.so.",
+};
+
+/* Does the system call pass the number that the function around it says? */
+static bool site_numbers(const struct mrrc_prove_file *file)
+{
+	const struct mrrc_code_image *const image = file->image;
+	const uintptr_t own = mrrc_patch_made() - file->live + image->base;
+	const char *const name = mrrc_prove_name(file->path);
+	bool known = file->libc ||
+		     (file->live && own >= image->lo && own < image->hi);
+	size_t i;
+
+	for (i = 0; i < sizeof(site_known) / sizeof(site_known[0]); i++)
+		known = known ||
+			!strncmp(name, site_known[i], strlen(site_known[i]));
+	return known;
+}
+
 enum mrrc_prove_verdict mrrc_prove_may(const char *name, long number)
 {
 	size_t i;
@@ -88,7 +126,7 @@ static bool site_made(const struct mrrc_prove_file *file, uintptr_t at)
 		       MADE_BEFORE + MADE_FROM);
 }
 
-static bool site_known(const struct mrrc_prove_file *file, uintptr_t at)
+static bool site_bytes(const struct mrrc_prove_file *file, uintptr_t at)
 {
 	const struct mrrc_code_image *const image = file->image;
 
@@ -105,9 +143,9 @@ bool mrrc_prove_matters(struct mrrc_prove_file *file,
 	file->image = &copy->image;
 	file->live = mrrc_code_live(copy, copy->image.base);
 	return site->number == MRRC_CODE_ANY ?
-		       !site_known(file, site->at) :
+		       !site_bytes(file, site->at) :
 		       mrrc_libc_hooks_matters(site->number) ||
-			       mrrc_libc_hooks_knows(site->number);
+			       !site_numbers(file);
 }
 
 bool mrrc_prove_is_libc(const struct mrrc_code_place *place)
@@ -126,9 +164,11 @@ enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 	const bool any = site->number == MRRC_CODE_ANY;
 	const enum mrrc_prove_verdict may = mrrc_prove_may(name, site->number);
 
-	if ((!any && !mrrc_libc_hooks_matters(site->number)) ||
+	const bool matters = !any && mrrc_libc_hooks_matters(site->number);
+
+	if ((!any && !matters && site_numbers(file)) ||
 	    (file->live && mrrc_libc_hooks_has(file->live + at)) ||
-	    (any && site_known(file, site->at)))
+	    (any && site_bytes(file, site->at)))
 		return MRRC_PROVE_HARMLESS;
 	if (may != MRRC_PROVE_ASKS)
 		return may;
@@ -136,8 +176,9 @@ enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 		snprintf(why, MRRC_TRUST_WHY, "%.60s+0x%lx: %s", name,
 			 (long) at, site->why);
 	else
-		snprintf(why, MRRC_TRUST_WHY,
-			 "%.60s+0x%lx: system call %ld is not hooked", name,
-			 (long) at, site->number);
+		snprintf(why, MRRC_TRUST_WHY, "%.60s+0x%lx: system call %ld %s",
+			 name, (long) at, site->number,
+			 matters ? "is not hooked" :
+				   "of a library that is not known");
 	return MRRC_PROVE_ASKS;
 }

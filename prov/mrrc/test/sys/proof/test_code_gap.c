@@ -34,6 +34,7 @@ END_TEST
 static const struct elf_one froms[] = {
 	ELF_ONE(0, ANY, 0xe8, 0xff, 0x02, 0, 0, 0xc3), /* to 0x404 */
 	ELF_ONE(0, ANY, 0x48, 0x8d, 0x05, 0xfd, 0x02, 0, 0, 0xc3),
+	ELF_ONE(0, ANY, 0x0f, 0x84, 0xfe, 0x02, 0, 0, 0xc3),
 	/* to the start of the table, which is no code */
 	ELF_ONE(0, NONE, 0x48, 0x8d, 0x05, 0xf9, 0x02, 0, 0, 0xc3),
 	/* as distances: a constant, and one byte of a branch */
@@ -154,6 +155,7 @@ END_TEST
 START_TEST(test_gap_relocation)
 {
 	Elf64_Rela *const rela = (void *) (elf.bytes + ELF_TABLES);
+	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES + 64);
 
 	elf_gap();
 	elf_section(&elf, SHT_RELA, SHF_ALLOC, ELF_TABLES, sizeof(*rela));
@@ -163,9 +165,58 @@ START_TEST(test_gap_relocation)
 	elf_none(&elf, 1);
 	elf_shdr(&elf, 2)->sh_type = SHT_REL;
 	elf_is(&elf, 1, 0x404, ANY);
-	/* A table that is not there. */
+	/* behind a symbol */
 	elf_shdr(&elf, 2)->sh_type = SHT_RELA;
+	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES + 64,
+		    2 * sizeof(*symbol));
+	symbol[1] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				 .st_shndx = 1,
+				 .st_value = ELF_TEXT + 0x400 };
+	rela->r_info = ELF64_R_INFO(1, R_X86_64_64);
+	rela->r_addend = 0;
+	elf_none(&elf, 1);
+	rela->r_addend = 4;
+	elf_is(&elf, 1, 0x404, ANY);
+	rela->r_addend = 0;
+	/* A table that is not there. */
 	elf_shdr(&elf, 2)->sh_offset = ELF_LEN;
+	elf_is(&elf, 1, 0x404, ANY);
+}
+END_TEST
+
+/* Packed: the address is in the data; a bit stands for the word behind it. */
+START_TEST(test_gap_packed)
+{
+	uint64_t *const relr = (void *) (elf.bytes + ELF_TABLES);
+	uint64_t *const data = (void *) (elf.bytes + ELF_TABLES + 64);
+
+	elf_gap();
+	*elf_phdr(&elf, 3) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					   .p_flags = PF_R | PF_W,
+					   .p_offset = ELF_TABLES,
+					   .p_vaddr = ELF_TABLES,
+					   .p_filesz = 64 + 66 * 8,
+					   .p_memsz = 64 + 66 * 8 };
+	elf_section(&elf, SHT_RELR, SHF_ALLOC, ELF_TABLES, 3 * sizeof(*relr));
+	relr[0] = ELF_TABLES + 64;
+	relr[1] = UINT64_C(1) << 63 | 1; /* the 63rd word behind it */
+	relr[2] = 3;			 /* and the 64th */
+	data[0] = data[1] = data[63] = data[64] = ELF_TEXT + 0x400;
+	elf_none(&elf, 1);
+	data[1] = ELF_TEXT + 0x404;
+	elf_none(&elf, 1);
+	data[0] = ELF_TEXT + 0x404;
+	elf_is(&elf, 1, 0x404, ANY);
+	data[0] = 0;
+	data[63] = ELF_TEXT + 0x404;
+	elf_is(&elf, 1, 0x404, ANY);
+	data[63] = 0;
+	data[64] = ELF_TEXT + 0x404;
+	elf_is(&elf, 1, 0x404, ANY);
+	/* where the file has nothing */
+	data[64] = 0;
+	elf_none(&elf, 1);
+	relr[0] = ELF_LEN;
 	elf_is(&elf, 1, 0x404, ANY);
 }
 END_TEST
@@ -317,6 +368,7 @@ Suite *code_gap_suite(void)
 	tcase_add_test(tcase, test_gap_near);
 	tcase_add_test(tcase, test_gap_symbol);
 	tcase_add_test(tcase, test_gap_relocation);
+	tcase_add_test(tcase, test_gap_packed);
 	tcase_add_test(tcase, test_gap_behind);
 	tcase_add_test(tcase, test_gap_entries);
 	tcase_add_test(tcase, test_gap_fixed);

@@ -189,7 +189,7 @@ static const struct {
 #ifdef __x86_64__
 	{ "raw_site", "system call 11 is not hooked" },
 	{ "raw_future", "system call 4095 is not hooked" },
-	{ "raw_goto", "its function may be entered elsewhere" },
+	{ "raw_getpid", "system call 39 of a library that is not known" },
 #endif
 };
 

@@ -119,6 +119,34 @@ static void *load_as(const char *path_, const char *name)
 	return lib;
 }
 
+static const struct {
+	const char *name, *own, *known; /* why it asks; NULL: it does not */
+} knowns[] = {
+	{ "raw_getpid", "39 of a library that is not known", NULL },
+	{ "raw_site", "11 is not hooked", "11 is not hooked" },
+};
+
+/* A library by its own name, and by one that is known: its numbers count then. */
+START_TEST(test_known)
+{
+	void *lib = load(knowns[_i].name);
+	char from[512];
+
+	strcpy(from, ((struct link_map *) lib)->l_name);
+	never_trusted(knowns[_i].own);
+	dlclose(lib);
+	ck_assert_msg(trusted(true), "%s", why);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	lib = load_as(from, "libgomp-1.so.1");
+	if (knowns[_i].known)
+		never_trusted(knowns[_i].known);
+	else
+		ck_assert_msg(trusted(true), "%s", why);
+	dlclose(lib);
+	unload_ucm();
+}
+END_TEST
+
 /* liburing counts as harmless if libfabric alone is linked to it. */
 START_TEST(test_rings)
 {
@@ -333,6 +361,7 @@ TCase *prove_site_tcase(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 #ifdef __x86_64__
 	tcase_add_test(tcase, test_may);
+	add_each(tcase, test_known, knowns);
 	tcase_add_test(tcase, test_same);
 	tcase_add_test(tcase, test_rings);
 	tcase_add_test(tcase, test_memfd);
