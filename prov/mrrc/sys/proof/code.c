@@ -158,9 +158,9 @@ static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
 		section->range =
 			(struct mrrc_code_range){ start,
 						  start + shdr[i].sh_size };
-		section->offset = shdr[i].sh_offset;
 		section->type = shdr[i].sh_type;
 		section->text = shdr[i].sh_flags & SHF_EXECINSTR;
+		section->write = shdr[i].sh_flags & SHF_WRITE;
 		texts += section->text && start < code->image->end &&
 			 section->range.end > code->image->start;
 	}

@@ -19,9 +19,9 @@ struct mrrc_code_range {
 /* A section that lies in memory. */
 struct mrrc_code_section {
 	struct mrrc_code_range range;
-	uint64_t offset; /* in the file */
-	uint32_t type;	 /* SHT_* */
-	bool text;	 /* it holds code */
+	uint32_t type; /* SHT_* */
+	bool text;     /* it holds code */
+	bool write;    /* it is written to, at least by the loader */
 };
 
 enum mrrc_code_kind {

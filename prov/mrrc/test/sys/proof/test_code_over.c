@@ -182,7 +182,8 @@ START_TEST(test_over_table)
 	elf_none(&elf, 1);
 	symbol->st_value = ELF_TEXT + 0x105;
 	elf_is(&elf, 1, SITE, ANY);
-	elf_shdr(&elf, 2)->sh_offset = ELF_LEN;
+	symbol->st_value = 0;
+	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
 	elf_is(&elf, 1, SITE, ANY);
 }
 END_TEST
@@ -192,14 +193,9 @@ START_TEST(test_over_pointer)
 {
 	uint64_t *word = (uint64_t *) (elf.bytes + ELF_TABLES + 8);
 
-	*elf_phdr(&elf, 3) = (Elf64_Phdr){ .p_type = PT_LOAD,
-					   .p_flags = PF_R | PF_W,
-					   .p_offset = ELF_TABLES,
-					   .p_vaddr = ELF_TABLES,
-					   .p_filesz = 16,
-					   .p_memsz = 16 };
 	elf_section(&elf, SHT_RELR, SHF_ALLOC, ELF_TABLES, 8);
-	word[-1] = ELF_TABLES + 8;
+	elf_section(&elf, SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, ELF_TABLES + 8,
+		    8);
 	*word = ELF_TEXT + 0x100;
 	elf_none(&elf, 1);
 	*word = ELF_TEXT + 0x105;
