@@ -5,10 +5,8 @@
 #include "config.h"
 #include "sys/proof/code_copy.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,14 +117,6 @@ bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st)
 		       place->device;
 }
 
-/* The file's path, if it still refers to the file. */
-static const char *copy_path(const struct mrrc_code_place *place)
-{
-	struct stat st;
-
-	return mrrc_code_stat(place, &st) ? place->name : NULL;
-}
-
 /*
  * Maps the file once more, if it is the same and is laid out as in memory.
  * Reads its pages now: a page that cannot be read causes an error, not a
@@ -162,16 +152,6 @@ static bool copy_file(const struct mrrc_code_place *place,
 	}
 	mrrc_code_close(&file);
 	return false;
-}
-
-/* As it is in memory. */
-static int copy_memory(const struct mrrc_code_place *place,
-		       struct mrrc_code_copy *copy)
-{
-	copy->len = place->hi - place->lo;
-	copy->map = mmap(NULL, copy->len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return copy->map == MAP_FAILED ? -ENOMEM : 0;
 }
 
 bool mrrc_code_own(uintptr_t start, uintptr_t end,
@@ -215,22 +195,10 @@ struct copy_page {
 };
 
 /*
- * Copies a page by the kernel, since the code may be unmapped. Gaps are not
- * readable.
- */
-static bool copy_page(void *arg, uintptr_t at)
-{
-	const struct copy_page *const copy = arg;
-
-	(void) !pread(copy->fd, copy->to + (at - copy->from), copy->page,
-		      (off_t) at);
-	return true;
-}
-
-/*
- * Copies a page of the process over the same page of the file, but no uprobes: the
- * kernel runs the file's instructions in their places. A uprobe is a breakpoint that
- * stands alone; a byte of that value beside other changes belongs to them.
+ * Copies a page of the process over the same page of the file, by the kernel, as the
+ * code may be unmapped. But no uprobes, in whose places the kernel runs the file's
+ * instructions: a uprobe is a breakpoint that stands alone; a byte of that value beside
+ * other changes belongs to them.
  */
 static bool copy_own(void *arg, uintptr_t at)
 {
@@ -258,101 +226,28 @@ static bool copy_own(void *arg, uintptr_t at)
 	return true;
 }
 
-/*
- * Copies pages of the process; if @file, only code that differs from the
- * file's.
- */
-static int copy_read(const struct mrrc_code_place *place, uint8_t *map,
-		     bool file)
-{
-	struct copy_page copy = {
-		.to = map,
-		.from = place->lo,
-		.page = (size_t) sysconf(_SC_PAGESIZE),
-		.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
-	};
-	uintptr_t at;
-
-	if (copy.fd < 0)
-		return -errno;
-	if (file)
-		mrrc_code_own(place->start, place->end, copy_own, &copy);
-	for (at = place->lo; !file && at < place->hi; at += copy.page)
-		copy_page(&copy, at);
-	close(copy.fd);
-	return 0;
-}
-
-static const ElfW(Ehdr) * copy_header(const struct mrrc_code_copy *copy)
-{
-	const ElfW(Ehdr) *ehdr = copy->map;
-
-	if (copy->len < sizeof(*ehdr) ||
-	    memcmp(ehdr->e_ident, ELFMAG, SELFMAG) ||
-	    ehdr->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    ehdr->e_phoff > copy->len ||
-	    ehdr->e_phnum > (copy->len - ehdr->e_phoff) / sizeof(ElfW(Phdr)))
-		return NULL;
-	return ehdr;
-}
-
-/* The address of the file's first byte by its headers. */
-static uintptr_t copy_first(const ElfW(Ehdr) * ehdr)
-{
-	const ElfW(Phdr) *phdr =
-		(const void *) ((const uint8_t *) ehdr + ehdr->e_phoff);
-	unsigned i;
-
-	for (i = 0; i < ehdr->e_phnum; i++) {
-		if (phdr[i].p_type == PT_LOAD && !phdr[i].p_offset)
-			return phdr[i].p_vaddr;
-	}
-	return 0;
-}
-
-static int copy_image(const struct mrrc_code_place *place,
-		      struct mrrc_code_copy *copy)
-{
-	const ElfW(Ehdr) *const ehdr = copy_header(copy);
-	const uintptr_t map = (uintptr_t) copy->map;
-
-	if (!ehdr)
-		return -EINVAL;
-	copy->image = (struct mrrc_code_image){
-		.base = map - copy_first(ehdr),
-		.ehdr = ehdr,
-		.lo = map,
-		.hi = map + copy->len,
-		.start = map + place->start - place->lo,
-		.end = map + place->end - place->lo,
-		.path = copy_path(place),
-	};
-	return 0;
-}
-
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy)
 {
-	bool file;
-	int ret;
+	struct copy_page own = {
+		.from = place->lo,
+		.page = (size_t) sysconf(_SC_PAGESIZE),
+	};
 
 	if (place->hi - place->lo > COPY_MAX)
 		return -EFBIG;
-	copy->live = place->lo;
-	file = copy_file(place, copy);
-	ret = file ? 0 : copy_memory(place, copy);
-	if (ret)
-		return ret;
-	ret = copy_read(place, copy->map, file);
-	if (!ret && !file)
-		ret = copy_image(place, copy);
-	if (ret)
-		mrrc_code_free(copy);
-	else
-		mrrc_libc_hooks_undo((uint8_t *) copy->map + place->start -
-					     place->lo,
+	own.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	if (own.fd < 0)
+		return -errno;
+	if (copy_file(place, copy)) {
+		copy->live = place->lo;
+		own.to = copy->map;
+		mrrc_code_own(place->start, place->end, copy_own, &own);
+		mrrc_libc_hooks_undo((uint8_t *) copy->image.start,
 				     place->start, place->end);
-	return ret;
+	}
+	close(own.fd);
+	return own.to ? 0 : -ESTALE;
 }
 
 void mrrc_code_free(struct mrrc_code_copy *copy)

@@ -2,9 +2,8 @@
 /*
  * The executable mappings of this process, and copies of them that can be
  * examined (code.h) while other threads may unmap them. A copy is the file,
- * mapped once more, with the pages of code that differ from the file; or a copy
- * of the memory, if there is no such file. Our own patches (patch.h) are taken
- * back.
+ * mapped once more, with the pages of code that differ from the file. Our own
+ * patches (patch.h) are taken back.
  *
  * Any thread.
  */
@@ -55,7 +54,10 @@ struct mrrc_code_copy {
 	uintptr_t live; /* the address of which map is the copy */
 };
 
-/* Makes a copy. -EFBIG: the file is too large; else -E*: it cannot be read. */
+/*
+ * Makes a copy. -EFBIG: the file is too large; -ESTALE: it has gone, or is not laid
+ * out as in memory; else -E*: the memory cannot be read.
+ */
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy);
 void mrrc_code_free(struct mrrc_code_copy *copy);

@@ -251,10 +251,13 @@ static void prove_look(struct prove_code *code)
 		return;
 	ret = mrrc_code_sites(&code->place, prove_matters, prove_site, &look);
 	if (ret && !*code->why)
-		prove_unknown(code, ret == -EFBIG ? "its file is too large" :
-				    ret == -EOPNOTSUPP ?
-						    "built without a decoder" :
-						    strerror(-ret));
+		prove_unknown(code,
+			      ret == -EFBIG ?
+				      "its file is too large" :
+			      ret == -ESTALE ?
+				      "its file has gone, or has changed" :
+			      ret == -EOPNOTSUPP ? "built without a decoder" :
+						   strerror(-ret));
 }
 
 /* ---- all of them ---- */
