@@ -97,6 +97,12 @@ void mrrc_code_body_number(const struct mrrc_code *code,
 
 void mrrc_code_body_close(struct mrrc_code_body *body);
 
+/*
+ * Are there only instructions without effect between two functions, from the
+ * beginning of the gap to the byte @to in it?
+ */
+bool mrrc_code_filled(const struct mrrc_code_range *gap, uintptr_t to);
+
 /* ---- references: a file's tables, branches, address computations ---- */
 
 /*

@@ -10,13 +10,13 @@
 
 #ifdef HAVE_ZYDIS
 
-static bool filler_only(const struct mrrc_code_range *gap)
+bool mrrc_code_filled(const struct mrrc_code_range *gap, uintptr_t to)
 {
 	const uint32_t len = (uint32_t) (gap->end - gap->start);
 	struct mrrc_code_insn insn;
 	uint32_t at;
 
-	for (at = 0; at < len; at += insn.len) {
+	for (at = 0; gap->start + at <= to; at += insn.len) {
 		if (!mrrc_code_insn_read((const uint8_t *) gap->start, at, len,
 					 &insn) ||
 		    !insn.filler)
@@ -44,8 +44,9 @@ static uintptr_t filler_look(const struct mrrc_code *code,
 		    body->away ||
 		    mrrc_code_body_falls(&body->insn[body->count - 1]))
 			continue;
-		if (filler_only(
-			    &(struct mrrc_code_range){ function.end, next }))
+		if (mrrc_code_filled(&(struct mrrc_code_range){ function.end,
+								next },
+				     next - 1))
 			return gap.start;
 	}
 	return 0;

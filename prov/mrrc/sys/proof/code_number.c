@@ -20,9 +20,8 @@
 #define RAX   0
 #define RCX   1
 #define R11   11
-#define PATHS 512	 /* limit of registers that wait to be followed */
-#define STEPS 65536	 /* at most, for a number */
-#define X32   0x40000000 /* numbers of another ABI have this bit */
+#define PATHS 512   /* limit of registers that wait to be followed */
+#define STEPS 65536 /* at most, for a number */
 
 /* rbx, rbp, r12 to r15 */
 #define SAVED (1u << 3 | 1u << 5 | 0xf000u)
@@ -177,8 +176,6 @@ static bool number_constant(struct number_walk *walk, int64_t value)
 
 	if (value < 0 || value > INT32_MAX)
 		return number_any(walk, "the number is out of range");
-	if (value & X32)
-		return number_any(walk, "an x32 system call");
 	if (found->kind == MRRC_CODE_CALL && found->number != value)
 		return number_any(walk, "there is more than one number");
 	found->kind = MRRC_CODE_CALL;

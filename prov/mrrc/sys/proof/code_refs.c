@@ -20,24 +20,6 @@
 typedef int32_t refs_words __attribute__((vector_size(16)));
 typedef uint32_t refs_unsigned __attribute__((vector_size(16)));
 
-/* Is there only filler between the two functions, as far as @to? */
-static bool refs_filler(const struct mrrc_code_range *range, uintptr_t to)
-{
-	const uint32_t len = (uint32_t) (range->end - range->start);
-	struct mrrc_code_insn insn;
-	uint32_t at;
-
-	if (range->end - range->start > FILLER)
-		return false;
-	for (at = 0; range->start + at <= to; at += insn.len) {
-		if (!mrrc_code_insn_read((const uint8_t *) range->start, at,
-					 len, &insn) ||
-		    !insn.filler)
-			return false;
-	}
-	return true;
-}
-
 bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field)
 {
 	struct mrrc_code_range function, next;
@@ -46,7 +28,8 @@ bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field)
 	if (mrrc_code_function(code, field, &function, &next))
 		return true;
 	if (field >= function.end)
-		return !refs_filler(&next, field);
+		return next.end - next.start > FILLER ||
+		       !mrrc_code_filled(&next, field);
 	return !mrrc_code_insn_at(&function, field, &insn) ||
 	       (insn.field && function.start + insn.at + insn.field == field);
 }

@@ -46,7 +46,8 @@ static const struct elf_one ones[] = {
 	ELF_ONE(3, ANY, 0x83, 0xc8, 0xff, CALL),	/* or -1 */
 	ELF_ONE(5, ANY, 0xb8, 0xff, 0xff, 0xff, 0xff, CALL),
 	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0x80, CALL),
-	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0x40, CALL),	 /* x32 */
+	/* of the x32 ABI: a number that no kernel has */
+	ELF_ONE(5, 0x40000009, 0xb8, 9, 0, 0, 0x40, CALL),
 	ELF_ONE(4, ANY, 0x66, 0xb8, 9, 0, CALL),	 /* ax */
 	ELF_ONE(10, ANY, MOV_9, 0xe8, 0, 1, 0, 0, CALL), /* call */
 	ELF_ONE(8, ANY, MOV_9, 0xcd, 0x81, 0x58, CALL),
