@@ -84,8 +84,8 @@ END_TEST
 START_TEST(test_gap_filler)
 {
 	elf_code(&elf, 0x100, 0x90, 0xc3);
-	/* nopw with a displacement that is a distance to the pair */
-	elf_bytes(&elf, 0x102, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0xfa, 0x02, 0, 0);
+	/* nopw with what looks like a call, by its displacement, to the pair */
+	elf_bytes(&elf, 0x102, 0x66, 0x0f, 0x1f, 0x84, 0xe8, 0xfa, 0x02, 0, 0);
 	elf_code(&elf, 0x10b, 0x90, 0xc3);
 	elf_gap();
 	elf_bytes(&elf, 0x403, 0x06);
@@ -99,7 +99,9 @@ END_TEST
 /* A constant leads to the pair, and a call to the middle of the same way. */
 START_TEST(test_gap_again)
 {
-	elf_code(&elf, 0x100, 0xb8, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
+	/* movabs, of a call to 0x400 */
+	elf_code(&elf, 0x100, 0x48, 0xb8, 0xe8, 0xf9, 0x02, 0, 0, 0, 0, 0,
+		 0xc3);
 	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3); /* 0x402 */
 	elf_gap();
 	elf_bytes(&elf, 0x400, 0x90, 0x90, 0x90, 0x90);
@@ -123,6 +125,8 @@ START_TEST(test_gap_near)
 	elf_gap();
 	/* jmp, in the function before the gap */
 	elf_bytes(&elf, 0x3f0, 0xeb, 0x12);
+	elf_is(&elf, 1, 0x404, ANY);
+	elf_bytes(&elf, 0x3f0, 0x74);
 	elf_is(&elf, 1, 0x404, ANY);
 	elf_bytes(&elf, 0x3f0, 0x90, 0xc3);
 	elf_none(&elf, 1);
