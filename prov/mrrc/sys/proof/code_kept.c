@@ -2,9 +2,6 @@
 /*
  * System calls found in code, kept in memory and in a file of the user
  * (code_kept.h).
- *
- * A library's key is followed by the number of its sites, and each site has an
- * entry that is found by the key and its number. All are written by one call.
  */
 #include "config.h"
 #include "sys/proof/code_kept.h"
@@ -26,8 +23,8 @@
 #include "sys/hooks/libc_hooks.h"
 #include "sys/base/own_file.h"
 
-#define KEPT  4096 /* entries; all are dropped when they are full */
-#define SITES 64   /* of one file that are kept */
+#define KEPT  1024 /* files; all are dropped when they are full */
+#define SITES 29   /* of one file that are kept */
 #define LANES 4
 #define ODD   0x9e3779b97f4a7c15
 
@@ -41,11 +38,17 @@ struct kept_site {
 	int32_t number;
 };
 
+struct kept_entry {
+	struct kept_key key;
+	uint64_t count;
+	struct kept_site site[SITES];
+};
+
 static struct {
 	char path[PATH_MAX];
 	bool none; /* until a place is named */
 	int fd;	   /* -1: there is no file */
-	struct kept_key entry[KEPT];
+	struct kept_entry entry[KEPT];
 	size_t count;
 } kept = { .fd = -1, .none = true };
 
@@ -200,64 +203,25 @@ static void key_bytes(struct kept_key *key, uintptr_t start, uintptr_t end)
 
 /* ---- entries ---- */
 
-static struct kept_key kept_entry(const struct kept_key *key, unsigned nth)
-{
-	struct kept_key entry = *key;
-
-	key_add(&entry, nth);
-	return entry;
-}
-
-/* Finds the second word of the key's entry; false: there is no such entry. */
-static bool kept_find(const struct kept_key *key, uint64_t *value)
+/* NULL: no finding is kept. */
+static const struct kept_entry *kept_get(const struct kept_key *key)
 {
 	size_t i;
 
 	for (i = 0; i < kept.count; i++) {
-		*value = kept.entry[i].word[1] ^ key->word[1];
-		if (kept.entry[i].word[0] == key->word[0])
-			return true;
+		if (!memcmp(&kept.entry[i].key, key, sizeof(*key)) &&
+		    kept.entry[i].count <= SITES)
+			return &kept.entry[i];
 	}
-	return false;
+	return NULL;
 }
 
-/* The number of sites; -1: no finding is kept. */
-static int kept_get(const struct kept_key *key, struct kept_site site[SITES])
+static void kept_put(const struct kept_entry *entry)
 {
-	struct kept_key entry;
-	uint64_t count, value;
-	unsigned i;
-
-	if (!kept_find(key, &count) || count > SITES)
-		return -1;
-	for (i = 0; i < count; i++) {
-		entry = kept_entry(key, i);
-		if (!kept_find(&entry, &value))
-			return -1;
-		memcpy(&site[i], &value, sizeof(value));
-	}
-	return (int) count;
-}
-
-static void kept_put(const struct kept_key *key, const struct kept_site *site,
-		     unsigned count)
-{
-	struct kept_key entry[SITES + 1];
-	uint64_t value;
-	unsigned i;
-
-	for (i = 0; i < count; i++) {
-		entry[i] = kept_entry(key, i);
-		memcpy(&value, &site[i], sizeof(value));
-		entry[i].word[1] ^= value;
-	}
-	entry[i] = *key;
-	entry[i++].word[1] ^= count;
-	if (i > KEPT - kept.count)
+	if (kept.count == KEPT)
 		kept.count = 0;
-	memcpy(&kept.entry[kept.count], entry, i * sizeof(*entry));
-	kept.count += i;
-	if (kept.fd >= 0 && write(kept.fd, entry, i * sizeof(*entry)) < 0)
+	kept.entry[kept.count++] = *entry;
+	if (kept.fd >= 0 && write(kept.fd, entry, sizeof(*entry)) < 0)
 		mrrc_code_kept_close();
 }
 
@@ -267,8 +231,7 @@ struct kept_look {
 	const struct mrrc_code_copy *copy;
 	mrrc_code_kept_site matters, each;
 	void *arg;
-	struct kept_site site[SITES];
-	unsigned count;
+	struct kept_entry entry;
 	bool keeps; /* all that was found can be kept */
 	bool told;  /* the caller wants no more */
 };
@@ -284,11 +247,11 @@ static bool kept_found(void *arg, const struct mrrc_code_site *site)
 	 * reported
 	 */
 	look->keeps =
-		look->keeps && look->count < SITES &&
+		look->keeps && look->entry.count < SITES &&
 		(site->number != MRRC_CODE_ANY ||
 		 mrrc_libc_hooks_has(mrrc_code_live(look->copy, site->at)));
 	if (look->keeps)
-		look->site[look->count++] = (struct kept_site){
+		look->entry.site[look->entry.count++] = (struct kept_site){
 			.at = (uint32_t) (site->at - look->copy->image.base),
 			.number = (int32_t) site->number,
 		};
@@ -297,27 +260,29 @@ static bool kept_found(void *arg, const struct mrrc_code_site *site)
 }
 
 /* Decodes it, unless that was done before. */
-static int kept_look(struct kept_look *look, const struct kept_key *key)
+static int kept_look(struct kept_look *look)
 {
-	const int count = look->keeps ? kept_get(key, look->site) : -1;
+	const struct kept_entry *const known =
+		look->keeps ? kept_get(&look->entry.key) : NULL;
 	struct mrrc_code_counts counts;
 	struct mrrc_code_site site;
-	int i, ret;
+	unsigned i;
+	int ret;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; known && i < known->count; i++) {
 		site = (struct mrrc_code_site){
-			.at = look->copy->image.base + look->site[i].at,
-			.number = look->site[i].number,
+			.at = look->copy->image.base + known->site[i].at,
+			.number = known->site[i].number,
 			.why = "the number is not known",
 		};
 		if (!look->each(look->arg, look->copy, &site))
 			break;
 	}
-	if (count >= 0)
+	if (known)
 		return 0;
 	ret = mrrc_code_look(&look->copy->image, kept_found, look, &counts);
 	if (!ret && look->keeps)
-		kept_put(key, look->site, look->count);
+		kept_put(&look->entry);
 	return ret;
 }
 
@@ -329,21 +294,22 @@ int mrrc_code_sites(const struct mrrc_code_place *place,
 	struct kept_look look = {
 		.copy = &copy, .matters = matters, .each = each, .arg = arg
 	};
-	struct kept_key key;
+	const struct kept_entry *known;
 	bool same;
 	int ret;
 
-	look.keeps = key_identity(place, &key);
+	look.keeps = key_identity(place, &look.entry.key);
 	same = look.keeps &&
 	       mrrc_code_own(place->start, place->end, key_own, NULL);
-	if (same && !kept_get(&key, look.site))
+	known = same ? kept_get(&look.entry.key) : NULL;
+	if (known && !known->count)
 		return 0;
 	ret = mrrc_code_copy(place, &copy);
 	if (ret)
 		return ret;
 	if (look.keeps && !same)
-		key_bytes(&key, copy.image.start, copy.image.end);
-	ret = kept_look(&look, &key);
+		key_bytes(&look.entry.key, copy.image.start, copy.image.end);
+	ret = kept_look(&look);
 	mrrc_code_free(&copy);
 	return ret;
 }

@@ -10,7 +10,7 @@
  * in memory is that of the file if the kernel (/proc/self/pagemap) has made no
  * copy of a page. Where it has, a hash of the code's bytes is part of the key.
  *
- * The file of findings has 16 bytes for each finding, in no order. Without it,
+ * The file of findings has 256 bytes for each library, in no order. Without it,
  * or where it cannot be read or written, the process has its own findings.
  *
  * One thread at a time.
