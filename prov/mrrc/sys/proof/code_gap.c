@@ -12,8 +12,7 @@
  *   gap are taken for a distance, behind whatever byte may end the opcode of a
  *   branch: none is missed, not even one in code that does not decode;
  * - what a lea computes: the same holds for its distance;
- * - dynamic symbols but objects, all addends of relocations, DT_INIT, DT_FINI
- *   and the program's entry.
+ * - what the file's tables name (code_names.c).
  *
  * From each of them, instructions are followed to all places that they lead
  * to. Bytes that decode to no instruction end a path, as what is executed
