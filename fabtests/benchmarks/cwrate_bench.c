@@ -94,7 +94,7 @@ static void expose(unsigned slot, bool more)
 		.context = in + slot * len,
 	};
 
-	POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg,
+	POST(&pair.s, fi_cwtagmsg(pair.s.cw, &msg,
 				  FI_COMPLETION | FI_MRRC_CW_KEEP |
 					  (more ? FI_MORE : 0)));
 }
@@ -169,7 +169,7 @@ static void write_ahead(unsigned n, char *from, bool more)
 		.context = from,
 	};
 
-	POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg,
+	POST(&pair.c, fi_cwritemsg(pair.c.cw, &msg,
 				   FI_COMPLETION | (more ? FI_MORE : 0)));
 }
 

@@ -163,11 +163,11 @@ static void cond_write(const struct message *msg)
 	double *at = sh->at;
 
 	stamp(S_wreg);
-	FT_CALL(fi_cwrite(ep->ep, buf, msg->len, NULL, 0, msg->tag, buf));
+	FT_CALL(fi_cwrite(ep->cw, buf, msg->len, NULL, 0, msg->tag, buf));
 	stamp(S_free);
 	wait_for(FT_TX, buf);
 	stamp(S_done);
-	FT_CALL(fi_cw_stats_read(ep->ep, &st));
+	FT_CALL(fi_cw_stats_read(ep->cw, &st));
 	at[S_posted] = st.last_issued / 1e3;
 	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }
@@ -195,7 +195,7 @@ static void cond_tag(const struct message *msg)
 	};
 
 	stamp(S_treg);
-	FT_CALL(fi_cwtagmsg(my_ep()->ep, &tag,
+	FT_CALL(fi_cwtagmsg(my_ep()->cw, &tag,
 			    FI_COMPLETION | (msg->cold ? 0 : FI_MRRC_CW_KEEP)));
 	stamp(S_tregd);
 	wait_for(FT_RX, buf);

@@ -191,12 +191,20 @@ void ft_ep_init(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom)
 		ep->tail[dir] = &ep->head[dir];
 }
 
+/* Opening the operations enables nothing. */
+void ft_cw_open(struct ft_ep *ep)
+{
+	if (fi_cw_open(ep->ep, &ep->cw))
+		ep->cw = NULL;
+}
+
 static void ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom,
 		    struct fi_info *info)
 {
 	ft_ep_init(pair, ep, dom);
 	eq_open(dom->fabric, &ep->eq);
 	FT_CALL(fi_endpoint(dom->domain, info, &ep->ep, ep));
+	ft_cw_open(ep);
 	FT_CALL(fi_ep_bind(ep->ep, &ep->eq->fid, 0));
 	ft_bind_queues(pair, ep);
 	if (pair->attr.cw)

@@ -259,10 +259,11 @@ struct ft_ep {
 	struct ft_ep *peer;
 	struct fid_eq *eq;
 	struct fid_ep *ep;
-	struct fid_ep *srx; /* shared: closed by ft_pair_close() */
-	struct fid_av *av;  /* reliable datagrams */
-	fi_addr_t to;	    /* the peer; connected: ignored by the core */
-	bool source;	    /* completions have a source */
+	struct fi_mrrc_cw *cw; /* NULL: the provider has none */
+	struct fid_ep *srx;    /* shared: closed by ft_pair_close() */
+	struct fid_av *av;     /* reliable datagrams */
+	fi_addr_t to;	       /* the peer; connected: ignored by the core */
+	bool source;	       /* completions have a source */
 	struct fid_cq *cq[FT_DIRS];
 	struct fid_cntr *cntr[FT_DIRS];
 	enum fi_cq_format format;

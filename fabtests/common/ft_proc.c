@@ -106,10 +106,10 @@ void ft_cw_victim(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 
 	for (;;) {
 		if (ft_rand() % 2)
-			fi_cwrite(ep->ep, out, 1 + ft_rand() % out_len, NULL,
+			fi_cwrite(ep->cw, out, 1 + ft_rand() % out_len, NULL,
 				  to, 1 + tag++, NULL);
 		else
-			fi_cwtag(ep->ep, in, in_len, NULL, to,
+			fi_cwtag(ep->cw, in, in_len, NULL, to,
 				 1 + ft_rand() % 1000, NULL);
 		ft_poll(ep);
 		while (ft_take(ep, FT_TX, &comp) || ft_take(ep, FT_RX, &comp))
@@ -144,10 +144,10 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 		}
 		/* datagrams can still be posted to a dead peer, without end */
 		if (!killed || !ft_rdm()) {
-			ret = fi_cwtag(ep->ep, in, in_len, NULL, to, 1 + tag++,
+			ret = fi_cwtag(ep->cw, in, in_len, NULL, to, 1 + tag++,
 				       NULL);
 			posted += !ret;
-			ret = fi_cwrite(ep->ep, out, 1 + ft_rand() % out_len,
+			ret = fi_cwrite(ep->cw, out, 1 + ft_rand() % out_len,
 					NULL, to, 1 + ft_rand() % 1000, NULL);
 			posted += !ret;
 		}

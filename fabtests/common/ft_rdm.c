@@ -21,6 +21,7 @@ void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom)
 	ep->source = pair->attr.caps & FI_SOURCE;
 	FT_CALL(fi_av_open(dom->domain, &attr, &ep->av, NULL));
 	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep->ep, ep));
+	ft_cw_open(ep);
 	FT_CALL(fi_ep_bind(ep->ep, &ep->av->fid, 0));
 	ft_bind_queues(pair, ep);
 	if (pair->attr.cw)

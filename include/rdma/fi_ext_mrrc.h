@@ -4,9 +4,10 @@
  *
  * Nothing here needs linking: every call goes through fi_open_ops(3), so a
  * program built with this header also runs where the provider is absent, and
- * is then told -FI_ENOSYS (or what the provider in use answers). The inline
- * functions open the operations at each call; a program may open them once
- * and keep them as long as the object is open.
+ * is then told -FI_ENOSYS (or what the provider in use answers). Inline
+ * functions that take a fid of libfabric's open the operations at each call; a
+ * program may open them once and keep them as long as the object is open.
+ * Calls of conditional writes, heaps and files go through what was opened.
  *
  * How it grows: structures begin with their size. Those of messages do not: a
  * new field of them is read only with a new flag, and unknown flags are
@@ -205,124 +206,110 @@ struct fi_mrrc_cw_stats {
 	uint64_t last_issued; /* CLOCK_MONOTONIC, ns: the latest write */
 };
 
-/* Any thread may call these, as far as the domain's threading allows. */
-struct fi_mrrc_ops_cw {
-	size_t size;
-	int (*feature)(struct fid *fid, const char *name);
-	int (*enable)(struct fid *fid, uint64_t flags);
-	ssize_t (*cwrite)(struct fid_ep *ep, const void *buf, size_t len,
-			  void *desc, fi_addr_t dest_addr, uint64_t cwtag,
-			  void *context);
-	ssize_t (*cwritev)(struct fid_ep *ep, const struct iovec *iov,
-			   void **desc, size_t count, fi_addr_t dest_addr,
-			   uint64_t cwtag, void *context);
-	ssize_t (*cwritemsg)(struct fid_ep *ep, const struct fi_msg_cw *msg,
-			     uint64_t flags);
-	ssize_t (*cwtag)(struct fid_ep *ep, void *buf, size_t len, void *desc,
-			 fi_addr_t src_addr, uint64_t cwtag, void *context);
-	ssize_t (*cwtagmsg)(struct fid_ep *ep, const struct fi_msg_cw *msg,
-			    uint64_t flags);
-	int (*tag_alloc)(struct fid_ep *ep, uint64_t *cwtag);
-	int (*cancel)(struct fid_ep *ep, void *context);
-	int (*stats)(struct fid_ep *ep, struct fi_mrrc_cw_stats *stats);
+/*
+ * The conditional operations of one endpoint, valid as long as it is open. A
+ * program opens them once, by fi_cw_open(), and makes its calls with them.
+ */
+struct fi_mrrc_cw {
+	const struct fi_mrrc_ops_cw *ops;
 };
 
-static inline int fi_cw_open(struct fid *fid, struct fi_mrrc_ops_cw **ops)
+/*
+ * Any thread may call these, as far as the domain's threading allows. A passive
+ * endpoint has the first two.
+ */
+struct fi_mrrc_ops_cw {
+	size_t size;
+	int (*feature)(struct fi_mrrc_cw *cw, const char *name);
+	int (*enable)(struct fi_mrrc_cw *cw, uint64_t flags);
+	ssize_t (*cwrite)(struct fi_mrrc_cw *cw, const void *buf, size_t len,
+			  void *desc, fi_addr_t dest_addr, uint64_t cwtag,
+			  void *context);
+	ssize_t (*cwritev)(struct fi_mrrc_cw *cw, const struct iovec *iov,
+			   void **desc, size_t count, fi_addr_t dest_addr,
+			   uint64_t cwtag, void *context);
+	ssize_t (*cwritemsg)(struct fi_mrrc_cw *cw, const struct fi_msg_cw *msg,
+			     uint64_t flags);
+	ssize_t (*cwtag)(struct fi_mrrc_cw *cw, void *buf, size_t len,
+			 void *desc, fi_addr_t src_addr, uint64_t cwtag,
+			 void *context);
+	ssize_t (*cwtagmsg)(struct fi_mrrc_cw *cw, const struct fi_msg_cw *msg,
+			    uint64_t flags);
+	int (*tag_alloc)(struct fi_mrrc_cw *cw, uint64_t *cwtag);
+	int (*cancel)(struct fi_mrrc_cw *cw, void *context);
+	int (*stats)(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_stats *stats);
+};
+
+static inline int fi_cw_open(struct fid_ep *ep, struct fi_mrrc_cw **cw)
 {
-	return fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) ops, NULL);
+	return fi_open_ops(&ep->fid, FI_MRRC_CW_OPS, 0, (void **) cw, NULL);
 }
 
+/* These two are for endpoints and passive endpoints, once for each. */
 static inline int fi_cw_feature(struct fid *fid, const char *name)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(fid, &ops);
+	struct fi_mrrc_cw *cw;
+	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
 
-	return ret ? ret : ops->feature(fid, name);
+	return ret ? ret : cw->ops->feature(cw, name);
 }
 
 static inline int fi_cw_enable(struct fid *fid, uint64_t flags)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(fid, &ops);
+	struct fi_mrrc_cw *cw;
+	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
 
-	return ret ? ret : ops->enable(fid, flags);
+	return ret ? ret : cw->ops->enable(cw, flags);
 }
 
-static inline ssize_t fi_cwrite(struct fid_ep *ep, const void *buf, size_t len,
-				void *desc, fi_addr_t dest_addr, uint64_t cwtag,
-				void *context)
+static inline ssize_t fi_cwrite(struct fi_mrrc_cw *cw, const void *buf,
+				size_t len, void *desc, fi_addr_t dest_addr,
+				uint64_t cwtag, void *context)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret :
-		     ops->cwrite(ep, buf, len, desc, dest_addr, cwtag, context);
+	return cw->ops->cwrite(cw, buf, len, desc, dest_addr, cwtag, context);
 }
 
-static inline ssize_t fi_cwritev(struct fid_ep *ep, const struct iovec *iov,
+static inline ssize_t fi_cwritev(struct fi_mrrc_cw *cw, const struct iovec *iov,
 				 void **desc, size_t count, fi_addr_t dest_addr,
 				 uint64_t cwtag, void *context)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret :
-		     ops->cwritev(ep, iov, desc, count, dest_addr, cwtag,
-				  context);
+	return cw->ops->cwritev(cw, iov, desc, count, dest_addr, cwtag,
+				context);
 }
 
-static inline ssize_t fi_cwritemsg(struct fid_ep *ep,
+static inline ssize_t fi_cwritemsg(struct fi_mrrc_cw *cw,
 				   const struct fi_msg_cw *msg, uint64_t flags)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret : ops->cwritemsg(ep, msg, flags);
+	return cw->ops->cwritemsg(cw, msg, flags);
 }
 
-static inline ssize_t fi_cwtag(struct fid_ep *ep, void *buf, size_t len,
+static inline ssize_t fi_cwtag(struct fi_mrrc_cw *cw, void *buf, size_t len,
 			       void *desc, fi_addr_t src_addr, uint64_t cwtag,
 			       void *context)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret :
-		     ops->cwtag(ep, buf, len, desc, src_addr, cwtag, context);
+	return cw->ops->cwtag(cw, buf, len, desc, src_addr, cwtag, context);
 }
 
-static inline ssize_t fi_cwtagmsg(struct fid_ep *ep,
+static inline ssize_t fi_cwtagmsg(struct fi_mrrc_cw *cw,
 				  const struct fi_msg_cw *msg, uint64_t flags)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret : ops->cwtagmsg(ep, msg, flags);
+	return cw->ops->cwtagmsg(cw, msg, flags);
 }
 
-static inline int fi_cw_tag_alloc(struct fid_ep *ep, uint64_t *cwtag)
+static inline int fi_cw_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret : ops->tag_alloc(ep, cwtag);
+	return cw->ops->tag_alloc(cw, cwtag);
 }
 
-static inline int fi_cw_cancel(struct fid_ep *ep, void *context)
+static inline int fi_cw_cancel(struct fi_mrrc_cw *cw, void *context)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret : ops->cancel(ep, context);
+	return cw->ops->cancel(cw, context);
 }
 
-static inline int fi_cw_stats_read(struct fid_ep *ep,
+static inline int fi_cw_stats_read(struct fi_mrrc_cw *cw,
 				   struct fi_mrrc_cw_stats *stats)
 {
-	struct fi_mrrc_ops_cw *ops;
-	int ret = fi_cw_open(&ep->fid, &ops);
-
-	return ret ? ret : ops->stats(ep, stats);
+	return cw->ops->stats(cw, stats);
 }
 
 static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)

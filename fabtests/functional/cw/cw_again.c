@@ -76,7 +76,7 @@ static void ended(enum how how)
 			 atomic_load(&full));
 		if (how == NOTHING) {
 			usleep(1000);
-			FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+			FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 			done = st.writes == st.writes_ended;
 			continue;
 		}
@@ -111,17 +111,17 @@ static void transfer(enum how how, bool tag_first, size_t segs, int first,
 	ft_fill(out, LEN, tag);
 	memset(in, 0, LEN);
 	if (!tag_first)
-		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, tag, out));
+		FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, 0, tag, out));
 	atomic_store(&taken, first);
 	atomic_store(&full, tag_first ? 5 : 50);
-	FT_CALL(fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION));
+	FT_CALL(fi_cwtagmsg(pair.s.cw, &msg, FI_COMPLETION));
 	while (tag_first && !st.known_tags) {
 		ft_poll(&pair.s);
 		ft_poll(&pair.c);
-		FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 	}
 	if (tag_first)
-		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, tag, out));
+		FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, 0, tag, out));
 	ended(how);
 	FT_CHECK_BUF(in, LEN, tag, "conditional write");
 }
@@ -136,8 +136,8 @@ static void closes(bool writer)
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	atomic_store(&full, INT_MAX);
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, 0, 1, out));
-	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, 0, 1, in));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, 0, 1, out));
+	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, 0, 1, in));
 	end = ft_deadline();
 	while (atomic_load(&full) > INT_MAX - 10) {
 		ft_poll(&pair.c);
@@ -181,14 +181,14 @@ static void pending(void)
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < FI_CW_PENDING; i++) {
 		msg.cwtag = 1;
-		FT_CALL(fi_cwritemsg(pair.c.ep, &msg, 0));
+		FT_CALL(fi_cwritemsg(pair.c.cw, &msg, 0));
 		msg.cwtag = 2;
-		FT_CALL(fi_cwtagmsg(pair.c.ep, &msg, 0));
+		FT_CALL(fi_cwtagmsg(pair.c.cw, &msg, 0));
 	}
 	iov = (struct iovec){ out, LEN };
-	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, 0) == -FI_EAGAIN,
+	FT_CHECK(fi_cwritemsg(pair.c.cw, &msg, 0) == -FI_EAGAIN,
 		 "one write more");
-	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EAGAIN, "one tag more");
+	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, 0) == -FI_EAGAIN, "one tag more");
 	ft_ep_close(&pair.c);
 	ft_check_idle(&pair.dom[1], "refused");
 	ft_pair_close(&pair);

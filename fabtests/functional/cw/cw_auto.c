@@ -28,11 +28,11 @@ void automatic(void)
 	}
 	ft_stage("automatic progress");
 	ft_fill(out, LEN, 99);
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 99, out));
-	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 99, in));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 99, out));
+	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 99, in));
 	do {
 		usleep(1000);
-		FT_CALL(fi_cw_stats_read(pair.s.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.s.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (st.tags != st.tags_ended);
 	FT_CHECK_BUF(in, LEN, 99, "conditional write");
@@ -59,11 +59,11 @@ void automatic_error(void)
 	FT_CALL(fi_cancel(&pair.s.ep->fid, &err));
 	ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
 	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
-	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 97, in));
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 97, out));
+	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 97, in));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 97, out));
 	do {
 		usleep(1000);
-		FT_CALL(fi_cw_stats_read(pair.s.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.s.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (st.tags != st.tags_ended);
 	usleep(10000);
@@ -95,19 +95,19 @@ void automatic_posts(void)
 	clock_stop(true);
 	/* the last read was long ago */
 	clock_advance(1000000);
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 98, out));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 98, out));
 	do {
 		/* once that has gone on for a while */
 		if (calls++ == POSTS)
-			FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to,
+			FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to,
 					 98, in));
 		clock_advance(GAP_US);
-		ret = fi_cwtag(pair.c.ep, buf + posted, 1, NULL, pair.c.to, 1,
+		ret = fi_cwtag(pair.c.cw, buf + posted, 1, NULL, pair.c.to, 1,
 			       buf + posted);
 		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_cwtag: %zd", ret);
 		posted += !ret;
 		usleep(PAUSE_US);
-		FT_CALL(fi_cw_stats_read(pair.s.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.s.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "nothing happens");
 	} while (calls <= POSTS || st.tags != st.tags_ended);
 	clock_stop(false);
@@ -115,7 +115,7 @@ void automatic_posts(void)
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	while (posted--) {
-		FT_CALL(fi_cw_cancel(pair.c.ep, buf + posted));
+		FT_CALL(fi_cw_cancel(pair.c.cw, buf + posted));
 		ft_wait_any(&pair.c, FT_RX, &comp);
 		FT_CHECK(comp.err == FI_ECANCELED, "cancel: %d", comp.err);
 	}

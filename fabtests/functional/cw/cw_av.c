@@ -120,8 +120,8 @@ static void transfer(struct ft_ep *w, struct ft_ep *t, fi_addr_t to,
 
 	memset(buf, 1, 64);
 	memset(buf + 64, 0, 64);
-	FT_CALL(fi_cwrite(w->ep, buf, 64, NULL, to, 3, buf));
-	FT_CALL(fi_cwtag(t->ep, buf + 64, 64, NULL, from, 3, buf + 64));
+	FT_CALL(fi_cwrite(w->cw, buf, 64, NULL, to, 3, buf));
+	FT_CALL(fi_cwtag(t->cw, buf + 64, 64, NULL, from, 3, buf + 64));
 	ft_wait(w, FT_TX, &comp);
 	ft_wait(t, FT_RX, &comp);
 	FT_CHECK(!memcmp(buf, buf + 64, 64), "data");
@@ -152,7 +152,7 @@ static void wrong_ones(void)
 
 	ft_stage("a plain name");
 	len = name_of(&pair.s, name);
-	FT_CALL(fi_cwtag(pair.s.ep, buf, 1, NULL, pair.s.to, 9, buf));
+	FT_CALL(fi_cwtag(pair.s.cw, buf, 1, NULL, pair.s.to, 9, buf));
 	FT_CALL(fi_av_remove(pair.c.av, &pair.c.to, 1, 0));
 	/* the peer notices, so that its next operation connects anew */
 	ft_wait_any(&pair.s, FT_RX, &comp);
@@ -160,19 +160,19 @@ static void wrong_ones(void)
 	plain(name, core, len);
 	FT_CHECK(fi_av_insert(pair.c.av, core, 1, &other, 0, NULL) == 1,
 		 "fi_av_insert");
-	ret = fi_cwrite(pair.c.ep, buf, 1, NULL, other, 1, buf);
+	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, other, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
-	ret = fi_cwtag(pair.c.ep, buf, 1, NULL, other, 1, buf);
+	ret = fi_cwtag(pair.c.cw, buf, 1, NULL, other, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwtag: %zd", ret);
 	FT_CALL(fi_av_remove(pair.c.av, &other, 1, 0));
-	ret = fi_cwrite(pair.c.ep, buf, 1, NULL, other, 1, buf);
+	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, other, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "removed: %zd", ret);
 	pair.c.to = ft_rdm_insert(&pair.c, &pair.s);
 	transfer(&pair.c, &pair.s, pair.c.to, pair.s.to);
 
 	ft_stage("itself");
 	self = ft_rdm_insert(&pair.c, &pair.c);
-	ret = fi_cwrite(pair.c.ep, buf, 1, NULL, self, 1, buf);
+	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, self, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite to itself: %zd", ret);
 }
 
@@ -198,11 +198,11 @@ static void not_asked(const struct ft_attr *with)
 	ret = fi_cw_enable(&other.ep->fid, 0);
 	FT_CHECK(ret == -FI_EBUSY, "enabled too late: %zd", ret);
 	addr = ft_rdm_insert(&pair.c, &other);
-	ret = fi_cwrite(pair.c.ep, buf, 1, NULL, addr, 1, buf);
+	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
 	/* it takes names of endpoints that did */
 	addr = ft_rdm_insert(&other, &pair.c);
-	ret = fi_cwrite(other.ep, buf, 1, NULL, addr, 1, buf);
+	ret = fi_cwrite(other.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite from it: %zd", ret);
 	other.to = addr;
 	other.peer = &pair.c;
@@ -216,6 +216,7 @@ static void early(const struct ft_attr *with)
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
 	struct ft_dom *dom = &pair.dom[0];
 	char name[NAME], core[NAME];
+	struct fi_mrrc_cw *cw;
 	size_t len = NAME;
 	struct fid_av *av;
 	struct fid_cq *cq;
@@ -232,7 +233,8 @@ static void early(const struct ft_attr *with)
 	FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 	FT_CALL(fi_cw_enable(&ep->fid, 0));
 	FT_CALL(fi_cw_enable(&ep->fid, 0));
-	ret = fi_cwrite(ep, buf, 1, NULL, 0, 1, buf);
+	FT_CALL(fi_cw_open(ep, &cw));
+	ret = fi_cwrite(cw, buf, 1, NULL, 0, 1, buf);
 	FT_CHECK(ret == -FI_EOPBADSTATE, "too early: %zd", ret);
 	ret = fi_getname(&ep->fid, name, &len);
 	FT_CHECK(ret || plain(name, core, len), "a name too early");

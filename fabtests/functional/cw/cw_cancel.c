@@ -23,13 +23,13 @@ static void expose(uint64_t tag)
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	uint64_t end = ft_deadline(), before;
 
-	FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+	FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 	before = st.known_tags;
 	FT_POST(&pair.s,
-		fi_cwtag(pair.s.ep, buf, LEN, NULL, pair.s.to, tag, buf));
+		fi_cwtag(pair.s.cw, buf, LEN, NULL, pair.s.to, tag, buf));
 	do {
 		ft_progress(&pair.s);
-		FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "the peer has no tag");
 	} while (st.known_tags == before);
 }
@@ -39,10 +39,10 @@ static void transfer(uint64_t tag)
 	struct ft_comp comp;
 
 	ft_fill(buf + LEN, LEN, tag);
-	FT_POST(&pair.c, fi_cwrite(pair.c.ep, buf + LEN, LEN, NULL, pair.c.to,
+	FT_POST(&pair.c, fi_cwrite(pair.c.cw, buf + LEN, LEN, NULL, pair.c.to,
 				   tag, buf + LEN));
 	FT_POST(&pair.s,
-		fi_cwtag(pair.s.ep, buf, LEN, NULL, pair.s.to, tag, buf));
+		fi_cwtag(pair.s.cw, buf, LEN, NULL, pair.s.to, tag, buf));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK_BUF(buf, LEN, tag, "written");
@@ -68,7 +68,7 @@ static void confirmed(void)
 
 	ft_stage("confirmed");
 	expose(1);
-	FT_CALL(fi_cw_cancel(pair.s.ep, buf));
+	FT_CALL(fi_cw_cancel(pair.s.cw, buf));
 	for (i = 0; i < 100; i++)
 		FT_CHECK(!ended(&err), "before the peer has confirmed");
 	clock_advance((LIMIT_S - 1) * 1000 * MS);
@@ -122,7 +122,7 @@ static void silent(void)
 	expose(3);
 	pair.s.quiet[FT_RX] = true;
 	clock_stop(true);
-	FT_CALL(fi_cw_cancel(pair.s.ep, buf));
+	FT_CALL(fi_cw_cancel(pair.s.cw, buf));
 	seconds = sleeps_for();
 	clock_stop(false);
 	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1 &&
@@ -138,9 +138,9 @@ static void silent(void)
 	 */
 	memset(buf, 0, LEN);
 	ft_fill(buf + LEN, LEN, 4);
-	if (!fi_cwrite(pair.c.ep, buf + LEN, LEN, NULL, pair.c.to, 3,
+	if (!fi_cwrite(pair.c.cw, buf + LEN, LEN, NULL, pair.c.to, 3,
 		       buf + LEN)) {
-		fi_cw_cancel(pair.c.ep, buf + LEN);
+		fi_cw_cancel(pair.c.cw, buf + LEN);
 		ft_wait_any(&pair.c, FT_TX, &comp);
 	}
 	if (ft_rdm()) {

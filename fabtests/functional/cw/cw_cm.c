@@ -45,9 +45,9 @@ static void transfer(struct raw_side *c, struct raw_side *s, int want)
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
-	ret = fi_cwrite(c->ep, buf, 64, NULL, 0, 1, buf);
+	ret = fi_cwrite(c->cw, buf, 64, NULL, 0, 1, buf);
 	FT_CHECK(ret == want, "fi_cwrite: %zd, not %d", ret, want);
-	ret = fi_cwtag(s->ep, buf + 64, 64, NULL, 0, 1, buf + 64);
+	ret = fi_cwtag(s->cw, buf + 64, 64, NULL, 0, 1, buf + 64);
 	FT_CHECK(ret == want, "fi_cwtag: %zd, not %d", ret, want);
 	if (want)
 		return;
@@ -61,8 +61,8 @@ static void check_tags(struct raw_side *c, struct raw_side *s)
 {
 	uint64_t tag[2];
 
-	FT_CALL(fi_cw_tag_alloc(c->ep, &tag[0]));
-	FT_CALL(fi_cw_tag_alloc(s->ep, &tag[1]));
+	FT_CALL(fi_cw_tag_alloc(c->cw, &tag[0]));
+	FT_CALL(fi_cw_tag_alloc(s->cw, &tag[1]));
 	FT_CHECK(tag[0] != tag[1], "both sides get tag %#" PRIx64, tag[0]);
 }
 
@@ -84,7 +84,7 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 		data[i] = 10 + i;
 	FT_CALL(fi_connect(c.ep, c.info->dest_addr, data, c_len));
 	if (c_cw) {
-		ret = fi_cwrite(c.ep, buf, 1, NULL, 0, 1, NULL);
+		ret = fi_cwrite(c.cw, buf, 1, NULL, 0, 1, NULL);
 		FT_CHECK(ret == -FI_EOPBADSTATE, "too early: %zd", ret);
 	}
 	raw_wait_event(&s, &c, FI_CONNREQ, &event);
@@ -180,7 +180,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	ssize_t ret;
 
 	raw_connect(&c, &ctl, s, name, namelen, cookie, false);
-	FT_CALL(fi_cwrite(s->ep, buf, 8, NULL, 0, 1, buf));
+	FT_CALL(fi_cwrite(s->cw, buf, 8, NULL, 0, 1, buf));
 	for (i = 0; i < cnt; i++) {
 		memcpy(copy, msg[i], len[i]);
 		/* in network order in the mark, little endian here */
@@ -200,13 +200,13 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		ret = raw_wait_comp(s, &ctl, &entry);
 		/* tcp's are done when they are sent, and fail afterwards */
 		if (ret == 1 && bad_key && ft_core("tcp")) {
-			ret = fi_cwtag(s->ep, buf, 8, NULL, 0, 2, buf);
+			ret = fi_cwtag(s->cw, buf, 8, NULL, 0, 2, buf);
 			ret = ret == -FI_ENOTCONN ?
 				      -FI_ECONNABORTED :
 				      raw_wait_comp(s, &ctl, &entry);
 		}
 		FT_CHECK(ret == -FI_ECONNABORTED, "it goes on: %zd", ret);
-		ret = fi_cwrite(s->ep, buf, 8, NULL, 0, 1, buf);
+		ret = fi_cwrite(s->cw, buf, 8, NULL, 0, 1, buf);
 		FT_CHECK(ret == -FI_ENOTCONN, "after the end: %zd", ret);
 	}
 	check_apps(&c, s);
@@ -389,7 +389,7 @@ static void silent(void)
 	listen_at(&s, true, name, &len);
 	raw_join(&c, &s, name, len, cookie, dest);
 	clock_stop(true);
-	FT_CALL(fi_cwrite(s.ep, buf, 8, NULL, 0, 1, buf));
+	FT_CALL(fi_cwrite(s.cw, buf, 8, NULL, 0, 1, buf));
 	seconds = sleep_for(&s, &err);
 	clock_stop(false);
 	FT_CHECK(err.err == FI_ECONNABORTED && err.op_context == buf,
@@ -425,7 +425,7 @@ static void accept_again(void)
 	/* as much as the core allows, without room for the mark */
 	ret = fi_accept(s.ep, data, sizeof(data));
 	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);
-	ret = fi_cwtag(s.ep, buf, 8, NULL, 0, 1, buf);
+	ret = fi_cwtag(s.cw, buf, 8, NULL, 0, 1, buf);
 	FT_CHECK(ret == -FI_EOPBADSTATE, "not accepted: %zd", ret);
 	FT_CALL(fi_accept(s.ep, NULL, 0));
 	fi_freeinfo(event.cm.info);

@@ -16,6 +16,7 @@ static struct ft_dom dom;
 static struct fid_eq *eq;
 static struct fid_cq *cq;
 static struct fid_ep *ep[EPS];
+static struct fi_mrrc_cw *cw; /* of the endpoint opened last */
 static pthread_barrier_t barrier;
 static atomic_bool stop;
 
@@ -51,6 +52,7 @@ static void open_cq(enum fi_wait_obj obj)
 static void open_ep(unsigned i)
 {
 	FT_CALL(fi_endpoint(dom.domain, dom.info, &ep[i], NULL));
+	FT_CALL(fi_cw_open(ep[i], &cw));
 	FT_CALL(fi_ep_bind(ep[i], &eq->fid, 0));
 	FT_CALL(fi_ep_bind(ep[i], &cq->fid, FI_TRANSMIT | FI_RECV));
 }
@@ -230,7 +232,7 @@ static void too_late(void)
 	FT_CALL(fi_control(&cq->fid, FI_GETWAIT, &fd));
 	ret = fi_cw_enable(&ep[0]->fid, 0);
 	FT_CHECK(ret == -FI_EBUSY, "enabled after FI_GETWAIT: %d", ret);
-	ret = fi_cwrite(ep[0], &fd, 1, NULL, 0, 1, NULL);
+	ret = fi_cwrite(cw, &fd, 1, NULL, 0, 1, NULL);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "not enabled: %d", ret);
 	FT_CALL(fi_close(&ep[0]->fid));
 	FT_CALL(fi_close(&cq->fid));
@@ -305,12 +307,12 @@ static void check_calls(bool enabled)
 	uint64_t tag;
 	int ret;
 
-	ret = fi_cw_cancel(ep[0], &st);
+	ret = fi_cw_cancel(cw, &st);
 	FT_CHECK(ret == (enabled ? -FI_ENOENT : -FI_EOPNOTSUPP),
 		 "fi_cw_cancel, enabled %d: %d", enabled, ret);
-	ret = fi_cw_stats_read(ep[0], &st);
+	ret = fi_cw_stats_read(cw, &st);
 	FT_CHECK(ret == no, "fi_cw_stats_read, enabled %d: %d", enabled, ret);
-	ret = fi_cw_tag_alloc(ep[0], &tag);
+	ret = fi_cw_tag_alloc(cw, &tag);
 	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
 	/* what the provider has, whatever the endpoint has asked for */
 	FT_CHECK(fi_cw_feature(&ep[0]->fid, "msg") == 1 &&

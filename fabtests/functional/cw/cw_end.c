@@ -26,9 +26,9 @@ static void post(struct ft_ep *ep, uint64_t base)
 	uintptr_t i;
 
 	for (i = 0; i < OPS; i++) {
-		FT_CALL(fi_cwrite(ep->ep, out + i * LEN, LEN, NULL, ep->to,
+		FT_CALL(fi_cwrite(ep->cw, out + i * LEN, LEN, NULL, ep->to,
 				  base + i, (void *) (1000 + i)));
-		FT_CALL(fi_cwtag(ep->ep, in + i * LEN, LEN, NULL, ep->to,
+		FT_CALL(fi_cwtag(ep->cw, in + i * LEN, LEN, NULL, ep->to,
 				 base + 100 + i, (void *) (2000 + i)));
 	}
 }
@@ -53,7 +53,7 @@ static void check_over(struct ft_ep *ep)
 	struct ft_comp comp;
 	ssize_t ret;
 
-	ret = fi_cwrite(ep->ep, out, 1, NULL, ep->to, 1, out);
+	ret = fi_cwrite(ep->cw, out, 1, NULL, ep->to, 1, out);
 	if (!ret && ft_rdm()) {
 		while (!ft_take(ep, FT_TX, &comp)) {
 			ft_poll(ep);
@@ -64,7 +64,7 @@ static void check_over(struct ft_ep *ep)
 		return;
 	}
 	FT_CHECK(ret == -FI_ENOTCONN, "fi_cwrite after the end: %zd", ret);
-	ret = fi_cwtag(ep->ep, in, 1, NULL, ep->to, 1, NULL);
+	ret = fi_cwtag(ep->cw, in, 1, NULL, ep->to, 1, NULL);
 	FT_CHECK(ret == -FI_ENOTCONN, "fi_cwtag after the end: %zd", ret);
 }
 
@@ -107,8 +107,8 @@ static void works(struct ft_pair *pair, unsigned seed)
 	struct ft_comp comp;
 
 	ft_fill(out, LEN, seed);
-	FT_CALL(fi_cwrite(pair->c.ep, out, LEN, NULL, pair->c.to, seed, out));
-	FT_CALL(fi_cwtag(pair->s.ep, in, LEN, NULL, pair->s.to, seed, in));
+	FT_CALL(fi_cwrite(pair->c.cw, out, LEN, NULL, pair->c.to, seed, out));
+	FT_CALL(fi_cwtag(pair->s.cw, in, LEN, NULL, pair->s.to, seed, in));
 	ft_wait(&pair->c, FT_TX, &comp);
 	ft_wait(&pair->s, FT_RX, &comp);
 	FT_CHECK_BUF(in, LEN, seed, "conditional write");
@@ -170,7 +170,7 @@ static void hasty(struct ft_pair *pair)
 	for (i = 0; i < n; i++) {
 		ft_stage("hasty, round %u", i);
 		if (i % 3)
-			FT_CALL(fi_cwtag(pair->c.ep, in, LEN, NULL, pair->c.to,
+			FT_CALL(fi_cwtag(pair->c.cw, in, LEN, NULL, pair->c.to,
 					 1, in));
 		if (i % 2)
 			mingle(&pair->c);
@@ -238,15 +238,15 @@ static unsigned fill_up(struct ft_pair *pair)
 	memset(in, 0, MANY * BIT);
 	ft_fill(out, BIT, 3);
 	for (i = 0; i < MANY; i++)
-		FT_CALL(fi_cwtag(pair->s.ep, in + i * BIT, BIT, NULL,
+		FT_CALL(fi_cwtag(pair->s.cw, in + i * BIT, BIT, NULL,
 				 pair->s.to, i, in + i * BIT));
 	while (st.known_tags < MANY) {
 		ft_progress(&pair->c);
-		FT_CALL(fi_cw_stats_read(pair->c.ep, &st));
+		FT_CALL(fi_cw_stats_read(pair->c.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "no tags");
 	}
 	for (i = 0; i < MANY; i++)
-		FT_CALL(fi_cwrite(pair->c.ep, out, BIT, NULL, pair->c.to, i,
+		FT_CALL(fi_cwrite(pair->c.cw, out, BIT, NULL, pair->c.to, i,
 				  NULL));
 	/* until the target's room is full */
 	while (!cnt || idle < 10) {
@@ -367,7 +367,7 @@ static void survivor(struct ft_pair *pair, pid_t pid)
 	struct ft_ep *ep = &pair->s;
 
 	ft_cw_survivor(ep, 0, out, LEN, in, 16 * LEN, pid, poll_events);
-	FT_CALL(fi_cw_stats_read(ep->ep, &st));
+	FT_CALL(fi_cw_stats_read(ep->cw, &st));
 	FT_CHECK(!st.pending_tags && !st.pending_writes && !st.known_tags,
 		 "something is left");
 	ft_check_idle(ep->dom, "peer killed");
@@ -433,9 +433,9 @@ static void realtime(void)
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < OPS; k++) {
-			FT_CALL(fi_cwrite(pair.c.ep, out, ROOM, NULL, pair.c.to,
+			FT_CALL(fi_cwrite(pair.c.cw, out, ROOM, NULL, pair.c.to,
 					  k, out));
-			FT_CALL(fi_cwtag(pair.s.ep, in, ROOM, NULL, pair.s.to,
+			FT_CALL(fi_cwtag(pair.s.cw, in, ROOM, NULL, pair.s.to,
 					 k, in));
 		}
 		took = close_first(&pair);

@@ -145,8 +145,8 @@ static void closing(enum fi_threading threading)
 	 * It works still; and tcp (1.17) leaks a connection that is half
 	 * accepted when its event queue closes.
 	 */
-	FT_CALL(fi_cwrite(pair.c.ep, bytes, 1, NULL, 0, 1, NULL));
-	FT_CALL(fi_cwtag(pair.s.ep, bytes + 1, 1, NULL, 0, 1, NULL));
+	FT_CALL(fi_cwrite(pair.c.cw, bytes, 1, NULL, 0, 1, NULL));
+	FT_CALL(fi_cwtag(pair.s.cw, bytes + 1, 1, NULL, 0, 1, NULL));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK(bytes[1] == 'a', "conditional write");
@@ -186,6 +186,7 @@ static void open_end(struct ft_ep *ep, struct ft_dom *dom, struct fi_info *info)
 	ft_ep_init(&pair, ep, dom);
 	FT_CALL(fi_eq_open(dom->fabric, &attr, &ep->eq, NULL));
 	FT_CALL(fi_endpoint(dom->domain, info, &ep->ep, ep));
+	FT_CALL(fi_cw_open(ep->ep, &ep->cw));
 	FT_CALL(fi_ep_bind(ep->ep, &ep->eq->fid, 0));
 	ft_bind_queues(&pair, ep);
 	FT_CALL(fi_cw_enable(&ep->ep->fid, 0));
@@ -197,8 +198,8 @@ static void transfer(struct ft_ep *from, struct ft_ep *to, char *out, char *in)
 	struct ft_comp comp;
 
 	*in = 0;
-	FT_CALL(fi_cwrite(from->ep, out, 1, NULL, 0, 1, NULL));
-	FT_CALL(fi_cwtag(to->ep, in, 1, NULL, 0, 1, NULL));
+	FT_CALL(fi_cwrite(from->cw, out, 1, NULL, 0, 1, NULL));
+	FT_CALL(fi_cwtag(to->cw, in, 1, NULL, 0, 1, NULL));
 	ft_wait(from, FT_TX, &comp);
 	ft_wait(to, FT_RX, &comp);
 	FT_CHECK(*in == *out, "conditional write");

@@ -37,9 +37,9 @@ static void post(uint64_t tag)
 	uint64_t i;
 
 	for (i = 0; i < OPS; i++) {
-		FT_CALL(fi_cwrite(pair.c.ep, out + i * LEN, LEN, NULL,
+		FT_CALL(fi_cwrite(pair.c.cw, out + i * LEN, LEN, NULL,
 				  pair.c.to, tag + i, out));
-		FT_CALL(fi_cwtag(pair.s.ep, in + i * LEN, LEN, NULL, pair.s.to,
+		FT_CALL(fi_cwtag(pair.s.cw, in + i * LEN, LEN, NULL, pair.s.to,
 				 tag + i, in));
 	}
 }

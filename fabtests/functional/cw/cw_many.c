@@ -66,10 +66,10 @@ static void post(struct ft_ep *ep, unsigned i)
 	const size_t at = (size_t) i * LEN;
 
 	if (ep == &pair.c)
-		FT_POST(ep, fi_cwrite(ep->ep, out + at, LEN, NULL, ep->to,
+		FT_POST(ep, fi_cwrite(ep->cw, out + at, LEN, NULL, ep->to,
 				      tag_of(i), out + at));
 	else
-		FT_POST(ep, fi_cwtag(ep->ep, in + at, LEN, NULL, ep->to,
+		FT_POST(ep, fi_cwtag(ep->cw, in + at, LEN, NULL, ep->to,
 				     tag_of(i), in + at));
 }
 
@@ -95,7 +95,7 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 		post(ep, i);
 	begin = ft_cpu_us();
 	for (i = count; i--;)
-		FT_CALL(fi_cw_cancel(ep->ep, contexts + (size_t) i * LEN));
+		FT_CALL(fi_cw_cancel(ep->cw, contexts + (size_t) i * LEN));
 	begin = ft_cpu_us() - begin;
 	check_cancelled(ep, count);
 	return begin;

@@ -19,11 +19,11 @@ static void transfer(struct ft_ep *w, struct ft_ep *t, bool tag_first,
 	ft_fill(out, LEN, tag);
 	memset(in, 0, LEN);
 	if (!tag_first)
-		FT_CALL(fi_cwrite(w->ep, out, LEN, NULL, 0, tag, out));
-	FT_CALL(fi_cwtag(t->ep, in, LEN, NULL, 0, tag, in));
+		FT_CALL(fi_cwrite(w->cw, out, LEN, NULL, 0, tag, out));
+	FT_CALL(fi_cwtag(t->cw, in, LEN, NULL, 0, tag, in));
 	if (tag_first) {
 		ft_expect_none(t, 2);
-		FT_CALL(fi_cwrite(w->ep, out, LEN, NULL, 0, tag, out));
+		FT_CALL(fi_cwrite(w->cw, out, LEN, NULL, 0, tag, out));
 	}
 	ft_wait(w, FT_TX, &comp);
 	ft_wait(t, FT_RX, &comp);
@@ -42,8 +42,8 @@ static void asleep(struct ft_ep *w, struct ft_ep *t, uint64_t tag)
 	int i;
 
 	ft_fill(out, LEN, tag);
-	FT_CALL(fi_cwrite(w->ep, out, LEN, NULL, 0, tag, out));
-	FT_CALL(fi_cwtag(t->ep, in, LEN, NULL, 0, tag, in));
+	FT_CALL(fi_cwrite(w->cw, out, LEN, NULL, 0, tag, out));
+	FT_CALL(fi_cwtag(t->cw, in, LEN, NULL, 0, tag, in));
 	for (i = 0; !done[0] || !done[1]; i ^= 1) {
 		FT_CHECK(ft_limit_us() < end, "write %d, tag %d", done[0],
 			 done[1]);

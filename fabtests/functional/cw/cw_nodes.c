@@ -73,7 +73,7 @@ void write_to(int i, int k, uint64_t tag)
 {
 	char *from = out + tag % 1024 * LEN;
 
-	FT_CALL(fi_cwrite(node[i].ep.ep, from, LEN, NULL, node[i].peer[k], tag,
+	FT_CALL(fi_cwrite(node[i].ep.cw, from, LEN, NULL, node[i].peer[k], tag,
 			  from));
 }
 
@@ -81,7 +81,7 @@ void expose(int i, int k, uint64_t tag)
 {
 	char *to = in + tag % 1024 * LEN;
 
-	FT_CALL(fi_cwtag(node[i].ep.ep, to, LEN, NULL, node[i].peer[k], tag,
+	FT_CALL(fi_cwtag(node[i].ep.cw, to, LEN, NULL, node[i].peer[k], tag,
 			 to));
 }
 
@@ -100,7 +100,7 @@ void check_none(int i)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 
-	FT_CALL(fi_cw_stats_read(node[i].ep.ep, &st));
+	FT_CALL(fi_cw_stats_read(node[i].ep.cw, &st));
 	FT_CHECK(!st.pending_writes && !st.pending_tags &&
 			 st.writes == st.writes_ended &&
 			 st.tags == st.tags_ended,

@@ -66,7 +66,7 @@ static void strangers(void)
 	}
 	end = ft_deadline();
 	for (i = 0; i < n; i++) {
-		FT_CALL(fi_cwrite(ep[i].ep, out, 8, NULL, to[i], 5, out));
+		FT_CALL(fi_cwrite(ep[i].cw, out, 8, NULL, to[i], 5, out));
 		for (k = 0; k < 5; k++) {
 			ft_poll(&ep[i]);
 			ft_poll(&node[0].ep);
@@ -120,7 +120,7 @@ static void expose_kept(int i, int k, uint64_t tag)
 		.context = in,
 	};
 
-	FT_CALL(fi_cwtagmsg(node[i].ep.ep, &msg, FI_MRRC_CW_KEEP | FI_MORE));
+	FT_CALL(fi_cwtagmsg(node[i].ep.cw, &msg, FI_MRRC_CW_KEEP | FI_MORE));
 }
 
 /* Two strangers have more tags together than one may have: one of them goes. */
@@ -150,12 +150,12 @@ static void strange_tags(void)
 		poll_all();
 		for (i = 1; i < 3; i++)
 			gone |= ft_take(&node[i].ep, FT_RX, &comp);
-		FT_CALL(fi_cw_stats_read(node[0].ep.ep, &st));
+		FT_CALL(fi_cw_stats_read(node[0].ep.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "%" PRIu64 " tags are kept",
 			 st.known_tags);
 	}
 	FT_CHECK(comp.err == FI_ECONNABORTED, "error %d", comp.err);
-	FT_CALL(fi_cw_stats_read(node[0].ep.ep, &st));
+	FT_CALL(fi_cw_stats_read(node[0].ep.cw, &st));
 	FT_CHECK(st.known_tags <= FI_CW_PENDING + 256, "%" PRIu64 " tags",
 		 st.known_tags);
 	know(0, 3);
@@ -238,9 +238,9 @@ static void remove_races(void)
 		for (k = 0; !over && k < 2; k++) {
 			addr = __atomic_load_n(&node[k].peer[1 - k],
 					       __ATOMIC_RELAXED);
-			ret = i % 2 ? fi_cwrite(node[k].ep.ep, out, 8, NULL,
+			ret = i % 2 ? fi_cwrite(node[k].ep.cw, out, 8, NULL,
 						addr, 1, out) :
-				      fi_cwtag(node[k].ep.ep, in, 8, NULL, addr,
+				      fi_cwtag(node[k].ep.cw, in, 8, NULL, addr,
 					       1, in);
 			posted[k] += !ret;
 			FT_CHECK(!ret || ret == -FI_EOPNOTSUPP ||

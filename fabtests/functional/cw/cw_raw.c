@@ -49,6 +49,8 @@ void raw_open_ep(struct raw_side *side, struct fi_info *info, bool cw)
 	if (!side->cq)
 		FT_CALL(fi_cq_open(side->domain, &attr, &side->cq, NULL));
 	FT_CALL(fi_endpoint(side->domain, info, &side->ep, NULL));
+	if (fi_cw_open(side->ep, &side->cw))
+		side->cw = NULL;
 	FT_CALL(fi_ep_bind(side->ep, &side->eq->fid, 0));
 	FT_CALL(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV));
 	if (cw)

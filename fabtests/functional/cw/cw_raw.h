@@ -18,6 +18,7 @@ struct raw_side {
 	struct fid_eq *eq;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	struct fi_mrrc_cw *cw; /* NULL: the provider has none */
 	struct fid_pep *pep;
 	struct fid_mr *mr;
 };

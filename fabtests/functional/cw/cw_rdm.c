@@ -139,18 +139,18 @@ static void cancels(void)
 {
 	ft_stage("cancel");
 	open_all(3);
-	FT_CALL(fi_cwrite(node[0].ep.ep, out, 1, NULL, node[0].peer[1], 1,
+	FT_CALL(fi_cwrite(node[0].ep.cw, out, 1, NULL, node[0].peer[1], 1,
 			  out));
-	FT_CALL(fi_cwtag(node[0].ep.ep, in, 1, NULL, node[0].peer[2], 1, out));
-	FT_CALL(fi_cwrite(node[0].ep.ep, out, 1, NULL, node[0].peer[2], 1,
+	FT_CALL(fi_cwtag(node[0].ep.cw, in, 1, NULL, node[0].peer[2], 1, out));
+	FT_CALL(fi_cwrite(node[0].ep.cw, out, 1, NULL, node[0].peer[2], 1,
 			  out));
-	FT_CALL(fi_cw_cancel(node[0].ep.ep, out));
+	FT_CALL(fi_cw_cancel(node[0].ep.cw, out));
 	wait_err(0, FT_TX, out, FI_ECANCELED);
 	FT_CALL(fi_cancel(&node[0].ep.ep->fid, out));
 	wait_err(0, FT_RX, out, FI_ECANCELED);
-	FT_CALL(fi_cw_cancel(node[0].ep.ep, out));
+	FT_CALL(fi_cw_cancel(node[0].ep.cw, out));
 	wait_err(0, FT_TX, out, FI_ECANCELED);
-	FT_CHECK(fi_cw_cancel(node[0].ep.ep, out) == -FI_ENOENT, "once more");
+	FT_CHECK(fi_cw_cancel(node[0].ep.cw, out) == -FI_ENOENT, "once more");
 	check_none(0);
 	close_all();
 }

@@ -64,7 +64,7 @@ static void *target_main(void *arg)
 		/* sometimes the write is there first */
 		if (i % 2)
 			usleep(ft_rand() % 3000);
-		FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, i, in));
+		FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, i, in));
 		sleep_for(&pair.s, FT_RX, wait_fd[1], in);
 		FT_CHECK_BUF(in, LEN, i, "conditional write");
 	}
@@ -87,13 +87,13 @@ static unsigned both_sleep(const char *what)
 		ft_fill(out, LEN, i);
 		if (!(i % 2))
 			usleep(ft_rand() % 3000);
-		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, i,
+		FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, i,
 				  out));
 		sleep_for(&pair.c, FT_TX, wait_fd[0], out);
 		slow += ft_now_us() - begin > LONG_US;
 	}
 	pthread_join(target, NULL);
-	FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+	FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 	ft_log("%s: %" PRIu64 " at once, %" PRIu64 " held", what, st.immediate,
 	       st.held);
 	return slow;
@@ -265,13 +265,13 @@ static void shared(void)
 			 "thread");
 	for (i = 0; ft_round(i, ft_races(10000), begin); i++) {
 		for (k = 0; k < 2; k++)
-			FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, k,
+			FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, k,
 					 in));
 		pthread_barrier_wait(&both);
 		for (k = ft_rand() % 20000; k; k--)
 			__asm__ volatile("");
 		for (msg.cwtag = 0; msg.cwtag < 2; msg.cwtag++)
-			FT_CALL(fi_cwritemsg(pair.c.ep, &msg,
+			FT_CALL(fi_cwritemsg(pair.c.cw, &msg,
 					     msg.cwtag ? 0 : FI_MORE));
 		for (k = 0; k < 2; k++)
 			ft_wait(&pair.c, FT_TX, &comp);
@@ -300,10 +300,10 @@ static void idle(void)
 	struct ft_comp comp;
 
 	ft_stage("idle");
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 500, out));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 500, out));
 	ft_expect_none(&pair.c, 20);
 	ft_check_sleeps(wait_fd[0] < 0 ? writer_sleeps : NULL);
-	FT_CALL(fi_cw_cancel(pair.c.ep, out));
+	FT_CALL(fi_cw_cancel(pair.c.cw, out));
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	FT_CHECK(comp.ctx == out && comp.err == FI_ECANCELED, "cancel: %d",
 		 comp.err);
@@ -351,8 +351,8 @@ static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 	ft_pair_open(&pair, &attr);
 	wait_fd[0] = wait_fd[1] = -1;
 	/* connected below, which has to be done within seconds of the first */
-	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 0, in));
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 0, out));
+	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 0, in));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 0, out));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	crowd_open();
@@ -417,7 +417,7 @@ static void more(void)
 		atomic_store(&tries, true);
 		for (i = ft_rand() % 20000; i; i--)
 			__asm__ volatile("");
-		FT_CALL(fi_cwtagmsg(pair.s.ep, &msg, FI_MORE));
+		FT_CALL(fi_cwtagmsg(pair.s.cw, &msg, FI_MORE));
 		while (fi_trywait(pair.s.dom->fabric, &fid, 1))
 			;
 		atomic_store(&tries, false);
@@ -430,11 +430,11 @@ static void more(void)
 			if (poll(&pfd, 1, 0) > 0)
 				ft_poll(&pair.s);
 			ft_poll(&pair.c);
-			FT_CALL(fi_cw_stats_read(pair.c.ep, &st));
+			FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 			FT_CHECK(ft_limit_us() < end, "asleep, with a tag that "
 						      "the peer does not know");
 		} while (!st.known_tags);
-		FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 0,
+		FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 0,
 				  out));
 		ft_wait(&pair.c, FT_TX, &comp);
 		ft_wait(&pair.s, FT_RX, &comp);
@@ -495,8 +495,8 @@ static void left(void)
 	ft_pair_open(&pair, &attr);
 	fid = &pair.c.cq[FT_TX]->fid;
 	FT_CALL(fi_control(fid, FI_GETWAIT, &pfd.fd));
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 0, out));
-	FT_CALL(fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 0, in));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 0, out));
+	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 0, in));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CALL(fi_close(&pair.s.ep->fid));
@@ -527,7 +527,7 @@ static void too_late(void)
 	ft_pair_open(&pair, &attr);
 	ret = fi_cw_enable(&pair.c.ep->fid, 0);
 	FT_CHECK(ret == -FI_EBUSY, "enabled when connected: %d", ret);
-	ret = fi_cwrite(pair.c.ep, out, 1, NULL, pair.c.to, 1, NULL);
+	ret = fi_cwrite(pair.c.cw, out, 1, NULL, pair.c.to, 1, NULL);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "not enabled: %d", ret);
 	ft_pair_close(&pair);
 }

@@ -17,7 +17,7 @@ static void stats(struct ft_ep *ep, struct fi_mrrc_cw_stats *st)
 {
 	memset(st, 0, sizeof(*st));
 	st->size = sizeof(*st);
-	FT_CALL(fi_cw_stats_read(ep->ep, st));
+	FT_CALL(fi_cw_stats_read(ep->cw, st));
 	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes", st->size);
 }
 
@@ -37,7 +37,7 @@ static void check_none(struct ft_ep *ep)
 static void write_to(struct ft_ep *ep, const void *buf, size_t len,
 		     uint64_t tag, void *ctx)
 {
-	FT_POST(ep, fi_cwrite(ep->ep, buf, len,
+	FT_POST(ep, fi_cwrite(ep->cw, buf, len,
 			      len ? ft_desc(ep->dom, buf, len) : NULL, ep->to,
 			      tag, ctx));
 }
@@ -45,7 +45,7 @@ static void write_to(struct ft_ep *ep, const void *buf, size_t len,
 static void expose(struct ft_ep *ep, void *buf, size_t len, uint64_t tag,
 		   void *ctx)
 {
-	FT_POST(ep, fi_cwtag(ep->ep, buf, len, NULL, ep->to, tag, ctx));
+	FT_POST(ep, fi_cwtag(ep->cw, buf, len, NULL, ep->to, tag, ctx));
 }
 
 /* The peer's tag has arrived. */
@@ -168,7 +168,7 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	msg.cwtag = tag;
 	msg.context = dst;
 	FT_POST(&pair.s,
-		fi_cwtagmsg(pair.s.ep, &msg,
+		fi_cwtagmsg(pair.s.cw, &msg,
 			    FI_COMPLETION | (keep ? FI_MRRC_CW_KEEP : 0)));
 	msg.msg_iov = src;
 	msg.desc = desc;
@@ -178,11 +178,11 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	msg.data = DATA;
 	if (msgs)
 		FT_POST(&pair.c,
-			fi_cwritemsg(pair.c.ep, &msg,
+			fi_cwritemsg(pair.c.cw, &msg,
 				     FI_COMPLETION |
 					     (data ? FI_REMOTE_CQ_DATA : 0)));
 	else
-		FT_POST(&pair.c, fi_cwritev(pair.c.ep, src, desc, srcs,
+		FT_POST(&pair.c, fi_cwritev(pair.c.cw, src, desc, srcs,
 					    pair.c.to, tag, src));
 	check_write(&pair.c, src, 0);
 	check_tag(&pair.s, dst, len, tag, data, 0);
@@ -226,19 +226,19 @@ static void cancels(void)
 	ft_stage("cancel an exposed buffer");
 	expose(&pair.s, in, 100, 9, in);
 	wait_known(&pair.c, 1);
-	FT_CALL(fi_cw_cancel(pair.s.ep, in));
+	FT_CALL(fi_cw_cancel(pair.s.cw, in));
 	check_tag(&pair.s, in, 0, 9, false, FI_ECANCELED);
 	wait_known(&pair.c, 0);
 
 	ft_stage("what is cancelled is gone");
-	FT_CHECK(fi_cw_cancel(pair.c.ep, out) == -FI_ENOENT, "found again");
+	FT_CHECK(fi_cw_cancel(pair.c.cw, out) == -FI_ENOENT, "found again");
 	one(&pair.c, &pair.s, 100, 100, false, 9);
 
 	ft_stage("too late");
 	write_to(&pair.c, out, 100, 9, out);
 	expose(&pair.s, in, 100, 9, in);
 	check_write(&pair.c, out, 0);
-	ret = fi_cw_cancel(pair.s.ep, in);
+	ret = fi_cw_cancel(pair.s.cw, in);
 	FT_CHECK(!ret || ret == -FI_ENOENT, "fi_cw_cancel: %d", ret);
 	check_tag(&pair.s, in, 100, 9, false, 0);
 }
@@ -256,16 +256,16 @@ static void cancel_races(void)
 		for (k = ft_rand() % 4; k; k--)
 			ft_poll(ft_rand() % 2 ? &pair.c : &pair.s);
 		if (i % 2)
-			fi_cw_cancel(pair.s.ep, in);
+			fi_cw_cancel(pair.s.cw, in);
 		else
-			fi_cw_cancel(pair.c.ep, out);
+			fi_cw_cancel(pair.c.cw, out);
 		ft_wait_any(i % 2 ? &pair.s : &pair.c, i % 2 ? FT_RX : FT_TX,
 			    i % 2 ? &t : &w);
 		/* the other one waits for a partner, or has had it */
 		if (i % 2 && t.err)
-			FT_CALL(fi_cw_cancel(pair.c.ep, out));
+			FT_CALL(fi_cw_cancel(pair.c.cw, out));
 		if (!(i % 2) && w.err)
-			FT_CALL(fi_cw_cancel(pair.s.ep, in));
+			FT_CALL(fi_cw_cancel(pair.s.cw, in));
 		ft_wait_any(i % 2 ? &pair.c : &pair.s, i % 2 ? FT_TX : FT_RX,
 			    i % 2 ? &w : &t);
 		FT_CHECK(w.err == t.err && (!w.err || w.err == FI_ECANCELED),
@@ -384,11 +384,11 @@ static void more(bool last)
 		if (k < N) {
 			iov.iov_base = msg.context = &i[k];
 			msg.addr = pair.s.to;
-			FT_CALL(fi_cwtagmsg(pair.s.ep, &msg, flags));
+			FT_CALL(fi_cwtagmsg(pair.s.cw, &msg, flags));
 		} else {
 			iov.iov_base = msg.context = &o[k % N];
 			msg.addr = pair.c.to;
-			FT_CALL(fi_cwritemsg(pair.c.ep, &msg, flags));
+			FT_CALL(fi_cwritemsg(pair.c.cw, &msg, flags));
 		}
 	}
 	for (k = 0; k < N; k++) {
@@ -404,10 +404,10 @@ static void tag_alloc(void)
 {
 	uint64_t tag[4];
 
-	FT_CALL(fi_cw_tag_alloc(pair.c.ep, &tag[0]));
-	FT_CALL(fi_cw_tag_alloc(pair.c.ep, &tag[1]));
-	FT_CALL(fi_cw_tag_alloc(pair.s.ep, &tag[2]));
-	FT_CALL(fi_cw_tag_alloc(pair.s.ep, &tag[3]));
+	FT_CALL(fi_cw_tag_alloc(pair.c.cw, &tag[0]));
+	FT_CALL(fi_cw_tag_alloc(pair.c.cw, &tag[1]));
+	FT_CALL(fi_cw_tag_alloc(pair.s.cw, &tag[2]));
+	FT_CALL(fi_cw_tag_alloc(pair.s.cw, &tag[3]));
 	FT_CHECK(tag[0] != tag[1] && tag[0] != tag[2] && tag[0] != tag[3] &&
 			 tag[1] != tag[2] && tag[1] != tag[3] &&
 			 tag[2] != tag[3],
@@ -417,8 +417,8 @@ static void tag_alloc(void)
 
 static ssize_t post(bool tag, const struct fi_msg_cw *msg)
 {
-	return tag ? fi_cwtagmsg(pair.c.ep, msg, 0) :
-		     fi_cwritemsg(pair.c.ep, msg, 0);
+	return tag ? fi_cwtagmsg(pair.c.cw, msg, 0) :
+		     fi_cwritemsg(pair.c.cw, msg, 0);
 }
 
 /* Invalid buffers are the caller's mistake, and not for the peer to judge. */
@@ -457,27 +457,27 @@ static void wrong_calls(void)
 	};
 
 	ft_stage("wrong calls");
-	FT_CHECK(fi_cwritemsg(pair.c.ep, &msg, FI_FENCE) == -FI_EBADFLAGS,
+	FT_CHECK(fi_cwritemsg(pair.c.cw, &msg, FI_FENCE) == -FI_EBADFLAGS,
 		 "FI_FENCE");
-	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, FI_REMOTE_CQ_DATA) ==
+	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, FI_REMOTE_CQ_DATA) ==
 			 -FI_EBADFLAGS,
 		 "FI_REMOTE_CQ_DATA of a tag");
 	msg.iov_count = FI_CW_SEGS + 1;
-	FT_CHECK(fi_cwtagmsg(pair.c.ep, &msg, 0) == -FI_EINVAL, "segments");
+	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, 0) == -FI_EINVAL, "segments");
 	FT_CHECK(fi_cw_enable(&pair.c.ep->fid, 1) == -FI_EBADFLAGS, "flags");
 	FT_CHECK(fi_cw_enable(&pair.c.cq[0]->fid, 0) < 0, "a CQ");
 	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "msg") == 1, "feature");
 	FT_CHECK(!fi_cw_feature(&pair.c.ep->fid, "nonsense"), "feature");
-	FT_CHECK(fi_cwritev(pair.c.ep, iov, NULL, 100, pair.c.to, 1, NULL) ==
+	FT_CHECK(fi_cwritev(pair.c.cw, iov, NULL, 100, pair.c.to, 1, NULL) ==
 			 -FI_EINVAL,
 		 "fi_cwritev of too many");
 	if (!ft_rdm())
 		return;
 	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "rdm") == 1, "feature");
-	FT_CHECK(fi_cwrite(pair.c.ep, out, 1, NULL, FT_ANY, 1, NULL) ==
+	FT_CHECK(fi_cwrite(pair.c.cw, out, 1, NULL, FT_ANY, 1, NULL) ==
 			 -FI_EINVAL,
 		 "fi_cwrite to any peer");
-	FT_CHECK(fi_cwtag(pair.c.ep, in, 1, NULL, FT_ANY, 1, NULL) ==
+	FT_CHECK(fi_cwtag(pair.c.cw, in, 1, NULL, FT_ANY, 1, NULL) ==
 			 -FI_EINVAL,
 		 "fi_cwtag for any peer");
 }
@@ -494,13 +494,13 @@ static void selective(void)
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	msg.addr = pair.c.to;
-	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, 0));
+	FT_POST(&pair.c, fi_cwritemsg(pair.c.cw, &msg, 0));
 	expose(&pair.s, in, 8, 1, in);
-	FT_POST(&pair.c, fi_cwritemsg(pair.c.ep, &msg, FI_COMPLETION));
+	FT_POST(&pair.c, fi_cwritemsg(pair.c.cw, &msg, FI_COMPLETION));
 	msg.context = in;
 	msg.addr = pair.s.to;
 	iov.iov_base = in;
-	FT_POST(&pair.s, fi_cwtagmsg(pair.s.ep, &msg, FI_COMPLETION));
+	FT_POST(&pair.s, fi_cwtagmsg(pair.s.cw, &msg, FI_COMPLETION));
 	check_write(&pair.c, NULL, 0);
 	check_tag(&pair.s, in, 8, 1, false, 0);
 	ft_expect_none(&pair.c, 20);

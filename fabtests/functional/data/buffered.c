@@ -183,8 +183,8 @@ static void conditional(uint64_t tag)
 	ft_fill(out, LONG, tag);
 	memset(in, 0, LONG);
 	pair.s.quiet[FT_TX] = true;
-	FT_CALL(fi_cwrite(pair.c.ep, out, LONG, NULL, pair.c.to, tag, out));
-	FT_CALL(fi_cwtag(pair.s.ep, in, LONG, NULL, pair.s.to, tag, in));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LONG, NULL, pair.c.to, tag, out));
+	FT_CALL(fi_cwtag(pair.s.cw, in, LONG, NULL, pair.s.to, tag, in));
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.ctx == in && comp.len == LONG, "%zu bytes", comp.len);
 	ft_wait(&pair.c, FT_TX, &comp);

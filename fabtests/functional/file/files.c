@@ -79,7 +79,7 @@ static void receive(enum kind kind, size_t len)
 		FT_POST(&pair.s, fi_trecv(pair.s.ep, in, len, NULL, FT_ANY,
 					  tags, 0, in));
 	else if (kind == CWRITE)
-		FT_POST(&pair.s, fi_cwtag(pair.s.ep, in, len, NULL, pair.s.to,
+		FT_POST(&pair.s, fi_cwtag(pair.s.cw, in, len, NULL, pair.s.to,
 					  tags, in));
 }
 

@@ -272,7 +272,7 @@ static bool transfer(struct fid_mrrc_file *file, bool cw, bool early)
 		receive();
 	posted &= cw;
 	if (cw)
-		FT_POST(&pair.s, fi_cwtag(pair.s.ep, in, len, NULL, pair.s.to,
+		FT_POST(&pair.s, fi_cwtag(pair.s.cw, in, len, NULL, pair.s.to,
 					  tags++, in));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);

@@ -74,7 +74,7 @@ static void write_it(struct fid_mrrc_file *file, size_t len)
 
 	msg.tag = TAG;
 	FT_POST(&pair.s,
-		fi_cwtag(pair.s.ep, target, len, NULL, pair.s.to, TAG, target));
+		fi_cwtag(pair.s.cw, target, len, NULL, pair.s.to, TAG, target));
 	usleep(20000);
 	ft_progress(&pair.c);
 	FT_POST(&pair.c,

@@ -63,8 +63,8 @@ static void transfer(uint64_t tag)
 	struct ft_comp comp;
 
 	ft_fill(buf, LEN, tag);
-	FT_CALL(fi_cwrite(pair.c.ep, buf, LEN, NULL, pair.c.to, tag, buf));
-	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
+	FT_CALL(fi_cwrite(pair.c.cw, buf, LEN, NULL, pair.c.to, tag, buf));
+	FT_CALL(fi_cwtag(pair.s.cw, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK_BUF(buf + LEN, LEN, tag, "the honest peer's");
@@ -163,7 +163,7 @@ static void check_ends(int err)
 
 static void cwrite_to(fi_addr_t addr, uint64_t tag)
 {
-	FT_CALL(fi_cwrite(pair.s.ep, buf, 8, NULL, addr, tag, buf));
+	FT_CALL(fi_cwrite(pair.s.cw, buf, 8, NULL, addr, tag, buf));
 }
 
 /* ---- what is said -------------------------------------------------------- */
@@ -193,9 +193,9 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	}
 	if (bad) {
 		check_ends(FI_ECONNABORTED);
-		ret = fi_cwrite(pair.s.ep, buf, 8, NULL, addr, 1, buf);
+		ret = fi_cwrite(pair.s.cw, buf, 8, NULL, addr, 1, buf);
 		FT_CHECK(ret == -FI_EACCES, "a write to quarantine: %zd", ret);
-		ret = fi_cwtag(pair.s.ep, buf, 8, NULL, addr, 1, buf);
+		ret = fi_cwtag(pair.s.cw, buf, 8, NULL, addr, 1, buf);
 		FT_CHECK(ret == -FI_EACCES, "a tag for quarantine: %zd", ret);
 		FT_CHECK(!accepted(&name, sizeof(name), number(&server)),
 			 "accepted out of quarantine");
@@ -474,7 +474,7 @@ int main(int argc, char **argv)
 	FT_CALL(fi_getname(&pair.s.ep->fid, &server, &len));
 	witness_port = raw_witness_open(&witness);
 	transfer(1);
-	FT_CALL(fi_cwrite(pair.c.ep, buf + 512, 8, NULL, pair.c.to, 99, NULL));
+	FT_CALL(fi_cwrite(pair.c.cw, buf + 512, 8, NULL, pair.c.to, 99, NULL));
 	messages();
 	transfer(2);
 	written_data();
@@ -482,7 +482,7 @@ int main(int argc, char **argv)
 	strangers();
 	dead_ends();
 	transfer(3);
-	FT_CALL(fi_cwtag(pair.s.ep, buf + 1024, 8, NULL, pair.s.to, 99, NULL));
+	FT_CALL(fi_cwtag(pair.s.cw, buf + 1024, 8, NULL, pair.s.to, 99, NULL));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	if (!ft_core("verbs"))

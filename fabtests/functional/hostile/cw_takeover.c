@@ -102,7 +102,7 @@ static void attack(void)
 static void expose(uint64_t tag)
 {
 	memset(buf + LEN, 0, LEN);
-	FT_CALL(fi_cwtag(pair.s.ep, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
+	FT_CALL(fi_cwtag(pair.s.cw, buf + LEN, LEN, NULL, pair.s.to, tag, buf));
 }
 
 static void write_exposed(uint64_t tag)
@@ -110,7 +110,7 @@ static void write_exposed(uint64_t tag)
 	struct ft_comp comp;
 
 	ft_fill(buf, LEN, tag);
-	FT_CALL(fi_cwrite(pair.c.ep, buf, LEN, NULL, pair.c.to, tag, buf));
+	FT_CALL(fi_cwrite(pair.c.cw, buf, LEN, NULL, pair.c.to, tag, buf));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK_BUF(buf + LEN, LEN, tag, "the peer's");

@@ -135,7 +135,7 @@ static ssize_t hostile_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 
 static void expose(unsigned i)
 {
-	FT_POST(&pair.s, fi_cwtag(pair.s.ep, in + i * LEN, LEN, NULL, pair.s.to,
+	FT_POST(&pair.s, fi_cwtag(pair.s.cw, in + i * LEN, LEN, NULL, pair.s.to,
 				  i, in + i * LEN));
 }
 
@@ -152,7 +152,7 @@ static void guess_exposed(int by)
 		expose(i);
 	atomic_store(&wrong, by);
 	FT_POST(&pair.c,
-		fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 1, out));
+		fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 1, out));
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	atomic_store(&wrong, 0);

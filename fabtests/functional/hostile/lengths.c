@@ -441,10 +441,10 @@ static void with_control(void)
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	stride = sizeof(struct fi_cq_msg_entry);
-	FT_CALL(fi_cwrite(pair.c.ep, out, LEN, NULL, pair.c.to, 1, out));
+	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 1, out));
 	claims = 1;
 	/* by then the connection may have ended */
-	ret = fi_cwtag(pair.s.ep, in, LEN, NULL, pair.s.to, 1, in);
+	ret = fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 1, in);
 	FT_CHECK(!ret || ret == -FI_ENOTCONN, "fi_cwtag: %d", ret);
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	FT_CHECK(comp.err && !claims, "a message of %u bytes was read",

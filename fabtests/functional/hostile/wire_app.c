@@ -30,6 +30,7 @@ struct op {
 
 struct end {
 	struct fid_ep *ep;
+	struct fi_mrrc_cw *cw;
 	fi_addr_t to;
 	unsigned posted, completed;
 	bool up, failed;
@@ -88,6 +89,7 @@ static void open_end(struct end *end, struct side *side, struct fi_info *info)
 			   0));
 	FT_CALL(fi_ep_bind(end->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV));
 	FT_CALL(fi_cw_enable(&end->ep->fid, 0));
+	FT_CALL(fi_cw_open(end->ep, &end->cw));
 	FT_CALL(fi_enable(end->ep));
 }
 
@@ -116,9 +118,9 @@ static ssize_t post(struct end *end, enum step step)
 	case TSEND:
 		return fi_tsend(end->ep, buf, len, NULL, end->to, 7, op);
 	case TAG:
-		return fi_cwtag(end->ep, buf, len, NULL, end->to, 1, op);
+		return fi_cwtag(end->cw, buf, len, NULL, end->to, 1, op);
 	default:
-		return fi_cwrite(end->ep, buf, len, NULL, end->to, 1, op);
+		return fi_cwrite(end->cw, buf, len, NULL, end->to, 1, op);
 	}
 }
 

@@ -163,9 +163,9 @@ static void conditional(char *p, size_t len, uint64_t tag)
 {
 	struct ft_comp comp;
 
-	FT_POST(&pair.c, fi_cwrite(pair.c.ep, p, len, NULL, pair.c.to, tag, p));
+	FT_POST(&pair.c, fi_cwrite(pair.c.cw, p, len, NULL, pair.c.to, tag, p));
 	FT_POST(&pair.s,
-		fi_cwtag(pair.s.ep, in, len, NULL, pair.s.to, tag, in));
+		fi_cwtag(pair.s.cw, in, len, NULL, pair.s.to, tag, in));
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 }

@@ -154,7 +154,7 @@ static void progress(time_t end)
 static void expose(struct client *client)
 {
 	call("fi_cwtag",
-	     fi_cwtag(client->link.ep, client->part, PART, NULL,
+	     fi_cwtag(client->link.cw, client->part, PART, NULL,
 		      client->link.addr, client->id, context(client, OP_TAG)));
 }
 

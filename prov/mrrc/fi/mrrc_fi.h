@@ -207,6 +207,7 @@ struct mrrc_pep {
 	struct mrrc_fabric *fabric;
 	struct mrrc_track track;
 	struct mrrc_eq *eq;
+	struct fi_mrrc_cw ext_cw; /* for fi_cw_enable() */
 };
 
 struct mrrc_av {
@@ -335,6 +336,7 @@ struct mrrc_ep {
 	/* fi_cw_enable() was called: connected, reliable datagrams */
 	struct mrrc_cw_ep *cw;
 	struct mrrc_cw_rdm *cw_rdm;
+	struct fi_mrrc_cw ext_cw; /* what fi_cw_open() gives */
 };
 
 /* parent counting */
@@ -452,10 +454,12 @@ extern struct fi_ops_av mrrc_av_ops;
 extern struct fi_ops mrrc_ep_fid_ops;
 extern struct fi_ops_ep mrrc_ep_ops;
 extern struct fi_ops_cm mrrc_cm_ops;
+extern const struct fi_mrrc_ops_cw *mrrc_ep_cw_ops; /* set once, by fi/cw */
 /* passive endpoints */
 extern struct fi_ops mrrc_pep_fid_ops;
 extern struct fi_ops_ep mrrc_pep_ep_ops;
 extern struct fi_ops_cm mrrc_pep_cm_ops;
+extern const struct fi_mrrc_ops_cw *mrrc_pep_cw_ops; /* likewise */
 
 /*
  * Data calls: *_fwd_ops only forward, for endpoints that resolve nothing;

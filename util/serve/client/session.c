@@ -517,7 +517,7 @@ static ssize_t expose(struct session *session, struct session_pipe *pipe)
 		.context = &pipe->tag,
 	};
 
-	return fi_cwtagmsg(session->link.ep, &cw,
+	return fi_cwtagmsg(session->link.cw, &cw,
 			   FI_COMPLETION | FI_MRRC_CW_KEEP);
 }
 

@@ -141,6 +141,7 @@ static void welcome(struct server *server, const struct serve_msg *msg,
 	}
 	memcpy(conn->name, msg->name, msg->name_len);
 	conn->link.ep = server->rdm.ep;
+	conn->link.cw = server->rdm.cw;
 	conn->link.rdm = true;
 	conn_hello(conn, buf, len);
 }
@@ -205,7 +206,7 @@ int rdm_watch(struct conn *conn)
 {
 	ssize_t ret;
 
-	ret = fi_cwrite(conn->link.ep, NULL, 0, NULL, conn->link.addr,
+	ret = fi_cwrite(conn->link.cw, NULL, 0, NULL, conn->link.addr,
 			SERVE_TAG_SERVER, &conn->life);
 	conn->life.busy = !ret;
 	return (int) ret;
@@ -245,6 +246,7 @@ int rdm_open(struct server *server)
 	ret = net_endpoint(&server->net, server->net.info, server->cq, server,
 			   &link);
 	rdm->ep = link.ep;
+	rdm->cw = link.cw;
 	if (!ret)
 		ret = net_name(rdm->ep, rdm->name, &rdm->name_len);
 	for (i = 0; i < SERVER_RXS && !ret; i++) {

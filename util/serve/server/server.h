@@ -137,7 +137,8 @@ struct rdm_refusal {
 /* The one endpoint of all clients, over reliable datagrams. */
 struct server_rdm {
 	struct rdm_refusal refusal[RDM_REFUSALS];
-	struct fid_ep *ep; /* NULL over connections */
+	struct fid_ep *ep;     /* NULL over connections */
+	struct fi_mrrc_cw *cw; /* of ep */
 	uint8_t name[SERVE_NAMED_MAX];
 	size_t name_len;
 	struct rx *rx; /* SERVER_RXS */

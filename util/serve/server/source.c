@@ -331,7 +331,7 @@ ssize_t source_send(struct source_file *file, const struct net_link *link,
 
 	*own = len && !block->filled;
 	if (!*own)
-		return fi_cwrite(link->ep, len ? block->buf : NULL, len, NULL,
+		return fi_cwrite(link->cw, len ? block->buf : NULL, len, NULL,
 				 link->addr, tag, context);
 	ret = fi_mrrc_file_cwrite(file->pages, link->ep, block->off, len,
 				  link->addr, tag, context);

@@ -35,7 +35,7 @@ static int fake_query(struct fid_mrrc_file *file,
 	return 0;
 }
 
-static ssize_t fake_cwrite(struct fid_ep *ep, const void *buf, size_t len,
+static ssize_t fake_cwrite(struct fi_mrrc_cw *cw, const void *buf, size_t len,
 			   void *desc, fi_addr_t dest_addr, uint64_t cwtag,
 			   void *context)
 {
@@ -59,14 +59,8 @@ static ssize_t fake_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 	return 0;
 }
 
-static struct fi_mrrc_ops_cw cw_ops = { .cwrite = fake_cwrite };
-
-static int fake_ops_open(struct fid *fid, const char *name, uint64_t flags,
-			 void **ops, void *context)
-{
-	*ops = &cw_ops;
-	return 0;
-}
+static const struct fi_mrrc_ops_cw cw_ops = { .cwrite = fake_cwrite };
+static struct fi_mrrc_cw cw = { &cw_ops };
 
 static int fake_close(struct fid *fid)
 {
@@ -76,7 +70,6 @@ static int fake_close(struct fid *fid)
 static struct fi_ops fid_ops = {
 	.size = sizeof(fid_ops),
 	.close = fake_close,
-	.ops_open = fake_ops_open,
 };
 static ssize_t fake_inject(struct fid_ep *ep, const void *buf, size_t len,
 			   fi_addr_t dest_addr)
@@ -129,6 +122,7 @@ static struct req *begin(struct source_file **file)
 	conn.server = &server;
 	conn.state = CONN_READY;
 	conn.link.ep = conn.link.rx = &ep;
+	conn.link.cw = &cw;
 	conn.reqs = 1;
 	ck_assert_int_eq(source_open(&source, "file", false, file), SERVE_OK);
 	(*file)->pages = &pages;
@@ -362,6 +356,7 @@ TEST(early_hello)
 	conn.server = &server;
 	conn.state = CONN_ACCEPTED;
 	conn.link.ep = conn.link.rx = &ep;
+	conn.link.cw = &cw;
 	conn.reqs = 1;
 	conn.rxs = CONN_RX_MORE;
 	conn.req[0].conn = &conn;
@@ -404,11 +399,11 @@ static void begin_rdm(void)
 	server.conn = &conn;
 	server.conns = 1;
 	server.net.av = &av;
-	server.rdm = (struct server_rdm){ .ep = &ep, .rx = &rx };
+	server.rdm = (struct server_rdm){ .ep = &ep, .cw = &cw, .rx = &rx };
 	memcpy(server.rdm.name, ours, sizeof(ours));
 	conn.server = &server;
 	conn.state = CONN_READY;
-	conn.link = (struct net_link){ &ep, &ep, true, 0, SESSION };
+	conn.link = (struct net_link){ &ep, &cw, &ep, true, 0, SESSION };
 	conn.proven = true;
 	memcpy(conn.name, theirs, sizeof(theirs));
 	conn.reqs = 1;

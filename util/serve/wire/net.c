@@ -189,6 +189,8 @@ int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 		ret = fi_ep_bind(made.ep, &cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_cw_enable(&made.ep->fid, 0);
+	if (!ret)
+		ret = fi_cw_open(made.ep, &made.cw);
 	/* fi_cw_enable() accepts no endpoint that has one */
 	if (!ret)
 		ret = bind_context(net, info, &made);
@@ -198,6 +200,7 @@ int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 		net_endpoint_close(&made);
 	} else {
 		link->ep = made.ep;
+		link->cw = made.cw;
 		link->rx = made.rx;
 	}
 	return ret;
@@ -210,6 +213,7 @@ void net_endpoint_close(struct net_link *link)
 	if (link->rx && link->rx != link->ep)
 		fi_close(&link->rx->fid);
 	link->ep = link->rx = NULL;
+	link->cw = NULL;
 }
 
 ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,
@@ -270,7 +274,7 @@ int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 		return -FI_EINVAL;
 	ret = net_insert(net, name, welcome->name_len, &link->addr);
 	return ret ? ret :
-		     (int) fi_cwtag(link->ep, never, sizeof(never), NULL,
+		     (int) fi_cwtag(link->cw, never, sizeof(never), NULL,
 				    link->addr, SERVE_TAG_CLIENT, context);
 }
 

@@ -40,6 +40,7 @@ struct net_kind {
 /* How a peer's messages and writes go. */
 struct net_link {
 	struct fid_ep *ep;
+	struct fi_mrrc_cw *cw; /* of ep */
 	struct fid_ep *rx; /* receives are posted here: ep, or its context */
 	bool rdm;
 	/* over reliable datagrams */

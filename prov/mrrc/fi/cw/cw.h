@@ -65,7 +65,8 @@ void mrrc_cw_ep_calls(struct mrrc_ep *ep);
 void mrrc_cw_pep_calls(struct mrrc_pep *pep);
 
 /* cw/enable.c */
-int mrrc_cw_enable(struct fid *fid, uint64_t flags);
+int mrrc_cw_enable_ep(struct mrrc_ep *ep);
+int mrrc_cw_enable_pep(struct mrrc_pep *pep);
 
 /*
  * cw/cm.c: the connection calls of a connected endpoint; paramlen: without the
@@ -80,7 +81,6 @@ void mrrc_cw_eq_join(struct mrrc_eq *eq);
 
 /* cw/ext_ops.c: once, before any object is opened */
 void mrrc_cw_calls_init(void);
-extern struct fi_mrrc_ops_cw mrrc_cw_ext_ops;
 
 static inline struct mrrc_ep *mrrc_cw_base(struct mrrc_ep *ep)
 {

@@ -8,7 +8,7 @@
 #include "fi/cw/link.h"
 #include "fi/cw/rdm.h"
 
-static int cw_enable_pep(struct mrrc_pep *pep)
+int mrrc_cw_enable_pep(struct mrrc_pep *pep)
 {
 	if (!pep->eq) {
 		MRRC_WARN(EP_CTRL, "fi_cw_enable() of a passive endpoint must "
@@ -133,7 +133,7 @@ static int cw_enable_once(struct mrrc_ep *ep)
 	return ret;
 }
 
-static int cw_enable_ep(struct mrrc_ep *ep)
+int mrrc_cw_enable_ep(struct mrrc_ep *ep)
 {
 	int ret;
 
@@ -146,19 +146,4 @@ static int cw_enable_ep(struct mrrc_ep *ep)
 	ret = cw_enable_once(ep);
 	mrrc_mutex_unlock(&ep->domain->cw->enabling);
 	return ret;
-}
-
-int mrrc_cw_enable(struct fid *fid, uint64_t flags)
-{
-	if (flags)
-		return -FI_EBADFLAGS;
-	switch (fid->fclass) {
-	case FI_CLASS_PEP:
-		return cw_enable_pep(
-			container_of(fid, struct mrrc_pep, pep.fid));
-	case FI_CLASS_EP:
-		return cw_enable_ep(container_of(fid, struct mrrc_ep, ep.fid));
-	default:
-		return -FI_EOPNOTSUPP;
-	}
 }

@@ -10,43 +10,36 @@
 #include "fi/cw/rdm.h"
 #include "fi/sized.h"
 
-/*
- * Hooking providers (FI_HOOK) hand out our table but keep our fid: so a call
- * may come with an endpoint that is not ours.
- */
-static struct mrrc_ep *cw_ops_ep(struct fid_ep *ep)
+static struct mrrc_ep *cw_ops_own(struct fi_mrrc_cw *cw)
 {
-	if (!mrrc_fid_core(&ep->fid) || ep->fid.fclass != FI_CLASS_EP)
-		return NULL;
-	return mrrc_cw_base(mrrc_ep_of(ep));
+	return container_of(cw, struct mrrc_ep, ext_cw);
 }
 
-static ssize_t cw_ops_cwritemsg(struct fid_ep *ep_fid,
+/* The endpoint that cw, or an alias's, is of */
+static struct mrrc_ep *cw_ops_ep(struct fi_mrrc_cw *cw)
+{
+	return mrrc_cw_base(cw_ops_own(cw));
+}
+
+static ssize_t cw_ops_cwritemsg(struct fi_mrrc_cw *cw,
 				const struct fi_msg_cw *msg, uint64_t flags)
 {
-	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+	struct mrrc_ep *ep = cw_ops_ep(cw);
 
-	if (!ep)
-		return -FI_EINVAL;
 	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_write(ep, msg, flags, NULL) :
 				    -FI_EOPNOTSUPP;
 }
 
 /*
- * The flags of a call without flags: those of the endpoint, of which only this
- * one applies.
+ * The flags of a call without flags: those of the endpoint, or of its alias, of
+ * which only this one applies.
  */
-static uint64_t cw_ops_flags(struct fid_ep *ep_fid, bool tx)
+static uint64_t cw_ops_flags(const struct mrrc_ep_dir *dir)
 {
-	struct mrrc_ep *ep;
-
-	if (!cw_ops_ep(ep_fid))
-		return 0;
-	ep = mrrc_ep_of(ep_fid); /* an alias has its own */
-	return (tx ? ep->tx.op_flags : ep->rx.op_flags) & FI_COMPLETION;
+	return dir->op_flags & FI_COMPLETION;
 }
 
-static ssize_t cw_ops_cwritev(struct fid_ep *ep, const struct iovec *iov,
+static ssize_t cw_ops_cwritev(struct fi_mrrc_cw *cw, const struct iovec *iov,
 			      void **desc, size_t count, fi_addr_t dest_addr,
 			      uint64_t cwtag, void *context)
 {
@@ -59,30 +52,28 @@ static ssize_t cw_ops_cwritev(struct fid_ep *ep, const struct iovec *iov,
 		.context = context,
 	};
 
-	return cw_ops_cwritemsg(ep, &msg, cw_ops_flags(ep, true));
+	return cw_ops_cwritemsg(cw, &msg, cw_ops_flags(&cw_ops_own(cw)->tx));
 }
 
-static ssize_t cw_ops_cwrite(struct fid_ep *ep, const void *buf, size_t len,
+static ssize_t cw_ops_cwrite(struct fi_mrrc_cw *cw, const void *buf, size_t len,
 			     void *desc, fi_addr_t dest_addr, uint64_t cwtag,
 			     void *context)
 {
 	const struct iovec iov = { (void *) buf, len };
 
-	return cw_ops_cwritev(ep, &iov, &desc, 1, dest_addr, cwtag, context);
+	return cw_ops_cwritev(cw, &iov, &desc, 1, dest_addr, cwtag, context);
 }
 
-static ssize_t cw_ops_cwtagmsg(struct fid_ep *ep_fid,
+static ssize_t cw_ops_cwtagmsg(struct fi_mrrc_cw *cw,
 			       const struct fi_msg_cw *msg, uint64_t flags)
 {
-	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+	struct mrrc_ep *ep = cw_ops_ep(cw);
 
-	if (!ep)
-		return -FI_EINVAL;
 	return mrrc_ep_has_cw(ep) ? mrrc_cw_post_tag(ep, msg, flags) :
 				    -FI_EOPNOTSUPP;
 }
 
-static ssize_t cw_ops_cwtag(struct fid_ep *ep, void *buf, size_t len,
+static ssize_t cw_ops_cwtag(struct fi_mrrc_cw *cw, void *buf, size_t len,
 			    void *desc, fi_addr_t src_addr, uint64_t cwtag,
 			    void *context)
 {
@@ -96,7 +87,7 @@ static ssize_t cw_ops_cwtag(struct fid_ep *ep, void *buf, size_t len,
 		.context = context,
 	};
 
-	return cw_ops_cwtagmsg(ep, &msg, cw_ops_flags(ep, false));
+	return cw_ops_cwtagmsg(cw, &msg, cw_ops_flags(&cw_ops_own(cw)->rx));
 }
 
 /* Bit 63 marks tags given here. Then the endpoint's number, or a bit: */
@@ -109,43 +100,36 @@ static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
 }
 
 /* bit 62 tells the two sides apart. */
-static int cw_ops_tag_alloc(struct fid_ep *ep_fid, uint64_t *cwtag)
+static int cw_ops_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 {
-	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
-	struct mrrc_cw_ep *cw;
+	struct mrrc_ep *ep = cw_ops_ep(cw);
+	struct mrrc_cw_ep *link = ep->cw;
 
-	if (!ep)
-		return -FI_EINVAL;
 	if (ep->cw_rdm) {
 		*cwtag = cw_ops_rdm_tag(ep->cw_rdm);
 		return 0;
 	}
-	cw = ep->cw;
-	if (!cw)
+	if (!link)
 		return -FI_EOPNOTSUPP;
-	mrrc_mutex_lock(&cw->group->lock);
-	*cwtag = 1ULL << 63 | (uint64_t) cw->accepts << 62 | cw->tags++;
-	mrrc_mutex_unlock(&cw->group->lock);
+	mrrc_mutex_lock(&link->group->lock);
+	*cwtag = 1ULL << 63 | (uint64_t) link->accepts << 62 | link->tags++;
+	mrrc_mutex_unlock(&link->group->lock);
 	return 0;
 }
 
-static int cw_ops_cancel(struct fid_ep *ep_fid, void *context)
+static int cw_ops_cancel(struct fi_mrrc_cw *cw, void *context)
 {
-	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
+	struct mrrc_ep *ep = cw_ops_ep(cw);
 
-	if (!ep)
-		return -FI_EINVAL;
 	return mrrc_ep_has_cw(ep) ? mrrc_cw_cancel(ep, context) :
 				    -FI_EOPNOTSUPP;
 }
 
-static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
+static int cw_ops_stats(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_stats *out)
 {
-	struct mrrc_ep *ep = cw_ops_ep(ep_fid);
 	struct fi_mrrc_cw_stats full = { 0 };
+	struct mrrc_ep *ep = cw_ops_ep(cw);
 
-	if (!ep)
-		return -FI_EINVAL;
 	if (!mrrc_ep_has_cw(ep))
 		return -FI_EOPNOTSUPP;
 	if (ep->cw_rdm) {
@@ -158,22 +142,14 @@ static int cw_ops_stats(struct fid_ep *ep_fid, struct fi_mrrc_cw_stats *out)
 	return mrrc_sized_out(out, &full, sizeof(full));
 }
 
-static bool cw_ops_automatic(struct fid *fid)
-{
-	const struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
-
-	return mrrc_ep_has_cw(ep) && ep->domain->cw->automatic;
-}
-
-static int cw_ops_feature(struct fid *fid, const char *name)
+/* What the provider has, whatever the object is */
+static int cw_ops_feature(struct fi_mrrc_cw *cw, const char *name)
 {
 	static const char *const has[] = { "msg", "rdm", "cancel", "keep" };
 	size_t i;
 
-	if (!mrrc_fid_core(fid) || !name)
+	if (!name)
 		return -FI_EINVAL;
-	if (!strcmp(name, "auto_progress"))
-		return fid->fclass == FI_CLASS_EP && cw_ops_automatic(fid);
 	for (i = 0; i < count_of(has); i++) {
 		if (!strcmp(name, has[i]))
 			return 1;
@@ -181,15 +157,31 @@ static int cw_ops_feature(struct fid *fid, const char *name)
 	return 0;
 }
 
-static int cw_ops_enable(struct fid *fid, uint64_t flags)
+static int cw_ops_ep_feature(struct fi_mrrc_cw *cw, const char *name)
 {
-	return mrrc_fid_core(fid) ? mrrc_cw_enable(fid, flags) : -FI_EINVAL;
+	const struct mrrc_ep *ep = cw_ops_own(cw);
+
+	if (name && !strcmp(name, "auto_progress"))
+		return mrrc_ep_has_cw(ep) && ep->domain->cw->automatic;
+	return cw_ops_feature(cw, name);
 }
 
-struct fi_mrrc_ops_cw mrrc_cw_ext_ops = {
+static int cw_ops_ep_enable(struct fi_mrrc_cw *cw, uint64_t flags)
+{
+	return flags ? -FI_EBADFLAGS : mrrc_cw_enable_ep(cw_ops_own(cw));
+}
+
+static int cw_ops_pep_enable(struct fi_mrrc_cw *cw, uint64_t flags)
+{
+	struct mrrc_pep *pep = container_of(cw, struct mrrc_pep, ext_cw);
+
+	return flags ? -FI_EBADFLAGS : mrrc_cw_enable_pep(pep);
+}
+
+static const struct fi_mrrc_ops_cw cw_ep_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_cw),
-	.feature = cw_ops_feature,
-	.enable = cw_ops_enable,
+	.feature = cw_ops_ep_feature,
+	.enable = cw_ops_ep_enable,
 	.cwrite = cw_ops_cwrite,
 	.cwritev = cw_ops_cwritev,
 	.cwritemsg = cw_ops_cwritemsg,
@@ -198,6 +190,12 @@ struct fi_mrrc_ops_cw mrrc_cw_ext_ops = {
 	.tag_alloc = cw_ops_tag_alloc,
 	.cancel = cw_ops_cancel,
 	.stats = cw_ops_stats,
+};
+
+static const struct fi_mrrc_ops_cw cw_pep_ext_ops = {
+	.size = offsetof(struct fi_mrrc_ops_cw, cwrite),
+	.feature = cw_ops_feature,
+	.enable = cw_ops_pep_enable,
 };
 
 static int cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
@@ -209,13 +207,18 @@ static int cw_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		return -FI_ENOSYS;
 	if (flags)
 		return -FI_EBADFLAGS;
-	*ops = &mrrc_cw_ext_ops;
+	if (fid->fclass == FI_CLASS_EP)
+		*ops = &container_of(fid, struct mrrc_ep, ep.fid)->ext_cw;
+	else
+		*ops = &container_of(fid, struct mrrc_pep, pep.fid)->ext_cw;
 	return 0;
 }
 
 void mrrc_cw_calls_init(void)
 {
 	mrrc_cw_over = &mrrc_cw_admission;
+	mrrc_ep_cw_ops = &cw_ep_ext_ops;
+	mrrc_pep_cw_ops = &cw_pep_ext_ops;
 	mrrc_ep_fid_ops.ops_open = cw_ops_open;
 	mrrc_pep_fid_ops.ops_open = cw_ops_open;
 	mrrc_cw_ep_init();

@@ -326,6 +326,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
+const struct fi_mrrc_ops_cw *mrrc_ep_cw_ops;
+
 struct fi_ops mrrc_ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
@@ -444,6 +446,7 @@ static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 	ep->ep.ops = &mrrc_ep_ops;
 	ep->ep.cm = &mrrc_cm_ops;
 	ep->ep.collective = &mrrc_collective_fwd_ops;
+	ep->ext_cw.ops = mrrc_ep_cw_ops;
 	ep_init_records(ep);
 	if (domain->implicit) {
 		ep->ep.msg = &mrrc_msg_ops;

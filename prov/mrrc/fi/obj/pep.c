@@ -65,6 +65,8 @@ static int pep_setopt(struct fid *fid, int level, int optname,
 	return core->ops->setopt(&core->fid, level, optname, optval, optlen);
 }
 
+const struct fi_mrrc_ops_cw *mrrc_pep_cw_ops;
+
 struct fi_ops mrrc_pep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = pep_close,
@@ -121,6 +123,7 @@ int mrrc_pep_open(struct fid_fabric *fabric, struct fi_info *info,
 	pep->pep.fid.ops = &mrrc_pep_fid_ops;
 	pep->pep.ops = &mrrc_pep_ep_ops;
 	pep->pep.cm = &mrrc_pep_cm_ops;
+	pep->ext_cw.ops = mrrc_pep_cw_ops;
 
 	ret = pep_core_info(fab, info, &core_info);
 	if (ret)
