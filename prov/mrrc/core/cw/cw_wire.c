@@ -4,6 +4,7 @@
  */
 #include "core/cw/cw_wire.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -26,22 +27,20 @@ struct cw_cursor {
 	uint8_t *at;
 };
 
-static void cw_put(struct cw_cursor *cur, uint64_t value, unsigned bytes)
+static inline void cw_put(struct cw_cursor *cur, uint64_t value, unsigned bytes)
 {
-	while (bytes--) {
-		*cur->at++ = value;
-		value >>= 8;
-	}
+	value = htole64(value);
+	memcpy(cur->at, &value, bytes);
+	cur->at += bytes;
 }
 
-static uint64_t cw_get(struct cw_cursor *cur, unsigned bytes)
+static inline uint64_t cw_get(struct cw_cursor *cur, unsigned bytes)
 {
 	uint64_t value = 0;
-	unsigned i;
 
-	for (i = 0; i < bytes; i++)
-		value |= (uint64_t) *cur->at++ << (8 * i);
-	return value;
+	memcpy(&value, cur->at, bytes);
+	cur->at += bytes;
+	return le64toh(value);
 }
 
 static void cw_put_hello(struct cw_cursor *cur, const struct mrrc_cw_msg *msg)
