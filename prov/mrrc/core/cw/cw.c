@@ -91,8 +91,26 @@ static void cw_rtag_free(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 	cw->rtag_cnt--;
 	if (rtag->wr)
 		rtag->wr->rtag = NULL;
-	if (!FAULT(1))
+	if (FAULT(1))
+		return;
+	if (cw->down || cw->spare_cnt == MRRC_CW_SPARE) {
 		free(rtag);
+		return;
+	}
+	TAILQ_INSERT_HEAD(&cw->spare, rtag, all);
+	cw->spare_cnt++;
+}
+
+static struct mrrc_cw_rtag *cw_rtag_new(struct mrrc_cw *cw)
+{
+	struct mrrc_cw_rtag *rtag = TAILQ_FIRST(&cw->spare);
+
+	if (!rtag)
+		return calloc(1, sizeof(*rtag));
+	TAILQ_REMOVE(&cw->spare, rtag, all);
+	cw->spare_cnt--;
+	memset(rtag, 0, sizeof(*rtag));
+	return rtag;
 }
 
 /* Ends a write whose state is ENDED already. */
@@ -240,7 +258,9 @@ static bool cw_push_tag(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 static void cw_ready_remove(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 {
 	TAILQ_REMOVE(&cw->ready, wr, ready);
-	mrrc_cw_map_remove(&cw->matched, &wr->node);
+	if (wr->matched)
+		mrrc_cw_map_remove(&cw->matched, &wr->node);
+	wr->matched = false;
 }
 
 static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
@@ -316,7 +336,6 @@ static void cw_match(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 	wr->rtag = rtag;
 	rtag->wr = wr;
 	TAILQ_INSERT_TAIL(&cw->ready, wr, ready);
-	mrrc_cw_map_add(&cw->matched, &wr->node, wr->cwtag);
 }
 
 static void cw_know(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
@@ -355,6 +374,25 @@ static void cw_unmatch(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 }
 
 /*
+ * Writes are usually issued as soon as they are ready: only those that are when
+ * one is unmatched get into the map, each of them once.
+ */
+static void cw_index_ready(struct mrrc_cw *cw)
+{
+	struct mrrc_cw_wr *wr = TAILQ_LAST(&cw->ready, mrrc_cw_wrq), *prev;
+
+	while (wr && !wr->matched &&
+	       (prev = TAILQ_PREV(wr, mrrc_cw_wrq, ready)) && !prev->matched)
+		wr = prev;
+	for (; wr; wr = TAILQ_NEXT(wr, ready)) {
+		if (wr->matched)
+			continue;
+		mrrc_cw_map_add(&cw->matched, &wr->node, wr->cwtag);
+		wr->matched = true;
+	}
+}
+
+/*
  * Unmatch the ready writes of a key from this one on, the newest first, before
  * it or its tag is cancelled: later writes get other partners, or they would
  * end out of order. Writes before it keep their tags.
@@ -365,6 +403,7 @@ static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 	struct mrrc_cw_rtag *rtag;
 	struct mrrc_cw_wr *wr;
 
+	cw_index_ready(cw);
 	do {
 		wr = NODE_OF(mrrc_cw_map_first(&cw->matched, cwtag)->prev,
 			     mrrc_cw_wr, node);
@@ -399,6 +438,7 @@ static void cw_receive_hello(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 
 static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
+	struct mrrc_cw_node *held;
 	struct mrrc_cw_rtag *rtag;
 
 	if (cw->rtag_cnt >= cw->attr.pending ||
@@ -406,7 +446,7 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 		cw_error(cw, -EPROTO);
 		return;
 	}
-	rtag = calloc(1, sizeof(*rtag));
+	rtag = cw_rtag_new(cw);
 	if (!rtag) {
 		cw_error(cw, -ENOMEM);
 		return;
@@ -415,13 +455,19 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 	rtag->cwtag = msg->tag.cwtag;
 	rtag->len = msg->len;
 	rtag->count = msg->tag.count;
-	memcpy(rtag->seg, msg->tag.seg, sizeof(rtag->seg));
+	memcpy(rtag->seg, msg->tag.seg, rtag->count * sizeof(rtag->seg[0]));
 	mrrc_cw_map_add(&cw->rtag_by_id, &rtag->by_id, rtag->id);
 	TAILQ_INSERT_TAIL(&cw->rtags, rtag, all);
 	cw->rtag_cnt++;
+	/* with a write held no tag of this key is known, and the reverse: W1 */
+	held = mrrc_cw_map_first(&cw->held, rtag->cwtag);
+	if (held) {
+		mrrc_cw_map_remove(&cw->held, held);
+		cw_match(cw, NODE_OF(held, mrrc_cw_wr, node), rtag);
+		return;
+	}
 	mrrc_cw_map_add(&cw->known, &rtag->by_tag, rtag->cwtag);
 	cw_know(cw, rtag);
-	cw_match_all(cw, rtag->cwtag);
 }
 
 /*
@@ -537,19 +583,29 @@ void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 
 int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag)
 {
+	struct mrrc_cw_node *known;
+	struct mrrc_cw_rtag *rtag;
+
 	if (cw->down || cw->err)
 		return -ENOTCONN;
 	if (cw->wr_cnt >= cw->attr.pending)
 		return -EAGAIN;
 	wr->cwtag = cwtag;
 	wr->rtag = NULL;
+	wr->matched = false;
 	wr->state = MRRC_CW_WR_HELD;
 	TAILQ_INSERT_TAIL(&cw->wrs, wr, all);
 	cw->wr_cnt++;
 	cw_count(cw, &cw->stats.writes, MRRC_STAT_CW_WRITES);
 	cw->posting = wr;
-	mrrc_cw_map_add(&cw->held, &wr->node, cwtag);
-	cw_match_all(cw, cwtag);
+	known = mrrc_cw_map_first(&cw->known, cwtag);
+	if (known) {
+		rtag = NODE_OF(known, mrrc_cw_rtag, by_tag);
+		cw_forget(cw, rtag);
+		cw_match(cw, wr, rtag);
+	} else {
+		mrrc_cw_map_add(&cw->held, &wr->node, cwtag);
+	}
 	/* from here on the write may have ended */
 	mrrc_cw_push(cw);
 	cw->posting = NULL;
@@ -655,6 +711,10 @@ void mrrc_cw_down(struct mrrc_cw *cw, int err)
 	}
 	while ((rtag = TAILQ_FIRST(&cw->rtags)))
 		cw_rtag_free(cw, rtag);
+	while ((rtag = TAILQ_FIRST(&cw->spare))) {
+		TAILQ_REMOVE(&cw->spare, rtag, all);
+		free(rtag);
+	}
 }
 
 void mrrc_cw_hello(struct mrrc_cw *cw)
@@ -673,11 +733,12 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 	TAILQ_INIT(&cw->ready);
 	TAILQ_INIT(&cw->targets);
 	TAILQ_INIT(&cw->rtags);
+	TAILQ_INIT(&cw->spare);
 	TAILQ_INIT(&cw->replies);
 	TAILQ_INIT(&cw->tags);
 	mrrc_cw_map_init(&cw->held, &attr->secret);
-	mrrc_cw_map_init(&cw->matched, &attr->secret);
-	mrrc_cw_map_init(&cw->known, &attr->secret);
+	mrrc_cw_map_init_as(&cw->matched, &cw->held);
+	mrrc_cw_map_init_as(&cw->known, &cw->held);
 	mrrc_cw_map_init(&cw->by_id, NULL);
 	mrrc_cw_map_init(&cw->rtag_by_id, &attr->secret);
 }

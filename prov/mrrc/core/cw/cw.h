@@ -21,6 +21,7 @@
  * W2 a ready write has a matched tag, and they point to each other
  * W3 counts of operations and records are those of the lists
  * W4 a message waits only as long as its operation or record lives
+ * W5 of the ready writes the oldest ones are in the map matched, others not
  *
  * Not thread-safe; ops must not call back.
  */
@@ -70,8 +71,9 @@ TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
 /* A write. The caller sets len, and data with has_data. */
 struct mrrc_cw_wr {
-	struct mrrc_cw_node node; /* HELD or READY: by tag */
+	struct mrrc_cw_node node; /* HELD, or matched: by tag */
 	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
+	bool matched;		   /* READY, and in the map matched */
 	struct mrrc_cw_rtag *rtag; /* READY and after, till told */
 	uint64_t cwtag, len, data;
 	bool has_data;
@@ -103,6 +105,8 @@ struct mrrc_cw_rtag {
 	uint16_t count;
 	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
 };
+
+#define MRRC_CW_SPARE 64 /* records of tags whose memory is kept */
 
 /* libfabric's FI_ETRUNC: no errno says it */
 #define MRRC_CW_ETRUNC 265
@@ -155,9 +159,12 @@ struct mrrc_cw {
 	uint64_t next_id;
 	uint32_t announced; /* of our tags, those that the peer has */
 	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
-	struct mrrc_cw_wrq wrs, ready;
+	struct mrrc_cw_wrq wrs;
+	struct mrrc_cw_wrq ready; /* the first ones matched, the rest not */
 	TAILQ_HEAD(, mrrc_cw_target) targets;
-	TAILQ_HEAD(, mrrc_cw_rtag) rtags;
+	TAILQ_HEAD(mrrc_cw_rtagq, mrrc_cw_rtag) rtags;
+	struct mrrc_cw_rtagq spare; /* MRRC_CW_SPARE at most */
+	unsigned spare_cnt;
 	struct mrrc_cw_map held, matched, known; /* by tag */
 	struct mrrc_cw_map by_id, rtag_by_id;
 	struct mrrc_cw_outq replies, tags; /* messages that wait */

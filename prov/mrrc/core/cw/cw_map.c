@@ -7,44 +7,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t cw_hash_of(const struct mrrc_cw_map *map, uint64_t key)
+static uint64_t cw_hash_of(const struct mrrc_cw_hash *hash, uint64_t key)
 {
-	return map->keyed ? mrrc_hash_keyed(&map->secret, key) : mrrc_hash(key);
+	return hash->keyed ? mrrc_hash_keyed(&hash->secret, key) :
+			     mrrc_hash(key);
 }
 
 /*
  * The last hash is cached, since a key that is looked up is added next, and
- * looked up again.
+ * looked up again, in another map as well.
  */
 static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
 {
-	struct mrrc_cw_map *memo = (struct mrrc_cw_map *) map;
+	struct mrrc_cw_hash *hash = map->hash;
 
-	if (key != map->last_key) {
-		memo->last_hash = cw_hash_of(map, key);
-		memo->last_key = key;
+	if (key != hash->last_key) {
+		hash->last_hash = cw_hash_of(hash, key);
+		hash->last_key = key;
 	}
-	return map->last_hash;
+	return hash->last_hash;
+}
+
+static void cw_map_empty(struct mrrc_cw_map *map)
+{
+	memset(map->small, 0, sizeof(map->small));
+	map->bucket = map->small;
+	map->mask = MRRC_CW_MAP_SMALL - 1;
+	map->keys = map->nodes = 0;
 }
 
 void mrrc_cw_map_init(struct mrrc_cw_map *map, const struct mrrc_secret *secret)
 {
 	memset(map, 0, sizeof(*map));
-	map->keyed = secret;
+	map->hash = &map->own;
+	map->own.keyed = secret;
 	if (secret)
-		map->secret = *secret;
-	map->last_hash = cw_hash_of(map, 0);
-	map->bucket = map->small;
-	map->mask = MRRC_CW_MAP_SMALL - 1;
+		map->own.secret = *secret;
+	map->own.last_hash = cw_hash_of(&map->own, 0);
+	cw_map_empty(map);
+}
+
+void mrrc_cw_map_init_as(struct mrrc_cw_map *map, struct mrrc_cw_map *other)
+{
+	memset(map, 0, sizeof(*map));
+	map->hash = other->hash;
+	cw_map_empty(map);
 }
 
 void mrrc_cw_map_fini(struct mrrc_cw_map *map)
 {
-	const struct mrrc_secret secret = map->secret;
-
 	if (map->bucket != map->small)
 		free(map->bucket);
-	mrrc_cw_map_init(map, map->keyed ? &secret : NULL);
+	cw_map_empty(map);
 }
 
 static struct mrrc_cw_node **cw_bucket(const struct mrrc_cw_map *map,
@@ -178,7 +192,7 @@ bool mrrc_cw_map_valid(const struct mrrc_cw_map *map)
 	for (i = 0; i <= map->mask; i++) {
 		for (first = map->bucket[i]; first; first = first->chain) {
 			if (!first->first ||
-			    first->hash != cw_hash_of(map, first->key) ||
+			    first->hash != cw_hash_of(map->hash, first->key) ||
 			    cw_bucket(map, first->hash) != &map->bucket[i])
 				return false;
 			keys++;

@@ -26,19 +26,29 @@ struct mrrc_cw_node {
 
 #define MRRC_CW_MAP_SMALL 16
 
+/* How keys are hashed, by one map or by several that have the same keys */
+struct mrrc_cw_hash {
+	struct mrrc_secret secret;
+	bool keyed;		      /* with the secret */
+	uint64_t last_key, last_hash; /* the key that was hashed last */
+};
+
 struct mrrc_cw_map {
 	struct mrrc_cw_node **bucket; /* small, or allocated */
 	size_t mask;		      /* buckets - 1 */
 	size_t keys, nodes;
-	struct mrrc_secret secret;
-	bool keyed;		      /* with the secret */
-	uint64_t last_key, last_hash; /* the key that was hashed last */
+	struct mrrc_cw_hash own, *hash; /* own, or another map's */
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
 };
 
 /* secret: NULL where no peer chooses the keys */
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret);
+/*
+ * Hashes as another map does, which lives as long, so that a key is hashed once
+ * for both.
+ */
+void mrrc_cw_map_init_as(struct mrrc_cw_map *map, struct mrrc_cw_map *other);
 /* Frees the table; the nodes belong to the caller. */
 void mrrc_cw_map_fini(struct mrrc_cw_map *map);
 

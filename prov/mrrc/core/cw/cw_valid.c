@@ -7,7 +7,8 @@
 static bool cw_valid_wrs(const struct mrrc_cw *cw)
 {
 	const struct mrrc_cw_wr *wr;
-	uint32_t cnt = 0, held = 0, ready = 0, listed = 0;
+	uint32_t cnt = 0, held = 0, ready = 0, listed = 0, matched = 0;
+	bool last = true;
 
 	TAILQ_FOREACH(wr, &cw->wrs, all) {
 		cnt++;
@@ -27,10 +28,15 @@ static bool cw_valid_wrs(const struct mrrc_cw *cw)
 				return false;
 		}
 	}
-	TAILQ_FOREACH(wr, &cw->ready, ready)
+	TAILQ_FOREACH(wr, &cw->ready, ready) {
 		listed++;
+		matched += wr->matched;
+		if (wr->matched && !last)
+			return false; /* W5 */
+		last = wr->matched;
+	}
 	return cnt == cw->wr_cnt && held == cw->held.nodes && ready == listed &&
-	       ready == cw->matched.nodes; /* W3 */
+	       matched == cw->matched.nodes; /* W3 */
 }
 
 static bool cw_valid_tags(const struct mrrc_cw *cw)
@@ -62,7 +68,8 @@ static bool cw_valid_tags(const struct mrrc_cw *cw)
 	return targets == cw->target_cnt && targets == cw->by_id.nodes &&
 	       announced == cw->announced && rtags == cw->rtag_cnt &&
 	       rtags == cw->rtag_by_id.nodes && known == cw->known_cnt &&
-	       known == cw->known.nodes && !waiting; /* W3, W4 */
+	       known == cw->known.nodes && !waiting && /* W3, W4 */
+	       cw->spare_cnt <= MRRC_CW_SPARE;
 }
 
 bool mrrc_cw_valid(const struct mrrc_cw *cw)

@@ -68,9 +68,7 @@ static void close_side(struct mrrc_cw *cw)
 	mrrc_cw_fini(cw);
 }
 
-/* A write that is ready, with a tag of this identity */
-static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
-		       uint64_t cwtag, uint64_t id)
+static void give(struct mrrc_cw *cw, uint64_t cwtag, uint64_t id)
 {
 	const struct mrrc_cw_msg tag = {
 		.type = MRRC_CW_TAG,
@@ -78,8 +76,15 @@ static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 		.tag.cwtag = cwtag,
 	};
 
-	*wr = (struct mrrc_cw_wr){ 0 };
 	mrrc_cw_receive(cw, &tag);
+}
+
+/* A write that is ready, with a tag of this identity */
+static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
+		       uint64_t cwtag, uint64_t id)
+{
+	*wr = (struct mrrc_cw_wr){ 0 };
+	give(cw, cwtag, id);
 	ck_assert_int_eq(mrrc_cw_post_wr(cw, wr, cwtag), 0);
 	ck_assert_int_eq(wr->state, MRRC_CW_WR_READY);
 }
@@ -115,6 +120,53 @@ TEST(older_keep_theirs)
 	ck_assert(mrrc_cw_valid(&cw));
 	ck_assert_uint_eq(wr[0].rtag->id, 3);
 	ck_assert_uint_eq(wr[3].rtag->id, 4);
+	close_side(&cw);
+}
+
+/* Writes that became ready after a cancel are found, and in their order. */
+TEST(younger_are_found)
+{
+	struct mrrc_cw_wr wr[4];
+	struct mrrc_cw cw;
+	unsigned i;
+
+	open_side(&cw);
+	make_ready(&cw, &wr[0], 7, 1);
+	make_ready(&cw, &wr[1], 7, 2);
+	mrrc_cw_cancel_wr(&cw, &wr[1]);
+	take_back(&cw, 2);
+	make_ready(&cw, &wr[2], 7, 3);
+	make_ready(&cw, &wr[3], 7, 4);
+	ck_assert(mrrc_cw_valid(&cw));
+	take_back(&cw, 1);
+	ck_assert(mrrc_cw_valid(&cw));
+	ck_assert_uint_eq(wr[0].rtag->id, 3);
+	ck_assert_uint_eq(wr[2].rtag->id, 4);
+	ck_assert_int_eq(wr[3].state, MRRC_CW_WR_HELD);
+	for (i = 0; i < 4; i++) {
+		if (i != 1)
+			mrrc_cw_cancel_wr(&cw, &wr[i]);
+		ck_assert(mrrc_cw_valid(&cw));
+	}
+	ck_assert_uint_eq(ended, 4);
+	close_side(&cw);
+}
+
+/* A peer that gives many tags and takes them back leaves little behind. */
+TEST(few_are_spare)
+{
+	struct mrrc_cw cw;
+	unsigned i;
+
+	open_side(&cw);
+	for (i = 0; i < FEW; i++)
+		give(&cw, i, i + 1);
+	for (i = 0; i < FEW; i++)
+		take_back(&cw, i + 1);
+	ck_assert_uint_eq(cw.spare_cnt, MRRC_CW_SPARE);
+	ck_assert(mrrc_cw_valid(&cw));
+	give(&cw, 7, FEW + 1);
+	ck_assert_uint_eq(cw.spare_cnt, MRRC_CW_SPARE - 1);
 	close_side(&cw);
 }
 
