@@ -51,8 +51,6 @@ static const char *const site_known[] = {
 	"libmrrc-fi.so",
 	"libgomp",
 	"libitm.so.",
-	"libpthread",
-	"librt",
 	"libtcmalloc",
 	"libucm.so.",
 	"libunwind",
