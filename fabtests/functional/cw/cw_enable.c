@@ -340,6 +340,7 @@ static void calls(void)
 	open_cq(FI_WAIT_NONE);
 	if (ft_rdm()) {
 		FT_CALL(fi_endpoint(dom.domain, dom.info, &ep[0], NULL));
+		FT_CALL(fi_cw_open(ep[0], &cw));
 		FT_CALL(fi_av_open(dom.domain, &av_attr, &av, NULL));
 		FT_CALL(fi_ep_bind(ep[0], &av->fid, 0));
 		FT_CALL(fi_ep_bind(ep[0], &cq->fid, FI_TRANSMIT | FI_RECV));
