@@ -23,7 +23,7 @@ sources()
 		names+=(-name "$1" ${2+-o})
 		shift
 	done
-	find . \( -name 'build*' -o -name .git -o -name config -o -name m4 -o \
+	find . \( -name 'build*' -o -name _build -o -name .git -o -name config -o -name m4 -o \
 		-name 'ofi_mrrc-*' -o -name config.h \) -prune -o \
 		\( "${names[@]}" \) -print
 }

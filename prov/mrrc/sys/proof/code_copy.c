@@ -233,12 +233,14 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 		.from = place->lo,
 		.page = (size_t) sysconf(_SC_PAGESIZE),
 	};
+	int fd;
 
 	if (place->hi - place->lo > COPY_MAX)
 		return -EFBIG;
-	own.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	if (own.fd < 0)
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
+	own.fd = fd;
 	if (copy_file(place, copy)) {
 		copy->live = place->lo;
 		own.to = copy->map;
@@ -246,7 +248,7 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 		mrrc_libc_hooks_undo((uint8_t *) copy->image.start,
 				     place->start, place->end);
 	}
-	close(own.fd);
+	close(fd);
 	return own.to ? 0 : -ESTALE;
 }
 
