@@ -30,7 +30,7 @@ need gnuplot awk
 	echo "$ME: no $BENCH/levy/out: run ./bench.sh levy" >&2
 	exit 1
 }
-open_page alloc.md
+open_results
 outs=("$BENCH/levy/out")
 [ ! -s "$BENCH/kokkos/out" ] || outs+=("$BENCH/kokkos/out")
 awk -v data=1 -f "$TOP/util/plot/alloc.awk" "${outs[@]}" >"$DIR/data"
@@ -123,4 +123,4 @@ result()
 
 result levy "$BENCH/levy/out"
 [ ! -s "$BENCH/kokkos/out" ] || result kokkos "$BENCH/kokkos/out"
-close_page
+close_results

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Shared by the scripts that make pages of docs/ anew.  Sourced, with TOP.
+# Shared by the scripts that make figures and results of docs/ anew.  Sourced, with TOP.
 
-# Where the pages are: in the tree, but for tests.
+# Where figures and results are: in the tree, but for tests.
 DOCS=${OFI_MRRC_DOCS:-$TOP/docs}
 
 # bench_option ARGUMENT...: sets BENCH, where the benchmarks left their data, by
@@ -23,21 +23,18 @@ bench_option()
 	done
 }
 
-# open_page NAME: PAGE, FIGURES and RESULTS, in DIR, stand in for docs/NAME,
-# docs/figures and docs/results until close_page: a failure before that leaves
-# all as they were.
-open_page()
+# open_results: FIGURES and RESULTS, in DIR, stand in for docs/figures and
+# docs/results until close_results: a failure before that leaves all as they were.
+open_results()
 {
 	DIR=$(mktemp -d "${TMPDIR:-/tmp}/ofi_mrrc-plot.XXXXXX")
 	trap 'rm -rf "$DIR"' EXIT
-	PAGE=$DIR/$1 FIGURES=$DIR/figures RESULTS=$DIR/results
-	cp "$DOCS/$1" "$PAGE"
-	chmod u+w "$PAGE"
+	FIGURES=$DIR/figures RESULTS=$DIR/results
 	mkdir "$FIGURES" "$RESULTS"
 }
 
 # As much as possible is done before the first file is replaced.
-close_page()
+close_results()
 {
 	local file name
 
@@ -55,7 +52,6 @@ close_page()
 		[ ! -e "$file" ] ||
 			cp "$file" "$DOCS/results/.${file##*/}.new"
 	done
-	cp "$PAGE" "$DOCS/.${PAGE##*/}.new"
 	for file in "$FIGURES"/*.svg; do
 		name=${file##*/}
 		[ ! -e "$file" ] ||
@@ -66,8 +62,7 @@ close_page()
 		[ ! -e "$file" ] ||
 			mv "$DOCS/results/.$name.new" "$DOCS/results/$name"
 	done
-	mv "$DOCS/.${PAGE##*/}.new" "$DOCS/${PAGE##*/}"
-	echo "${0##*/}: $DOCS/${PAGE##*/} and its figures are new"
+	echo "${0##*/}: results and figures in $DOCS are new"
 }
 
 # canvas NAME WIDTH,HEIGHT TITLE: the commands that a figure begins with.  White,
@@ -110,29 +105,6 @@ entitle()
 			s/\([0-9]\) kiB</\1 KiB</; s/\([0-9]\)  *B</\1 B</" \
 			"${file%.title}.svg"
 	done
-}
-
-# replace NAME FILE: what stands between the markers of that name in the page.
-replace()
-{
-	local line
-
-	for line in "<!-- begin $1 -->" "<!-- end $1 -->"; do
-		grep -qxF -- "$line" "$PAGE" || {
-			echo "${0##*/}: ${PAGE##*/} has no $line" >&2
-			exit 1
-		}
-	done
-	awk -v name="$1" -v file="$2" '
-		$0 == "<!-- begin " name " -->" {
-			print
-			while ((getline text <file) > 0)
-				print text
-			skip = 1
-		}
-		$0 == "<!-- end " name " -->" { print ""; skip = 0 }
-		!skip' "$PAGE" >"$DIR/page"
-	mv "$DIR/page" "$PAGE"
 }
 
 # aligned: Markdown tables of the standard input as columns; other lines stay.

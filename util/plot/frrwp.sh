@@ -35,7 +35,7 @@ for file in "$1/tcp" "$1/verbs"; do
 done
 need gnuplot awk
 FROM=$1
-open_page frrwp.md
+open_results
 
 # ---- figures 5 and 6: timelines
 # -----------------------------------------------
@@ -232,4 +232,4 @@ figure_7_8
 	tables
 	steps
 } >"$RESULTS/frrwp.txt"
-close_page
+close_results

@@ -26,7 +26,7 @@ grep -qs '^case ' "$BENCH/hit" || {
 	echo "$ME: nothing in $BENCH/hit: run ./bench.sh hit" >&2
 	exit 1
 }
-open_page figures.md
+open_results
 
 # Without a writer: "regions ours tree asking tree", ns, for each number of
 # threads; 0 is a process that has one only. Each with the tree of its rounds.
@@ -121,4 +121,4 @@ gnuplot <<-EOT
 				times($3, tree), load, times($5, $6)
 		}' "$DIR/all"
 } | aligned >"$RESULTS/hit.txt"
-close_page
+close_results

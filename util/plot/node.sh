@@ -27,7 +27,7 @@ grep -qs '^bytes ' "$OUT" || {
 	echo "$ME: nothing in $OUT: run ./figures.sh" >&2
 	exit 1
 }
-open_page figures.md
+open_results
 
 # A file of seconds and percent for each helper, of the first round.
 for name in none conservative aggressive auto; do
@@ -60,4 +60,4 @@ gnuplot <<-EOT
 	set key bottom left samplen 1 font ",8"
 	$panels
 	EOT
-close_page
+close_results

@@ -32,7 +32,7 @@ for name in levy profile; do
 		exit 1
 	}
 done
-open_page figures.md
+open_results
 
 # Figure 1: "KiB registration write", medians, of the write of 1 KiB.
 awk -v data=1 -f "$TOP/util/plot/alloc.awk" "$BENCH/levy/out" |
@@ -106,4 +106,4 @@ table()
 	table 2 "Figure 2: in times of the device's part of 4 KiB; $PLACE." \
 		"user space | device | device / user space" 1
 } | aligned >"$RESULTS/registration.txt"
-close_page
+close_results

@@ -41,7 +41,7 @@ while getopts b:mt:h option; do
 done
 need "$SIM" awk
 [ $MPI_ONLY = yes ] || need gnuplot
-open_page policies.md
+open_results
 
 # plot NAME TITLE COMMANDS [WIDTH]: two panels, mostly of cello and httpd.
 plot()
@@ -352,7 +352,7 @@ compare long ou2009,ucx $POLICIES --min-len=$LONG "${long[@]}"
 	table_worst mpi
 } | aligned >"$RESULTS/mpi_policies.txt"
 if [ $MPI_ONLY = yes ]; then
-	close_page
+	close_results
 	exit
 fi
 
@@ -376,4 +376,4 @@ if [ -n "$TRACES" ]; then
 else
 	echo "$ME: no -t: the tables of the block and web traces stay" >&2
 fi
-close_page
+close_results

@@ -30,7 +30,7 @@ bench_option "$@"
 SIM=$BENCH/fi_mrrc_sim
 [ -x "$SIM" ] || SIM=$BENCH/prefix/bin/fi_mrrc_sim
 need gnuplot awk "$SIM"
-open_page figures.md
+open_results
 
 # helpers LIST FORMAT TRACE...
 helpers()
@@ -95,4 +95,4 @@ helpers timeout,predict,offline csv "$PREDICT_TRACES"/*.csv.xz >"$DIR/csv"
 			print " |"
 		}'
 } | aligned >"$RESULTS/predict.txt"
-close_page
+close_results

@@ -34,7 +34,7 @@ while getopts b:d:h option; do
 done
 [ -n "$BIN$DATA" ] || { usage >&2; exit 2; }
 need gnuplot awk
-open_page profile.md
+open_results
 if [ -z "$DATA" ]; then
 	DATA=$DIR/data
 	"$TOP/fabtests/scripts/guest.sh" -t 900 -- \
@@ -81,4 +81,4 @@ plot mietke2006-4 absent "Figure 4: registering, pages not present"
 	table bandwidth "Table 1: one message at a time"
 	table pages "Table 3: pages not present, by kind; thp and 2m with mmap"
 } | aligned >"$RESULTS/profile.txt"
-close_page
+close_results

@@ -27,7 +27,7 @@ grep -qs '^bytes ' "$OUT" || {
 	echo "$ME: nothing in $OUT: run ./figures.sh" >&2
 	exit 1
 }
-open_page figures.md
+open_results
 
 # A file of seconds and MiB for each trace and way.
 awk -v stem="$DIR/" '
@@ -51,4 +51,4 @@ gnuplot <<-EOT
 	set key bottom left samplen 1 font ",8"
 	$panels
 	EOT
-close_page
+close_results

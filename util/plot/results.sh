@@ -22,7 +22,7 @@ usage()
 
 bench_option "$@"
 need awk
-open_page figures.md
+open_results
 
 # "NAME|VALUE|GOAL|DAY" of a benchmark's last line
 for file in "$BENCH"/*.said; do
@@ -43,4 +43,4 @@ awk '
 		printf "\n%s, %s\n  result: %s\n  goal:   %s\n", $1, $4, $2, $3
 	}'
 } >"$RESULTS/benchmarks.txt"
-close_page
+close_results
