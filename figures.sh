@@ -34,7 +34,7 @@ allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
 registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
 frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
 cwrate  streams of conditional writes (docs/frrwp.md)
-profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/profile.md); in the guest
+profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/figures.md); in the guest
 levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
 pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest"
 readonly QUICK="policies predict footprint hit code allocator cwrate"

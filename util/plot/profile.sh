@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# profile.sh: makes the figures of docs/profile.md and their tables: figures
+# profile.sh: makes the figures of docs/figures.md and their tables: figures
 # 2 to 5 and tables 1 and 3 of mietke2006.
 
 set -eu
