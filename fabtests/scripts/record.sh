@@ -351,14 +351,12 @@ readme()
 	cat <<-EOT
 	# Requests of MPI programs for registered memory
 
-	Recorded by \`fabtests/scripts/record.sh\`, which is how they are made
-	anew, on $DATE: Linux $(uname -r | cut -d- -f1), libfabric $LIBFABRIC, over
-	\`$STACK\` and loopback, where \`FI_OFI_MRRC_REGISTER=always\`
-	makes each message that is not injected a request; ranks are the column
-	\`proc\`. CSV as fi_mrrc_trace(1) and fi_mrrc_sim(1) read it, compressed
-	by xz, without the columns that replaying does not need. What ofi_rxm
-	refused while it was connecting, and the MPI library asked for again, is
-	there once. Addresses are not randomised.
+	Recorded by \`fabtests/scripts/record.sh\`, which makes them again, on $DATE:
+	Linux $(uname -r | cut -d- -f1), libfabric $LIBFABRIC, over \`$STACK\` and
+	loopback, where \`FI_OFI_MRRC_REGISTER=always\` makes each message that is not
+	injected a request; ranks are the column \`proc\`. CSV as fi_mrrc_trace(1) and
+	fi_mrrc_sim(1) read it, compressed by xz, without the columns that replaying
+	does not need. Addresses are not randomised.
 	$(own_times)
 
 	Sources: NAS Parallel Benchmarks from <$NPB_FROM>,
