@@ -17,6 +17,7 @@ import collections
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 
-from wire_stream import DOWN, QUIET, STORM, UP, Editor, Proxy, Record, parse, \
+from wire_stream import DOWN, HANG, QUIET, STORM, UP, Editor, Proxy, Record, parse, \
     random_edit
 
 RSS = 1 << 20  # KiB that no process needs
@@ -89,11 +90,15 @@ class Victim:
         self.run, self.log = run, os.path.join(run.dir, "err")
 
     def start_with(self, args, **more):
-        self.stuck = False
         with open(self.log, "wb") as log:
             self.proc = subprocess.Popen(args, env=self.run.env, stderr=log,
                                          stdout=subprocess.PIPE, **more)
-        return self.proc.stdout.readline()
+        return self.line()
+
+    def line(self):
+        """The next line that it prints, or b"" if none comes in time"""
+        self.stuck = not select.select([self.proc.stdout], [], [], HANG)[0]
+        return b"" if self.stuck else self.proc.stdout.readline()
 
     def said(self):
         with open(self.log, errors="replace") as f:
@@ -142,7 +147,7 @@ class Server(Victim):
                      "-e", self.type, "-p", str(self.port), "--timeout=2",
                      "--idle=5", "--grace=1", self.src]):
                 return
-            self.proc.wait()
+            self.end()
         sys.exit("the server does not run: " + self.said())
 
     def session(self):
@@ -194,11 +199,14 @@ class App(Victim):
             self.proc.stdin.write(b"g")
             self.stuck = not self.run.proxy.relay(
                 self.proc.stdout, lambda: self.proc.stdin.write(b"e"))
-            line = b"" if self.stuck else self.proc.stdout.readline()
+            line = b"" if self.stuck else self.line()
         except BrokenPipeError:
             pass
         if not line and not self.stuck:
-            self.proc.wait()  # it is dying, which takes time
+            try:
+                self.proc.wait(HANG)  # it is dying, which takes time
+            except subprocess.TimeoutExpired:
+                self.stuck = True
         return line == b"ok\n"
 
 

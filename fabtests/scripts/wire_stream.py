@@ -241,7 +241,8 @@ class Proxy:
             link.close()
         if not over:
             end()
-        while not over and self.step(HANG):
-            pass
+        late = time.monotonic() + HANG
+        while not over and time.monotonic() < late:
+            self.step(QUIET)
         self.sel.unregister(fd)
         return bool(over)
