@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -59,16 +60,16 @@ pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 
 static void died(int sig)
 {
-	static const char begin[] = "\nWIRE: signal ";
+	char text[] = "\nWIRE: signal 00\n";
+	const int out = dup(STDERR_FILENO);
 	void *frame[FRAMES];
-	char text[] = "00\n";
 
-	text[0] += sig / 10;
-	text[1] += sig % 10;
-	if (write(STDERR_FILENO, begin, sizeof(begin) - 1) > 0 &&
-	    write(STDERR_FILENO, text, 3) > 0)
-		backtrace_symbols_fd(frame, backtrace(frame, FRAMES),
-				     STDERR_FILENO);
+	/* no message of another thread comes between these lines */
+	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+	text[sizeof(text) - 4] += sig / 10;
+	text[sizeof(text) - 3] += sig % 10;
+	if (write(out, text, sizeof(text) - 1) > 0)
+		backtrace_symbols_fd(frame, backtrace(frame, FRAMES), out);
 	raise(sig);
 }
 
