@@ -9,11 +9,14 @@
 #include "fi/data/resolve.h"
 #include "fi/param.h"
 #include "fi/record/record.h"
+#include "sys/base/pool.h"
 
 void mrrc_cw_rec_free(struct cw_rec *rec)
 {
 	mrrc_comp_free(rec->comp);
-	free(rec);
+	if (rec->iov != rec->few)
+		free(rec->iov);
+	mrrc_pool_free(rec->cw->group->cwd->recs, rec);
 }
 
 void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)

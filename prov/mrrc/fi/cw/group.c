@@ -17,6 +17,10 @@
 #include "fi/cw/link.h"
 #include "fi/cw/rdm.h"
 #include "sys/base/pause.h"
+#include "sys/base/pool.h"
+
+/* operations of a domain that have not ended */
+#define CW_RECS_MAX (1U << 19)
 
 static void cw_group_free(struct mrrc_cw_group *group)
 {
@@ -241,11 +245,13 @@ static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
 
 	if (!cwd)
 		return -FI_ENOMEM;
+	ret = mrrc_pool_open(sizeof(struct cw_rec), CW_RECS_MAX, &cwd->recs);
+	if (ret)
+		goto err_free;
 	cwd->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (cwd->wake_fd < 0) {
 		ret = -errno;
-		free(cwd);
-		return ret;
+		goto err_pool;
 	}
 	cwd->pid = getpid();
 	mrrc_mutex_init(&cwd->enabling, MRRC_RANK_CW_ENABLE);
@@ -253,6 +259,11 @@ static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
 	LIST_INIT(&cwd->rdms);
 	*cwd_out = cwd;
 	return 0;
+err_pool:
+	mrrc_pool_close(cwd->recs);
+err_free:
+	free(cwd);
+	return ret;
 }
 
 static int cw_domain_close(struct mrrc_domain *domain)
@@ -269,6 +280,7 @@ static int cw_domain_close(struct mrrc_domain *domain)
 	}
 	mrrc_cw_below_close(domain->cw);
 	close(domain->cw->wake_fd);
+	mrrc_pool_close(domain->cw->recs);
 	mrrc_mutex_fini(&domain->cw->lock);
 	mrrc_mutex_fini(&domain->cw->enabling);
 	free(domain->cw);

@@ -64,6 +64,7 @@ struct mrrc_cw_domain {
 	/* Set when it is opened; no lock */
 	pid_t pid;		    /* the process that opened it */
 	int wake_fd;		    /* epoll: a group has something */
+	struct mrrc_pool *recs;	    /* struct cw_rec */
 	struct mrrc_mutex enabling; /* an endpoint; before other locks */
 	struct mrrc_mutex lock;
 

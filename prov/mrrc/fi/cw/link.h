@@ -65,18 +65,21 @@ struct cw_rec {
 	TAILQ_ENTRY(cw_rec) confirm_link;
 	/* a write */
 	struct mrrc_op *op; /* holds its buffers, or NULL */
-	size_t iov_cnt;
-	struct iovec *iov;
-	void **desc;
-	struct cw_piece piece[MRRC_CW_SEGS];
-	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
 	unsigned piece_cnt, posted, flying;
 	int err;
+	size_t iov_cnt;
+	struct iovec *iov; /* few, or allocated */
+	void **desc;
 	/* a target */
 	unsigned mr_cnt;
+	uint64_t trace; /* what record.c ends; else 0 */
+	/* not cleared in a new record: the counts tell what is valid */
+	struct iovec few[MRRC_CW_SEGS];
+	void *few_desc[MRRC_CW_SEGS];
+	struct cw_piece piece[MRRC_CW_SEGS];
+	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
 	struct fid_mr *mr[MRRC_CW_SEGS];
 	struct mrrc_region *region[MRRC_CW_SEGS];
-	uint64_t trace; /* what record.c ends; else 0 */
 };
 STAILQ_HEAD(cw_list, cw_rec);
 

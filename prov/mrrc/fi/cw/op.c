@@ -15,6 +15,7 @@
 #include "fi/cw/rdm.h"
 #include "fi/record/record.h"
 #include "fi/data/resolve.h"
+#include "sys/base/pool.h"
 
 _Static_assert(MRRC_CW_ETRUNC == FI_ETRUNC, "core has its own name for it");
 _Static_assert(MRRC_CW_SEGS == FI_CW_SEGS, "a tag's buffers are segments");
@@ -56,21 +57,24 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 				 const struct fi_msg_cw *msg, uint64_t flags,
 				 size_t iovs)
 {
-	struct cw_rec *rec;
+	struct cw_rec *rec = mrrc_pool_alloc(cw->group->cwd->recs);
 
-	rec = calloc(1, sizeof(*rec) + iovs * (sizeof(*rec->iov) +
-					       sizeof(*rec->desc)));
 	if (!rec)
 		return NULL;
+	memset(rec, 0, offsetof(struct cw_rec, few));
+	rec->cw = cw;
 	rec->comp = mrrc_comp_new();
-	if (!rec->comp) {
-		free(rec);
+	rec->iov = rec->few;
+	if (iovs > MRRC_CW_SEGS)
+		rec->iov =
+			malloc(iovs * (sizeof(*rec->iov) + sizeof(*rec->desc)));
+	if (!rec->comp || !rec->iov) {
+		mrrc_cw_rec_free(rec);
 		return NULL;
 	}
-	rec->iov = (struct iovec *) (rec + 1);
-	rec->desc = (void **) (rec->iov + iovs);
 	rec->iov_cnt = iovs;
-	rec->cw = cw;
+	rec->desc = rec->iov == rec->few ? rec->few_desc :
+					   (void **) (rec->iov + iovs);
 	rec->flags = flags;
 	rec->context = msg->context;
 	rec->buf = msg->iov_count ? msg->msg_iov[0].iov_base : NULL;
