@@ -45,30 +45,64 @@ struct mrrc_params mrrc_params = {
 	.trace_size = (size_t) 256 << 20,
 };
 
-static int set_register(const char *value)
+struct mrrc_param {
+	const char *name;
+	/* changes nothing on failure */
+	int (*set)(const struct mrrc_param *param, const char *value);
+	void *at;		  /* what it sets, if one variable */
+	const char *const *words; /* of set_word, in the enum's order */
+	bool file;		  /* the value may name one */
+	const char *accepts;
+	const char *otherwise; /* the default */
+	const char *help;
+};
+
+static int set_word(const struct mrrc_param *param, const char *value)
 {
-	if (!strcmp(value, "auto"))
-		mrrc_params.reg = MRRC_REGISTER_AUTO;
-	else if (!strcmp(value, "always"))
-		mrrc_params.reg = MRRC_REGISTER_ALWAYS;
-	else if (!strcmp(value, "never"))
-		mrrc_params.reg = MRRC_REGISTER_NEVER;
-	else
-		return -FI_EINVAL;
+	unsigned i;
+
+	for (i = 0; param->words[i]; i++) {
+		if (!strcasecmp(value, param->words[i])) {
+			*(unsigned *) param->at = i;
+			return 0;
+		}
+	}
+	return -FI_EINVAL;
+}
+
+static int set_size(const struct mrrc_param *param, const char *value)
+{
+	return mrrc_text_size(value, param->at);
+}
+
+static int set_count(const struct mrrc_param *param, const char *value)
+{
+	return mrrc_text_count(value, param->at);
+}
+
+static int set_ms(const struct mrrc_param *param, const char *value)
+{
+	size_t ms;
+	int ret = mrrc_text_count(value, &ms);
+
+	if (ret)
+		return ret;
+	if (ms >= UINT32_MAX)
+		return -ERANGE;
+	*(size_t *) param->at = ms;
 	return 0;
 }
 
-static int set_cache_max_size(const char *value)
+/* All paths have the same size. */
+static int set_path(const struct mrrc_param *param, const char *value)
 {
-	return mrrc_text_size(value, &mrrc_params.cache_max_size);
+	if (!*value || strlen(value) >= PATH_MAX)
+		return -FI_EINVAL;
+	snprintf(param->at, PATH_MAX, "%s", value);
+	return 0;
 }
 
-static int set_cache_max_count(const char *value)
-{
-	return mrrc_text_count(value, &mrrc_params.cache_max_count);
-}
-
-static int set_policy(const char *value)
+static int set_policy(const struct mrrc_param *param, const char *value)
 {
 	if (mrrc_policy_check(value) ||
 	    strlen(value) >= sizeof(mrrc_params.policy))
@@ -77,7 +111,7 @@ static int set_policy(const char *value)
 	return 0;
 }
 
-static int set_cost(const char *value)
+static int set_cost(const struct mrrc_param *param, const char *value)
 {
 	const bool measure = !strcmp(value, "measure");
 	const size_t prefix = strlen(MRRC_COST_FILE);
@@ -97,7 +131,7 @@ static int set_cost(const char *value)
 	return 0;
 }
 
-static int set_bounce_size(const char *value)
+static int set_bounce_size(const struct mrrc_param *param, const char *value)
 {
 	size_t size;
 	int ret;
@@ -109,7 +143,7 @@ static int set_bounce_size(const char *value)
 	return 0;
 }
 
-static int set_monitor(const char *value)
+static int set_monitor(const struct mrrc_param *param, const char *value)
 {
 	/* one of the words, so it fits */
 	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
@@ -119,134 +153,18 @@ static int set_monitor(const char *value)
 	return 0;
 }
 
-static int set_helper(const char *value)
-{
-	if (!strcmp(value, "auto"))
-		mrrc_params.helper = MRRC_HELPER_AUTO;
-	else if (!strcmp(value, "always"))
-		mrrc_params.helper = MRRC_HELPER_ALWAYS;
-	else if (!strcmp(value, "never"))
-		mrrc_params.helper = MRRC_HELPER_NEVER;
-	else if (!strcmp(value, "predict"))
-		mrrc_params.helper = MRRC_HELPER_PREDICT;
-	else
-		return -FI_EINVAL;
-	return 0;
-}
-
-static int set_helper_node(const char *value)
-{
-	if (!strcmp(value, "auto"))
-		mrrc_params.helper_node = MRRC_NODE_AUTO;
-	else if (!strcmp(value, "conservative"))
-		mrrc_params.helper_node = MRRC_NODE_CONSERVATIVE;
-	else if (!strcmp(value, "aggressive"))
-		mrrc_params.helper_node = MRRC_NODE_AGGRESSIVE;
-	else
-		return -FI_EINVAL;
-	return 0;
-}
-
-static int set_node_max_size(const char *value)
-{
-	return mrrc_text_size(value, &mrrc_params.node_max_size);
-}
-
-static int set_probe(const char *value)
-{
-	if (!strcmp(value, "auto"))
-		mrrc_params.probe = MRRC_PROBE_AUTO;
-	else if (!strcmp(value, "always"))
-		mrrc_params.probe = MRRC_PROBE_ALWAYS;
-	else if (!strcmp(value, "hooked"))
-		mrrc_params.probe = MRRC_PROBE_HOOKED;
-	else if (!strcmp(value, "proven"))
-		mrrc_params.probe = MRRC_PROBE_PROVEN;
-	else
-		return -FI_EINVAL;
-	return 0;
-}
-
-static int set_hooks(const char *value)
-{
-	if (!strcmp(value, "auto"))
-		mrrc_params.hooks = MRRC_LIBC_HOOKS_AUTO;
-	else if (!strcmp(value, "1"))
-		mrrc_params.hooks = MRRC_LIBC_HOOKS_ON;
-	else if (!strcmp(value, "0"))
-		mrrc_params.hooks = MRRC_LIBC_HOOKS_OFF;
-	else
-		return -FI_EINVAL;
-	return 0;
-}
-
-static int set_alloc_max_size(const char *value)
-{
-	return mrrc_text_size(value, &mrrc_params.alloc_max_size);
-}
-
-static int set_alloc_pages(const char *value)
-{
-	static const char *const names[MRRC_PAGES_CNT] = {
-		[MRRC_PAGES_AUTO] = "auto", [MRRC_PAGES_4K] = "4k",
-		[MRRC_PAGES_THP] = "thp",   [MRRC_PAGES_2M] = "2m",
-		[MRRC_PAGES_1G] = "1g",
-	};
-	int i;
-
-	for (i = 0; i < MRRC_PAGES_CNT; i++) {
-		if (!strcasecmp(value, names[i])) {
-			mrrc_params.alloc_pages = i;
-			return 0;
-		}
-	}
-	return -FI_EINVAL;
-}
-
-static int set_ms(const char *value, size_t *ms_out)
-{
-	size_t ms;
-	int ret = mrrc_text_count(value, &ms);
-
-	if (ret)
-		return ret;
-	if (ms >= UINT32_MAX)
-		return -ERANGE;
-	*ms_out = ms;
-	return 0;
-}
-
-static int set_alloc_idle(const char *value)
-{
-	return set_ms(value, &mrrc_params.alloc_idle);
-}
-
-static int set_cw_cancel(const char *value)
-{
-	return set_ms(value, &mrrc_params.cw_cancel);
-}
-
-static int set_revoke(const char *value)
+static int set_revoke(const struct mrrc_param *param, const char *value)
 {
 	if (!strcmp(value, "auto"))
 		mrrc_params.revoke = MRRC_REVOKE_AUTO;
 	else if (!strcmp(value, "unlimited"))
 		mrrc_params.revoke = MRRC_REVOKE_UNLIMITED;
 	else
-		return set_ms(value, &mrrc_params.revoke);
+		return set_ms(param, value);
 	return 0;
 }
 
-/* Both paths have the same size. */
-static int set_path(const char *value, char *path)
-{
-	if (!*value || strlen(value) >= PATH_MAX)
-		return -FI_EINVAL;
-	snprintf(path, PATH_MAX, "%s", value);
-	return 0;
-}
-
-static int set_code_file(const char *value)
+static int set_code_file(const struct mrrc_param *param, const char *value)
 {
 	if (!strcmp(value, "auto"))
 		value = NULL;
@@ -258,59 +176,38 @@ static int set_code_file(const char *value)
 	return 0;
 }
 
-static int set_stats_file(const char *value)
-{
-	return set_path(value, mrrc_params.stats_file);
-}
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static int set_trace(const char *value)
-{
-	return set_path(value, mrrc_params.trace);
-}
-
-static int set_trace_size(const char *value)
-{
-	return mrrc_text_size(value, &mrrc_params.trace_size);
-}
-
-static const struct mrrc_param {
-	const char *name;
-	enum fi_param_type type;
-	const char *accepts;
-	const char *otherwise; /* the default */
-	const char *help;
-	int (*set)(const char *value); /* changes nothing on failure */
-	bool file;		       /* may name one */
-} param_table[] = {
+static const struct mrrc_param param_table[] = {
 	{ .name = "register",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always or never",
 	  .otherwise = "auto",
 	  .help = "Register buffers passed without a descriptor: where the "
 		  "core provider requires it (auto), everywhere (always), or "
 		  "nowhere (never)",
-	  .set = set_register },
+	  .set = set_word,
+	  .at = &mrrc_params.reg,
+	  .words = WORDS("auto", "always", "never") },
 	{ .name = "cache_max_size",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most memory that a domain's cache keeps registered",
-	  .set = set_cache_max_size },
+	  .set = set_size,
+	  .at = &mrrc_params.cache_max_size },
 	{ .name = "cache_max_count",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "a number",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most regions that a domain's cache keeps registered",
-	  .set = set_cache_max_count },
+	  .set = set_count,
+	  .at = &mrrc_params.cache_max_count },
 	{ .name = "node_max_size",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "none: each process has a limit of its own",
 	  .help = "Most memory that the caches and fi_mr_alloc of all "
 		  "processes of this user on the node keep registered",
-	  .set = set_node_max_size },
+	  .set = set_size,
+	  .at = &mrrc_params.node_max_size },
 	{ .name = "policy",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "gdl, gdsf, lru, fmrd, mre-text or mre-fig4, and perhaps "
 		     "parameters of it, as gdl:pieces=2",
 	  .otherwise = MRRC_POLICY_DEFAULT,
@@ -318,7 +215,6 @@ static const struct mrrc_param {
 		  "serve one buffer (pieces), and how many go at once (batch)",
 	  .set = set_policy },
 	{ .name = "cost",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mlx5, efa, "
 		     "mietke2006, mietke2006-huge, rxe, nanoseconds as "
 		     "a=770,b=7420,c=220,d=1100,copy=300, or file:PATH with "
@@ -330,14 +226,12 @@ static const struct mrrc_param {
 	  .set = set_cost,
 	  .file = true },
 	{ .name = "bounce_size",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, at most 64K; 0: none",
 	  .otherwise = "64K",
 	  .help = "The largest buffer that is copied instead of registered, "
 		  "where that is cheaper",
 	  .set = set_bounce_size },
 	{ .name = "revoke_ms",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "milliseconds; 0: at once; auto; or unlimited",
 	  .otherwise = "auto",
 	  .help = "How long the keys of closed registrations may go on "
@@ -345,9 +239,9 @@ static const struct mrrc_param {
 		  "in the hooking form, so that the next registration finds "
 		  "them: 1000 (auto) where libfabric's own cache would keep "
 		  "them for as long as the memory is mapped",
-	  .set = set_revoke },
+	  .set = set_revoke,
+	  .at = &mrrc_params.revoke },
 	{ .name = "monitor",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, uffd, manual or none",
 	  .otherwise = "auto",
 	  .help = "What tells the cache that memory was unmapped: the kernel "
@@ -355,7 +249,6 @@ static const struct mrrc_param {
 		  "with none, nothing is kept beyond its operation",
 	  .set = set_monitor },
 	{ .name = "helper",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always, never or predict",
 	  .otherwise = "auto",
 	  .help = "Deregister in a thread of its own: over verbs, where the "
@@ -363,26 +256,29 @@ static const struct mrrc_param {
 		  "wherever it can be opened like that (always), or nowhere "
 		  "(never); or wherever, also between two uses of a large "
 		  "buffer, and register again ahead of the next (predict)",
-	  .set = set_helper },
+	  .set = set_word,
+	  .at = &mrrc_params.helper,
+	  .words = WORDS("auto", "always", "never", "predict") },
 	{ .name = "helper_node",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, conservative or aggressive",
 	  .otherwise = "auto",
 	  .help = "Which processes of the node have a thread that predicts: "
 		  "one for each idle processor, by measured idle time (auto) "
 		  "or by the number of processes (conservative), or all, with "
 		  "a larger margin of time (aggressive)",
-	  .set = set_helper_node },
+	  .set = set_word,
+	  .at = &mrrc_params.helper_node,
+	  .words = WORDS("auto", "conservative", "aggressive") },
 	{ .name = "hooks",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, 1 or 0",
 	  .otherwise = "auto",
 	  .help = "Patch libc in memory so that its unmaps are announced, "
 		  "which makes them cheaper: where possible (auto), with a "
 		  "warning where it is not (1), or never (0)",
-	  .set = set_hooks },
+	  .set = set_word,
+	  .at = &mrrc_params.hooks,
+	  .words = WORDS("auto", "1", "0") },
 	{ .name = "probe",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, always, proven or hooked",
 	  .otherwise = "auto",
 	  .help = "Ask the kernel before a cached registration is used "
@@ -390,9 +286,10 @@ static const struct mrrc_param {
 		  "could (auto), always, or not as long as hooks have "
 		  "announced every unmap (hooked); proven: as auto, but all "
 		  "code is looked at first",
-	  .set = set_probe },
+	  .set = set_word,
+	  .at = &mrrc_params.probe,
+	  .words = WORDS("auto", "always", "hooked", "proven") },
 	{ .name = "code_file",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, 0 or a path",
 	  .otherwise = "auto",
 	  .help = "Where is kept what was found in the code of libraries, for "
@@ -401,56 +298,57 @@ static const struct mrrc_param {
 	  .set = set_code_file,
 	  .file = true },
 	{ .name = "alloc_max_size",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T; 0: no limit",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most memory that fi_mr_alloc registers for a domain",
-	  .set = set_alloc_max_size },
+	  .set = set_size,
+	  .at = &mrrc_params.alloc_max_size },
 	{ .name = "alloc_pages",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "auto, 4k, thp, 2m or 1g",
 	  .otherwise = "auto",
 	  .help = "Pages that fi_mr_alloc takes memory in, where the call or "
 		  "the heap does not say",
-	  .set = set_alloc_pages },
+	  .set = set_word,
+	  .at = &mrrc_params.alloc_pages,
+	  .words = WORDS("auto", "4k", "thp", "2m", "1g") },
 	{ .name = "alloc_idle",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "milliseconds",
 	  .otherwise = "10000",
 	  .help = "How long a block of fi_mr_alloc without allocations stays "
 		  "registered",
-	  .set = set_alloc_idle },
+	  .set = set_ms,
+	  .at = &mrrc_params.alloc_idle },
 	{ .name = "cw_cancel",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "milliseconds, or 0 for no limit",
 	  .otherwise = "10000",
 	  .help = "How long the peer has to confirm that it will not write to "
 		  "a "
 		  "buffer of a cancelled fi_cwtag, before its connection ends",
-	  .set = set_cw_cancel },
+	  .set = set_ms,
+	  .at = &mrrc_params.cw_cancel },
 	{ .name = "stats_file",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",
 	  .help = "Append a line of JSON with its counters to this file when "
 		  "a domain is closed, or when the process exits",
-	  .set = set_stats_file,
+	  .set = set_path,
+	  .at = mrrc_params.stats_file,
 	  .file = true },
 	{ .name = "trace",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",
 	  .help = "Record every request for registered memory in this file, "
 		  "for fi_mrrc_trace and fi_mrrc_sim",
-	  .set = set_trace,
+	  .set = set_path,
+	  .at = mrrc_params.trace,
 	  .file = true },
 	{ .name = "trace_size",
-	  .type = FI_PARAM_STRING,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "256M",
 	  .help = "Most bytes of that file; further requests are only "
 		  "counted",
-	  .set = set_trace_size },
+	  .set = set_size,
+	  .at = &mrrc_params.trace_size },
 };
 
 int mrrc_param_path(const char *pattern, char *path, size_t size)
@@ -515,7 +413,7 @@ void mrrc_params_init(void)
 	for (i = 0; i < count_of(param_table); i++) {
 		param = &param_table[i];
 		names[i] = param->name;
-		ret = fi_param_define(&mrrc_prov, param->name, param->type,
+		ret = fi_param_define(&mrrc_prov, param->name, FI_PARAM_STRING,
 				      "%s. Values: %s (default: %s)",
 				      param->help, param->accepts,
 				      param->otherwise);
@@ -524,7 +422,7 @@ void mrrc_params_init(void)
 		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
 		if (ret || !param_allowed(param))
 			continue; /* not set */
-		ret = param->set(value);
+		ret = param->set(param, value);
 		if (!ret)
 			continue;
 		mrrc_param_variable(param->name, variable);
