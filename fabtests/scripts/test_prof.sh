@@ -48,7 +48,7 @@ test_table()
 	prof -k 4k -s 4K-256K -t 1 &&
 		says "^$CORE, " && says '^  4k    touched      4K' &&
 		says '^  4k    absent     256K' && says '^ *32K .*[0-9]$' &&
-		says '^  FI_OFI_MRRC_COST=a=' &&
+		says '^  FI_OFI_MRRC_COST=reg_page=' &&
 		says '^  FI_OFI_MRRC_BOUNCE_SIZE=[0-9]*K\?$' || return 1
 	traced || says 'not traced: .*[a-z]'
 }
@@ -255,7 +255,7 @@ test_save()
 
 	prof -k 4k -s 4K-64K -t 1 --skip=bandwidth --save="$DIR/model" ||
 		return 1
-	IFS='=, ' read -r _ a _ b _ c _ d _ copy \
+	IFS='=: ' read -r _ a _ b _ c _ d _ copy _ \
 		< <(grep -v '^#' "$DIR/model")
 	[ -n "$copy" ] || { cat "$DIR/model"; fail "no model"; return 1; }
 	says "FI_OFI_MRRC_COST=file:$DIR/model" || return 1
@@ -267,7 +267,7 @@ test_save()
 
 test_load()
 {
-	printf '# by hand\n\na=123456.6,b=7,c=8.25,d=987654,copy=11\n' \
+	printf '# by hand\n\nreg_page=123456.6:reg=7:dereg_page=8.25:dereg=987654:copy_page=11\n' \
 		>"$DIR/model"
 	goes_by "file:$DIR/model" 123457 7 8 987654 11 || return 1
 	grep -q "p pages takes 123457 \* p + 7 ns.*by FI_OFI_MRRC_COST" \
@@ -285,7 +285,7 @@ not_loaded()
 
 test_not_loaded()
 {
-	echo "a=1,b=2,c=3" >"$DIR/short"
+	echo "reg_page=1:reg=2:dereg_page=3" >"$DIR/short"
 	printf 'ucx\nucx\n' >"$DIR/two"
 	head -c 10000 /dev/zero >"$DIR/long"
 	not_loaded "file:$DIR/none" "No such file" &&

@@ -143,7 +143,7 @@ counted()
 # The provider's cost model is in the trace, and the simulator uses it.
 test_cost()
 {
-	local cost=a=1234.5,b=60000,c=.25,d=8000,copy=777
+	local cost=reg_page=1234.5:reg=60000:dereg_page=.25:dereg=8000:copy_page=777
 
 	FI_OFI_MRRC_COST=$cost recorded rma -p "$PROVIDER" || return 1
 	"${BIN}fi_mrrc_trace" -s "$FILE" | grep -qF -- \
@@ -151,7 +151,7 @@ test_cost()
 		{ fail "not in the summary"; return 1; }
 	# kept by a conversion
 	"${BIN}fi_mrrc_trace" -f raw -o "$DIR/raw" "$FILE"
-	"${BIN}fi_mrrc_trace" -s -f json "$DIR/raw" | grep -qF '"a": 1234.5,' ||
+	"${BIN}fi_mrrc_trace" -s -f json "$DIR/raw" | grep -qF '"reg_page": 1234.5,' ||
 		{ fail "lost"; return 1; }
 	echo $cost >"$DIR/model"
 	"${BIN}fi_mrrc_sim" -q -f csv -p gdl -s 64K "$FILE" >"$DIR/a" &&

@@ -199,13 +199,11 @@ void prof_model_make(const struct prof_cells *cells, const char *file,
 
 void prof_model_text(const struct mrrc_cost *cost, char *text, size_t size)
 {
-	char copy[32] = "";
-
-	if (cost->copy >= .005)
-		snprintf(copy, sizeof(copy), ",copy0=%.2f", cost->copy);
-	snprintf(text, size, "a=%.2f,b=%.2f,c=%.2f,d=%.2f,copy=%.2f%s",
+	snprintf(text, size,
+		 "reg_page=%.2f:reg=%.2f:dereg_page=%.2f:dereg=%.2f:"
+		 "copy_page=%.2f:copy=%.2f",
 		 cost->reg_page, cost->reg, cost->dereg_page, cost->dereg,
-		 cost->copy_page, copy);
+		 cost->copy_page, cost->copy);
 }
 
 int prof_model_put(const struct prof_device *device, const struct prof_fit *fit,
@@ -223,8 +221,7 @@ int prof_model_put(const struct prof_device *device, const struct prof_fit *fit,
 	prof_model_text(&fit->cost, text, sizeof(text));
 	fprintf(file,
 		"# fi_mrrc_prof: %s, %s; Linux %s, %s\n"
-		"# ns of p pages of 4 KiB: registration a * p + b, "
-		"deregistration c * p + d, copy\n"
+		"# ns of p pages of 4 KiB: registration reg_page * p + reg\n"
 		"# R^2 %.4f and %.4f, %zu sizes\n%s\n",
 		prof_device_provider(device), prof_device_name(device),
 		name.release, day, fit->error.reg_r2, fit->error.dereg_r2,

@@ -39,7 +39,7 @@ struct prof_model {
 void prof_model_make(const struct prof_cells *cells, const char *file,
 		     struct prof_model *model);
 
-/* "a=1,b=2,c=3,d=4,copy=5" */
+/* As mrrc_cost_parse() reads it. */
 void prof_model_text(const struct mrrc_cost *cost, char *text, size_t size);
 
 /* The file of --save. */

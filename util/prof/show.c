@@ -226,15 +226,15 @@ static void put_model(const struct prof_model *model, FILE *out)
 	size_t i;
 
 	fprintf(out,
-		"\nModel: registering p pages of 4 KiB takes a * p + b "
-		"ns, deregistering c * p + d\n  %-5s %-8s %9s %9s %7s %6s "
-		"%9s %9s %7s %6s\n",
-		"pages", "state", "a", "b", "R^2", "worst", "c", "d", "R^2",
-		"worst");
+		"\nModel: registering p pages of 4 KiB takes reg_page "
+		"* p + reg ns\n  %-5s %-8s %9s %9s %7s %6s "
+		"%10s %9s %7s %6s\n",
+		"pages", "state", "reg_page", "reg", "R^2", "worst",
+		"dereg_page", "dereg", "R^2", "worst");
 	for (i = 0; i < model->fits; i++) {
 		fit = &model->fit[i];
 		fprintf(out,
-			"  %-5s %-8s %9.2f %9.0f %7.4f %5.0f%% %9.2f "
+			"  %-5s %-8s %9.2f %9.0f %7.4f %5.0f%% %10.2f "
 			"%9.0f %7.4f %5.0f%%\n",
 			prof_pages_name(fit->kind),
 			prof_state_name(fit->touched), fit->cost.reg_page,

@@ -59,10 +59,10 @@ static json_t *json_fit(const struct prof_fit *fit)
 	set_text(object, "state", prof_state_name(fit->touched));
 	json_object_set_new(object, "sizes",
 			    json_integer((json_int_t) fit->sizes));
-	set_real(object, "a", fit->cost.reg_page);
-	set_real(object, "b", fit->cost.reg);
-	set_real(object, "c", fit->cost.dereg_page);
-	set_real(object, "d", fit->cost.dereg);
+	set_real(object, "reg_page", fit->cost.reg_page);
+	set_real(object, "reg", fit->cost.reg);
+	set_real(object, "dereg_page", fit->cost.dereg_page);
+	set_real(object, "dereg", fit->cost.dereg);
 	set_real(object, "register_r2", fit->error.reg_r2);
 	set_real(object, "register_worst", fit->error.reg_worst);
 	set_real(object, "deregister_r2", fit->error.dereg_r2);

@@ -63,8 +63,8 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "models", 'm', "LIST", 0,
 	  "Cost models, trace for the recorded one, "
-	  "file:PATH, or one as reg_page=NS:reg=NS:dereg_page=NS:dereg=NS "
-	  "(default trace, else " MRRC_COST_DEFAULT ", with --gain " GAIN_MODEL
+	  "file:PATH, or one as " MRRC_COST_EXAMPLE
+	  " (default trace, else " MRRC_COST_DEFAULT ", with --gain " GAIN_MODEL
 	  ")",
 	  0 },
 	{ "pages", 'k', "LIST", 0, "Page sizes (default 4K)", 0 },
@@ -235,58 +235,6 @@ static void add_helper(struct argp_state *state, struct sim_grid *grid,
 		argp_failure(state, 1, ENOMEM, "options");
 }
 
-/* One KEY=NUMBER of a model. */
-static void set_model(struct argp_state *state, const char *text,
-		      struct mrrc_cost *cost)
-{
-	const struct {
-		const char *key;
-		double *value;
-	} ns[] = {
-		{ "reg_page=", &cost->reg_page },
-		{ "reg=", &cost->reg },
-		{ "dereg_page=", &cost->dereg_page },
-		{ "dereg=", &cost->dereg },
-		{ "copy_page=", &cost->copy_page },
-		{ "copy=", &cost->copy },
-	};
-	size_t i, len;
-	char *end;
-
-	for (i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
-		len = strlen(ns[i].key);
-		if (strncmp(text, ns[i].key, len))
-			continue;
-		*ns[i].value = strtod(text + len, &end);
-		if (end == text + len || *end)
-			argp_error(state, "models: '%s' is no time in ns",
-				   text);
-		return;
-	}
-	if (!strncmp(text, "page=", 5))
-		cost->page = parse_size(state, "models", text + 5);
-	else if (!strcmp(text, "batch=1") || !strcmp(text, "batch=0"))
-		cost->batch = text[6] == '1';
-	else
-		argp_error(state,
-			   "models: '%s' is neither a model nor one of "
-			   "reg_page, reg, dereg_page, dereg, copy_page, "
-			   "copy, page and batch with a value",
-			   text);
-}
-
-static void set_models(struct argp_state *state, const char *text,
-		       struct mrrc_cost *cost)
-{
-	char *copy = strdup(text), *rest = copy, *part;
-
-	if (!copy)
-		argp_failure(state, 1, ENOMEM, "options");
-	while ((part = strsep(&rest, ":")))
-		set_model(state, part, cost);
-	free(copy);
-}
-
 /* What fi_mrrc_prof saved. */
 static void read_model(struct argp_state *state, const char *text,
 		       struct mrrc_cost *cost)
@@ -296,36 +244,32 @@ static void read_model(struct argp_state *state, const char *text,
 
 	if (ret)
 		argp_error(state, "models: %s: %s", path,
-			   ret == -EINVAL ? "is no model" : strerror(-ret));
+			   ret == -EINVAL ?
+				   "is no model as " MRRC_COST_EXAMPLE :
+				   strerror(-ret));
 }
 
 static void add_model(struct argp_state *state, struct sim_grid *grid,
 		      const char *text)
 {
-	const struct mrrc_cost *known = mrrc_cost_find(text);
+	const char *name = text;
 	struct sim_model model = {
 		.name = strdup(text),
 		.recorded = !strcmp(text, SIM_MODEL_TRACE),
-		.cost.page = 4096,
 	};
 
 	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
-	if (model.recorded) { /* where none was recorded */
-		model.otherwise = grid->gain ? GAIN_MODEL : MRRC_COST_DEFAULT;
-		known = mrrc_cost_find(model.otherwise);
-	}
-	if (known)
-		model.cost = *known;
-	else if (!strncmp(text, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))
-		read_model(state, text, &model.cost);
-	else
-		set_models(state, text, &model.cost);
-	if (mrrc_cost_check(&model.cost))
-		argp_error(state,
-			   "models: '%s': times are from 0, a page is "
-			   "a power of two",
-			   text);
+	if (model.recorded) /* where none was recorded */
+		name = model.otherwise = grid->gain ? GAIN_MODEL :
+						      MRRC_COST_DEFAULT;
+	if (!strncmp(name, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))
+		read_model(state, name, &model.cost);
+	else if (mrrc_cost_parse(name, &model.cost))
+		argp_error(
+			state,
+			"models: '%s' is neither a model nor nanoseconds as %s",
+			text, MRRC_COST_EXAMPLE);
 	grid->model =
 		grow(state, grid->model, grid->models, sizeof(*grid->model));
 	grid->model[grid->models++] = model;

@@ -283,12 +283,12 @@ static json_t *json_cost(const struct mrrc_cost *cost)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "a", json_real(cost->reg_page));
-	json_object_set_new(object, "b", json_real(cost->reg));
-	json_object_set_new(object, "c", json_real(cost->dereg_page));
-	json_object_set_new(object, "d", json_real(cost->dereg));
-	json_object_set_new(object, "copy", json_real(cost->copy_page));
-	json_object_set_new(object, "copy0", json_real(cost->copy));
+	json_object_set_new(object, "reg_page", json_real(cost->reg_page));
+	json_object_set_new(object, "reg", json_real(cost->reg));
+	json_object_set_new(object, "dereg_page", json_real(cost->dereg_page));
+	json_object_set_new(object, "dereg", json_real(cost->dereg));
+	json_object_set_new(object, "copy_page", json_real(cost->copy_page));
+	json_object_set_new(object, "copy", json_real(cost->copy));
 	set(object, "page", cost->page);
 	json_object_set_new(object, "batch", json_boolean(cost->batch));
 	return object;

@@ -158,7 +158,8 @@ static void beyond(void)
 		 strerror(errno));
 	ft_drop_caps();
 	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", "64M", 1);
-	setenv("FI_OFI_MRRC_COST", "a=100,b=20000,c=0,d=0,copy=5000", 1);
+	setenv("FI_OFI_MRRC_COST",
+	       "reg_page=100:reg=20000:dereg_page=0:dereg=0:copy_page=5000", 1);
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "16K", 1);
 	attr.abandons = true;
 	ft_pair_open(&pair, &attr);

@@ -8,7 +8,7 @@
  */
 #include "ft_mrrc.h"
 
-#define COST   "a=1000,b=19000,c=0,d=1000,copy=4000"
+#define COST   "reg_page=1000:reg=19000:dereg_page=0:dereg=1000:copy_page=4000"
 #define PAGES  6 /* 26000 to register, 24000 to copy */
 #define COPIES 5 /* of one page, before it is registered */
 #define GUARD  64

@@ -14,7 +14,7 @@
 
 #define SMALL 1000 /* is copied */
 #define BIG   (1UL << 20)
-#define COST  "a=1000,b=19000,c=0,d=1000,copy=4000"
+#define COST  "reg_page=1000:reg=19000:dereg_page=0:dereg=1000:copy_page=4000"
 
 static struct ft_pair pair;
 static char *out, *in;

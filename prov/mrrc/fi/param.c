@@ -216,13 +216,14 @@ static const struct mrrc_param param_table[] = {
 	  .set = set_policy },
 	{ .name = "cost",
 	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mlx5, efa, "
-		     "mietke2006, mietke2006-huge, rxe, nanoseconds as "
-		     "a=770,b=7420,c=220,d=1100,copy=300, or file:PATH with "
+		     "mietke2006, mietke2006-huge, rxe, nanoseconds "
+		     "as " MRRC_COST_EXAMPLE ", or file:PATH with "
 		     "such a line, as fi_mrrc_prof saves it",
 	  .otherwise = "measure",
-	  .help = "What registering a buffer of p pages takes, a * p + b, "
-		  "deregistering it, c * p + d, and copying it, copy * p: by "
-		  "this the cache evicts and copies",
+	  .help = "What registering a buffer of p pages takes, reg_page * p + "
+		  "reg, deregistering it, dereg_page * p + dereg, and copying "
+		  "it, copy_page * p + copy: by this the cache evicts and "
+		  "copies",
 	  .set = set_cost,
 	  .file = true },
 	{ .name = "bounce_size",

@@ -192,8 +192,8 @@ TEST(test_model)
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_HELPER"), "always");
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_ALLOC_PAGES"), "2m");
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_COST"),
-			 "a=500.00,b=10000.00,c=250.00,d=8000.00,"
-			 "copy=2000.00");
+			 "reg_page=500.00:reg=10000.00:dereg_page=250.00:"
+			 "dereg=8000.00:copy_page=2000.00:copy=0.00");
 	prof_model_make(&cells, "/x/y", &model);
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_COST"), "file:/x/y");
 }

@@ -10,6 +10,7 @@ TOOL=$SIM
 . "${srcdir:-$(dirname -- "$0")/../../..}/util/sh/cli.sh"
 
 short=gen:cello:requests=2000
+one=reg_page=0:reg=1:dereg_page=0:dereg=0
 corpus=${srcdir:-$(dirname -- "$0")/../../..}/util/sim/test/corpus_trace
 
 printf 'time_us,addr,len\n1,0,4096\n2,4096,x\n' >"$DIR/bad.csv"
@@ -31,7 +32,7 @@ says ',12345679872$' -f csv -p lru -s 64G "$DIR/long.csv"
 says '"pinned_peak_bytes": 12345679872,$' -f json -p lru -s 64G "$DIR/long.csv"
 says '"pinned_over_time"' -f json -p lru -s 10% $short
 says ' of 2 processes' --together -p lru -s 10% $short $short
-says 'bounced' --bounce -f csv -p lru -m reg=900:copy_page=9 $short
+says 'bounced' --bounce -f csv -p lru -m reg_page=0:reg=900:dereg_page=0:dereg=0:copy_page=9 $short
 says 'pages of 65536' -P 64K -p none,lru,offline,bound $short
 
 # other ways to register, for a real program, too
@@ -42,7 +43,7 @@ says '^nas_is,4096,ucx,0,67108864,,static,1027,1027,.*,6504448$' -f csv \
 	-s 64M -m ucx -p static,alloc,libfabric-all "$traces/nas_is.csv.xz"
 
 # what a program would gain
-says '^  static +2 .* 1\.3MiB$' --gain -m reg=1 "$traces/own_time/lu.csv.xz"
+says '^  static +2 .* 1\.3MiB$' --gain -m $one "$traces/own_time/lu.csv.xz"
 says "^  no cache +1027 +0\.02469 +1\.18% " --gain "$traces/nas_is.csv.xz"
 says 'Set FI_HOOK=mrrc: it saves' --gain gen:kv
 says '^nas_is,4096,ucx,libfabric,144,0,0\.00387' --gain -f csv \
@@ -68,9 +69,9 @@ sed -n '/^\$ fi_mrrc_sim --gain .*imb_cold/,/^```/p' "$docs" | sed '1d;$d' |
 printf 'time_us,addr,len,end_ns\n0,0x1000,4096,4000\n10,0x1000,4096,0\n' \
 	>"$DIR/held.csv"
 says '^  timeout:us=7 +0\.00MiB +1\.000 +0\.00MiB +1\.000 +0\.00% ' \
-	--helper=timeout:us=7 -m reg=1 "$DIR/held.csv"
+	--helper=timeout:us=7 -m $one "$DIR/held.csv"
 says '^held,4096,[^,]*,timeout:us=3,3,2,1,1,1,2,0,0,0,2867\.2,0\.7,4096,1$' \
-	--helper=timeout:us=3 -m reg=1 -f csv "$DIR/held.csv"
+	--helper=timeout:us=3 -m $one -f csv "$DIR/held.csv"
 says '^  predict .*% +[0-9.]+% +[0-9.]+% +[0-9]+$' --helper gen:nas:requests=2000
 says '"bytes_over_time"' --helper=predict -f json $short
 says '"requests": 2000,$' --helper=timeout -f json $short
@@ -92,8 +93,7 @@ refuses 2 "no power of two" -P 5000 $short
 refuses 2 "neither a model nor" -m fast $short
 refuses 2 "neither a model nor" -m ou2009, $short
 refuses 2 "neither a model nor" -m reg=1::dereg=1 $short
-refuses 2 "no time in ns" -m reg=soon $short
-refuses 2 "times are from 0" -m reg=-1 $short
+refuses 2 "as reg_page=" -m reg=900:copy_page=9 $short
 refuses 2 "not text, csv or json" -f xml $short
 refuses 2 "no number from 1" -j 0 $short
 refuses 1 "no such generator" gen:nothing
@@ -127,10 +127,10 @@ says 'model ucx$' -q -s 64K -m ucx "$corpus/recorded_cost.trace"
 says '^  trace ' --list
 
 # what fi_mrrc_prof saves
-printf '# by hand\na=770,b=7420,c=220,d=1100,copy=300\n' >"$DIR/model"
+printf '# by hand\nreg_page=770:reg=7420:dereg_page=220:dereg=1100:copy_page=300\n' >"$DIR/model"
 says "model file:$DIR/model" -q -m "file:$DIR/model" "$short"
-printf 'a=770,b=7420\n' >"$DIR/model"
-refuses 2 "$DIR/model: is no model" -m "file:$DIR/model" "$short"
+printf 'a=770,b=7420,c=220,d=1100,copy=300\n' >"$DIR/model"
+refuses 2 "$DIR/model: is no model as reg_page=" -m "file:$DIR/model" "$short"
 refuses 2 "none: No such file" -m "file:$DIR/none" "$short"
 
 [ $failed -eq 0 ] && echo "PASS: fi_mrrc_sim's command line"

@@ -115,14 +115,20 @@ static const char *cost_number(const char *text, double *out)
 
 int mrrc_cost_parse(const char *text, struct mrrc_cost *out)
 {
-	struct mrrc_cost cost = { .page = K4 };
+	struct mrrc_cost cost = { 0 };
+	double page = K4, batch = 0;
 	const struct {
 		const char *key;
 		double *value;
 	} keys[] = {
-		{ "a=", &cost.reg_page },     { "b=", &cost.reg },
-		{ "c=", &cost.dereg_page },   { "d=", &cost.dereg },
-		{ "copy=", &cost.copy_page }, { "copy0=", &cost.copy },
+		{ "reg_page=", &cost.reg_page },
+		{ "reg=", &cost.reg },
+		{ "dereg_page=", &cost.dereg_page },
+		{ "dereg=", &cost.dereg },
+		{ "copy_page=", &cost.copy_page },
+		{ "copy=", &cost.copy },
+		{ "page=", &page },
+		{ "batch=", &batch },
 	};
 	const size_t count = sizeof(keys) / sizeof(keys[0]);
 	const struct mrrc_cost *known = mrrc_cost_find(text);
@@ -143,9 +149,14 @@ int mrrc_cost_parse(const char *text, struct mrrc_cost *out)
 			return -EINVAL;
 		seen |= 1u << i;
 		text = cost_number(text + len, keys[i].value);
-	} while (text && *text++ == ',');
-	/* a, b, c and d are required */
-	if (!text || text[-1] || (seen & 15) != 15 || mrrc_cost_check(&cost))
+	} while (text && *text++ == ':');
+	/* the first four are required */
+	if (!text || text[-1] || (seen & 15) != 15 || page >= 1ULL << 40 ||
+	    (batch != 0 && batch != 1))
+		return -EINVAL;
+	cost.page = (size_t) page;
+	cost.batch = batch != 0;
+	if (mrrc_cost_check(&cost))
 		return -EINVAL;
 	*out = cost;
 	return 0;

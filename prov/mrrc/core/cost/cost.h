@@ -3,9 +3,9 @@
  * What registering memory costs: linear in pages (ou2009, section 5;
  * mietke2006).
  *
- *   registration   T(p) = a * p + b
- *   deregistration T(p) = c * p + d, and where the device has a batched call
- *                  one d for all regions of a batch
+ *   registration   T(p) = reg_page * p + reg
+ *   deregistration T(p) = dereg_page * p + dereg, and where the device has a
+ *                  batched call one dereg for all regions of a batch
  *
  * Times are nanoseconds. Pure functions of their arguments.
  */
@@ -16,14 +16,14 @@
 #include <stddef.h>
 
 struct mrrc_cost {
-	double reg_page;   /* a */
-	double reg;	   /* b */
-	double dereg_page; /* c */
-	double dereg;	   /* d */
-	double copy_page;  /* copying one page; 0: not known */
-	double copy;	   /* copying a request, besides its pages */
-	size_t page;	   /* bytes, a power of two */
-	bool batch;	   /* one d for a batch */
+	double reg_page;
+	double reg;
+	double dereg_page;
+	double dereg;
+	double copy_page; /* copying one page; 0: not known */
+	double copy;	  /* copying a request, besides its pages */
+	size_t page;	  /* bytes, a power of two */
+	bool batch;	  /* one dereg for a batch */
 };
 
 struct mrrc_cost_model {
@@ -40,9 +40,14 @@ extern const struct mrrc_cost_model mrrc_cost_models[];
 /* @name NULL: the default. Returns NULL for an unknown name. */
 const struct mrrc_cost *mrrc_cost_find(const char *name);
 
+/* An example of a model in numbers, for messages. */
+#define MRRC_COST_EXAMPLE \
+	"reg_page=770:reg=7420:dereg_page=220:dereg=1100:copy_page=300"
+
 /*
- * A model's name, or "a=NS,b=NS,c=NS,d=NS[,copy=NS[,copy0=NS]]" for pages of 4 KiB.
- * -EINVAL: @text is neither.
+ * A model's name, or its fields as KEY=NUMBER with colons between them: the
+ * first four, and perhaps copy_page, copy, page (bytes; default 4096) and batch
+ * (0 or 1). -EINVAL: @text is neither.
  */
 int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
 

@@ -61,32 +61,49 @@ TEST(test_parse)
 		"",
 		"measure",
 		"rxee",
-		"a=1",
-		"a=1,b=2,c=3",
-		"a=1,b=2,c=3,d=",
-		"a=1,b=2,c=3,d=4,",
-		"a=1,b=2,c=3,d=4,e=5",
-		"a=1,a=1,b=2,c=3",
-		"a=1,b=2,c=3,d=4 ",
-		"a=-1,b=2,c=3,d=4",
-		"a=x,b=2,c=3,d=4",
-		"a=1,b=2,c=3,d=9999999999999999",
-		"a=.,b=2,c=3,d=4",
-		"a=1;b=2;c=3;d=4",
-		"a=1,b=2,c=3,copy=4",
-		"a=1e3,b=2,c=3,d=4",
+		"reg_page=1",
+		"reg_page=1:reg=2:dereg_page=3",
+		"reg_page=1:reg=2:dereg_page=3:dereg=",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4:",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4:e=5",
+		"reg_page=1:reg_page=1:reg=2:dereg_page=3",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4 ",
+		"reg_page=-1:reg=2:dereg_page=3:dereg=4",
+		"reg_page=x:reg=2:dereg_page=3:dereg=4",
+		"reg_page=1:reg=2:dereg_page=3:dereg=9999999999999999",
+		"reg_page=.:reg=2:dereg_page=3:dereg=4",
+		"reg_page=1;reg=2;dereg_page=3;dereg=4",
+		"reg_page=1:reg=2:dereg_page=3:copy_page=4",
+		"reg_page=1e3:reg=2:dereg_page=3:dereg=4",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4:page=5000",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4:page=9999999999999999",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4:batch=2",
+		"a=1,b=2,c=3,d=4,copy=5",
 	};
 	struct mrrc_cost cost;
 	size_t i;
 
 	ck_assert_int_eq(mrrc_cost_parse("ucx", &cost), 0);
 	ck_assert_double_eq(cost.reg, 16000);
-	ck_assert_int_eq(mrrc_cost_parse("d=4,c=.25,b=2,a=1.5", &cost), 0);
+	ck_assert_int_eq(
+		mrrc_cost_parse("dereg=4:dereg_page=.25:reg=2:reg_page=1.5",
+				&cost),
+		0);
 	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
 		  cost.dereg_page == .25 && cost.dereg == 4);
 	ck_assert(!cost.copy_page && cost.page == 4096 && !cost.batch);
-	ck_assert_int_eq(mrrc_cost_parse("a=0,b=1,c=0,d=0,copy=300", &cost), 0);
+	ck_assert_int_eq(
+		mrrc_cost_parse(
+			"reg_page=0:reg=1:dereg_page=0:dereg=0:copy_page=300",
+			&cost),
+		0);
 	ck_assert_double_eq(cost.copy_page, 300);
+	ck_assert_int_eq(mrrc_cost_parse(MRRC_COST_EXAMPLE
+					 ":copy=5:page=65536:batch=1",
+					 &cost),
+			 0);
+	ck_assert(cost.copy_page == 300 && cost.copy == 5 &&
+		  cost.page == 65536 && cost.batch);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(mrrc_cost_parse(bad[i], &cost) == -EINVAL,
 			      "\"%s\"", bad[i]);
@@ -98,24 +115,26 @@ TEST(test_parse_file)
 	static const char *const bad[] = {
 		"",
 		"\n",
-		"# a=1,b=2,c=3,d=4\n",
-		"a=1,b=2,c=3\n",
-		"a=1,b=2,c=3,d=4\na=1,b=2,c=3,d=4\n",
+		"# reg_page=1:reg=2:dereg_page=3:dereg=4\n",
+		"reg_page=1:reg=2:dereg_page=3\n",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4\n"
+		"reg_page=1:reg=2:dereg_page=3:dereg=4\n",
 		"ucx\nrxe\n",
-		" a=1,b=2,c=3,d=4\n",
-		"a=1,b=2,c=3,d=4\r\n",
+		" reg_page=1:reg=2:dereg_page=3:dereg=4\n",
+		"reg_page=1:reg=2:dereg_page=3:dereg=4\r\n",
 		"measure\n",
 		"file:/x\n",
 	};
+	static const char start[] = "reg_page=1:reg=2:dereg_page=3:dereg=";
 	struct mrrc_cost cost;
 	char text[600];
 	size_t i;
 
-	ck_assert_int_eq(
-		mrrc_cost_parse_file("# of a device\n\n"
-				     "a=1.5,b=2,c=.25,d=4,copy=9\n# end",
-				     &cost),
-		0);
+	ck_assert_int_eq(mrrc_cost_parse_file("# of a device\n\n"
+					      "reg_page=1.5:reg=2:dereg_page=."
+					      "25:dereg=4:copy_page=9\n# end",
+					      &cost),
+			 0);
 	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
 		  cost.dereg_page == .25 && cost.dereg == 4 &&
 		  cost.copy_page == 9 && cost.page == 4096);
@@ -125,7 +144,7 @@ TEST(test_parse_file)
 		ck_assert_msg(mrrc_cost_parse_file(bad[i], &cost) == -EINVAL,
 			      "\"%s\"", bad[i]);
 	memset(text, '0', sizeof(text));
-	memcpy(text, "a=1,b=2,c=3,d=", 14);
+	memcpy(text, start, sizeof(start) - 1);
 	text[sizeof(text) - 1] = '\0';
 	ck_assert_int_eq(mrrc_cost_parse_file(text, &cost), -EINVAL);
 	ck_assert_double_eq(cost.reg, 16000);
