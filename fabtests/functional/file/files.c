@@ -172,6 +172,37 @@ static void odd_ones(void)
 	close(fd);
 }
 
+/* What the queue refuses is not counted (over ofi_rxm); and why it is copied. */
+static void refused(void)
+{
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, 0);
+	struct fi_mrrc_file_stats attr;
+	unsigned posted = 0, i;
+	struct ft_comp comp;
+
+	ft_stage("a full queue");
+	query(file, &attr);
+	FT_CHECK(!can_map || !strcmp(attr.why, "nothing was sent yet"), "%s",
+		 attr.why);
+	/* over a device the peer would not be ready so often */
+	while (ft_core("tcp") && posted < FDS &&
+	       !post(file, SEND, 0, 1, FI_COMPLETION))
+		posted++;
+	query(file, &attr);
+	FT_CHECK(attr.copied == posted && attr.copied_bytes == posted,
+		 "%" PRIu64 " copied, not %u", attr.copied, posted);
+	FT_CHECK(!can_map || !posted || strstr(attr.why, "short"), "%s",
+		 attr.why);
+	for (i = 0; i < posted; i++) {
+		receive(SEND, 1);
+		ft_wait(&pair.c, FT_TX, &comp);
+		ft_wait(&pair.s, FT_RX, &comp);
+	}
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
 /* Registrations are kept, and found again after the file was closed. */
 static void cached(void)
 {
@@ -623,6 +654,7 @@ int main(int argc, char **argv)
 		busy(i ? 1ULL << (i - 1) : 0);
 	}
 	odd_ones();
+	refused();
 	cached();
 	limits();
 	mistakes();

@@ -136,7 +136,11 @@ static const char *file_why(const struct mrrc_file *file)
 		return "the core registers no shared read-only mapping";
 	switch (file->no_lease) {
 	case 0:
-		return "nothing was sent yet";
+		if (!file->shared->leases)
+			return "file leases are not available";
+		return atomic_load(&file->copied) ?
+			       "parts were short, or read from disk in order" :
+			       "nothing was sent yet";
 	case -EAGAIN:
 		return "the file is open for writing";
 	case -ESTALE:

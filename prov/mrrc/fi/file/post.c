@@ -35,6 +35,7 @@
 struct file_part {
 	struct mrrc_block block;
 	struct mrrc_file *file;
+	size_t len;
 	bool follows;		     /* where the one before has ended */
 	struct mrrc_lease_hold hold; /* of a mapped part */
 	bool kept;		     /* it could not be yielded */
@@ -52,6 +53,24 @@ struct file_source {
 	size_t len;
 	uint64_t comp_flags; /* of its completion */
 };
+
+/* ---- counters ---- */
+
+/* sign: 1 or -1 */
+static void file_count(const struct file_part *part, int sign)
+{
+	const bool mapped = part->hold.lease;
+	struct mrrc_file *file = part->file;
+
+	atomic_fetch_add(part->direct ? &file->direct :
+			 mapped	      ? &file->mapped :
+					&file->copied,
+			 sign);
+	atomic_fetch_add(part->direct ? &file->direct_bytes :
+			 mapped	      ? &file->mapped_bytes :
+					&file->copied_bytes,
+			 sign * part->len);
+}
 
 /* ---- the end of an operation ---- */
 
@@ -79,23 +98,21 @@ static bool file_part_yield(struct mrrc_op *op, struct mrrc_block *block,
 {
 	struct file_part *part = container_of(block, struct file_part, block);
 	struct mrrc_file *file = part->file;
-	const size_t len = part->hold.len;
+	const size_t len = part->len;
 
 	part->kept = !mrrc_fd_is(file->fd, &file->id) ||
 		     mrrc_file_read(file->fd, buf, len, part->hold.offset) ||
 		     mrrc_lease_lost(&part->hold);
 	if (part->kept)
 		return false;
+	file_count(part, -1);
 	mrrc_lease_release(&part->hold);
 	part->hold.lease = NULL;
 	part->reg = &op->domain->reg;
 	part->buf = buf;
 	*desc = NULL;
 	mrrc_alloc_desc(part->reg, buf, len, desc);
-	atomic_fetch_sub(&file->mapped, 1);
-	atomic_fetch_sub(&file->mapped_bytes, len);
-	atomic_fetch_add(&file->copied, 1);
-	atomic_fetch_add(&file->copied_bytes, len);
+	file_count(part, 1);
 	return true;
 }
 
@@ -104,6 +121,8 @@ static void file_part_free(struct file_part *part, bool again)
 {
 	struct mrrc_file *file = part->file;
 
+	if (again)
+		file_count(part, -1);
 	if (part->hold.lease && !mrrc_file_forked(file))
 		mrrc_lease_release(&part->hold);
 	if (part->buf)
@@ -323,21 +342,6 @@ static int file_direct(const struct file_source *source, struct mrrc_op *op,
 
 /* ---- either ---- */
 
-static void file_count(struct mrrc_file *file, const struct file_part *part,
-		       size_t len)
-{
-	const bool mapped = part->hold.lease;
-
-	atomic_fetch_add(part->direct ? &file->direct :
-			 mapped	      ? &file->mapped :
-					&file->copied,
-			 1);
-	atomic_fetch_add(part->direct ? &file->direct_bytes :
-			 mapped	      ? &file->mapped_bytes :
-					&file->copied_bytes,
-			 len);
-}
-
 static int file_part_get(const struct file_source *source, struct mrrc_op *op,
 			 size_t limit, struct file_part *part,
 			 struct mrrc_bufs *core)
@@ -398,6 +402,7 @@ static int file_resolve(const struct mrrc_source *from, struct mrrc_op *op,
 		return -FI_ENOMEM;
 	atomic_fetch_add(&file->parts, 1);
 	part->file = file;
+	part->len = source->len;
 	part->comp_flags = source->comp_flags;
 	part->follows = file_follows(source);
 	ret = file_part_get(source, op, limit, part, core);
@@ -405,7 +410,7 @@ static int file_resolve(const struct mrrc_source *from, struct mrrc_op *op,
 		file_part_free(part, false);
 		return ret;
 	}
-	file_count(file, part, source->len);
+	file_count(part, 1);
 	part->block.class = MRRC_BLOCK_FILE;
 	part->block.ops = &file_part_ops;
 	part->block.next = op->bounces;
