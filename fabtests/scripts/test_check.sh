@@ -218,7 +218,12 @@ test_variables()
 		return 1
 	FI_LOG_LEVEL=warn FI_OFI_MRRC_POLICI=lru check 0 &&
 		says "note +variables: FI_OFI_MRRC_POLICI is not" || return 1
-	check 0 && hushes "note +variables"
+	FI_OFI_MRRC_TRACE=$DIR/none/%p FI_OFI_MRRC_STATS_FILE=$DIR/none/s \
+		check 0 && says "note +variables: FI_OFI_MRRC_TRACE: no file \
+can be made in $DIR/none: No such" "note +variables: FI_OFI_MRRC_STATS_FILE: no" ||
+		return 1
+	FI_OFI_MRRC_TRACE=t FI_OFI_MRRC_STATS_FILE=/s check 0 &&
+		hushes "note +variables"
 }
 
 # What the user records stays as it is, and nothing is left behind.

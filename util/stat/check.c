@@ -3,6 +3,7 @@
 #include "config.h"
 #include "stat/check.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <rdma/fabric.h>
 #include <stdlib.h>
@@ -58,6 +59,27 @@ static void find_variables(struct check *check)
 			stat_find(&check->findings, STAT_NOTE, "variables",
 				  NULL, "%s", line);
 	}
+}
+
+/* The probe writes no file of the user's: can the application make it? */
+static void find_file(struct check *check, const char *variable)
+{
+	const char *path = getenv(variable);
+	char folder[4096];
+	char *end;
+
+	if (!path || !*path || !access(path, W_OK))
+		return;
+	snprintf(folder, sizeof(folder), "%s", path);
+	end = strrchr(folder, '/');
+	if (!end)
+		strcpy(folder, ".");
+	else
+		end[end == folder] = '\0';
+	if (!strchr(folder, '%') && access(folder, W_OK | X_OK))
+		stat_find(&check->findings, STAT_NOTE, "variables", NULL,
+			  "%s: no file can be made in %s: %s", variable, folder,
+			  strerror(errno));
 }
 
 /* The reason why the provider refuses this libfabric; or NULL. */
@@ -266,6 +288,8 @@ static void find_provider(struct check *check)
 	if (!probe->loaded)
 		return;
 	find_variables(check);
+	find_file(check, "FI_OFI_MRRC_TRACE");
+	find_file(check, "FI_OFI_MRRC_STATS_FILE");
 	if (probe->has_segment && !probe->segment.registers)
 		ret = probe_registering(check);
 	if (ret || !probe->has_segment) {
