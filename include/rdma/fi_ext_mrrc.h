@@ -175,6 +175,8 @@ static inline int fi_mrrc_flush(struct fid_domain *domain)
 
 /* Flag of fi_cwtagmsg(): the registration may outlive the operation. */
 #define FI_MRRC_CW_KEEP (1ULL << 60)
+/* Flag of completions, on both sides: a conditional operation has ended. */
+#define FI_MRRC_CW (1ULL << 61)
 
 struct fi_msg_cw {
 	const struct iovec *msg_iov;

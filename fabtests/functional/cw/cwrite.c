@@ -70,7 +70,7 @@ static void check_write(struct ft_ep *ep, void *ctx, int err)
 	FT_CHECK(comp.ctx == ctx && comp.err == err,
 		 "write %p: context %p, error %d, not %d", ctx, comp.ctx,
 		 comp.err, err);
-	FT_CHECK((comp.flags & (FI_RMA | FI_WRITE)) == (FI_RMA | FI_WRITE),
+	FT_CHECK(comp.flags == (FI_MRRC_CW | FI_RMA | FI_WRITE),
 		 "write: flags %#" PRIx64, comp.flags);
 }
 
@@ -83,13 +83,12 @@ static void check_tag(struct ft_ep *ep, void *ctx, size_t len, uint64_t tag,
 	FT_CHECK(comp.ctx == ctx && comp.err == err,
 		 "tag %p: context %p, error %d, not %d", ctx, comp.ctx,
 		 comp.err, err);
-	FT_CHECK((comp.flags & (FI_RMA | FI_REMOTE_WRITE)) ==
-			 (FI_RMA | FI_REMOTE_WRITE),
+	FT_CHECK(comp.flags == (FI_MRRC_CW | FI_RMA | FI_REMOTE_WRITE |
+				(data ? FI_REMOTE_CQ_DATA : 0)),
 		 "tag: flags %#" PRIx64, comp.flags);
 	FT_CHECK(comp.tag == tag || (!err && ep->format != FI_CQ_FORMAT_TAGGED),
 		 "tag %#" PRIx64, comp.tag);
 	FT_CHECK(err || comp.len == len, "%zu bytes, not %zu", comp.len, len);
-	FT_CHECK(!(comp.flags & FI_REMOTE_CQ_DATA) == !data, "data or not");
 	FT_CHECK(!data || comp.data == DATA, "data %#" PRIx64, comp.data);
 }
 

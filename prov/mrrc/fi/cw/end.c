@@ -82,7 +82,8 @@ static void cw_report(struct cw_rec *rec)
 	const struct mrrc_ep_dir *dir = rec->is_wr ? &ep->tx : &ep->rx;
 	struct fi_cq_err_entry entry = {
 		.op_context = rec->context,
-		.flags = FI_RMA | (rec->is_wr ? FI_WRITE : FI_REMOTE_WRITE),
+		.flags = FI_MRRC_CW | FI_RMA |
+			 (rec->is_wr ? FI_WRITE : FI_REMOTE_WRITE),
 		.buf = rec->is_wr ? NULL : rec->buf,
 		.len = rec->is_wr ? 0 : rec->end.len,
 		.tag = rec->is_wr ? rec->wr.cwtag : rec->target.cwtag,
