@@ -41,6 +41,7 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 		ops->pep_cm = pep->cm;
 		FT_CALL(fi_close(&pep->fid));
 	}
+	ops->ep = ep->fid.ops;
 	ops->msg = ep->msg;
 	ops->rma = ep->rma;
 	ops->tagged = ep->tagged;

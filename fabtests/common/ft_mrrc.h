@@ -100,6 +100,7 @@ bool ft_core(const char *name);
  * a test can replace calls there.
  */
 struct ft_core_ops {
+	struct fi_ops *ep;
 	struct fi_ops_msg *msg;
 	struct fi_ops_rma *rma;
 	struct fi_ops_tagged *tagged;

@@ -262,6 +262,52 @@ static void counter_only(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
+static int set_op_flags(struct fid *fid, int command, void *arg)
+{
+	return command == FI_SETOPSFLAG ? 0 : -FI_ENOSYS;
+}
+
+/* With a later change of the flags: only some cores have one. */
+static void level_later(void)
+{
+	uint64_t flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
+	struct ft_core_ops core;
+	struct fi_ops ops;
+	ssize_t ret;
+
+	ft_core_ops("tcp", &core);
+	ops = *core.ep;
+	core.ep->control = set_op_flags;
+	FT_CALL(fi_control(&ep[0]->fid, FI_SETOPSFLAG, &flags));
+	*core.ep = ops;
+	ret = fi_cwrite(cw, &flags, 1, NULL, 0, 1, NULL);
+	FT_CHECK(ret == -FI_EBADFLAGS, "fi_cwrite that delivers: %zd", ret);
+}
+
+/* A guarantee that writes do not give is refused, weaker ones are not. */
+static void levels(void)
+{
+	uint64_t *const flags = &dom.info->tx_attr->op_flags;
+	const uint64_t plain = *flags;
+	int i, ret;
+
+	ft_stage("levels of completion");
+	open_cq(FI_WAIT_NONE);
+	for (i = 0; i < 2; i++) {
+		*flags = plain | FI_COMPLETION | FI_INJECT_COMPLETE |
+			 FI_TRANSMIT_COMPLETE | (i ? 0 : FI_DELIVERY_COMPLETE);
+		open_ep(0);
+		ret = fi_cw_enable(&ep[0]->fid, 0);
+		FT_CHECK(ret == (i ? 0 : -FI_EOPNOTSUPP),
+			 "op_flags %#" PRIx64 ": %d", *flags, ret);
+		if (i)
+			level_later();
+		FT_CALL(fi_close(&ep[0]->fid));
+	}
+	*flags = plain;
+	FT_CALL(fi_close(&cq->fid));
+}
+
 /* The domain decides on progress, whatever an endpoint's info says. */
 static void serial(void)
 {
@@ -382,6 +428,7 @@ int main(int argc, char **argv)
 	too_late();
 	counter_only();
 	if (ft_core("tcp")) {
+		levels();
 		features();
 		serial();
 	}

@@ -178,7 +178,7 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	if (msgs)
 		FT_POST(&pair.c,
 			fi_cwritemsg(pair.c.cw, &msg,
-				     FI_COMPLETION |
+				     FI_COMPLETION | FI_INJECT_COMPLETE |
 					     (data ? FI_REMOTE_CQ_DATA : 0)));
 	else
 		FT_POST(&pair.c, fi_cwritev(pair.c.cw, src, desc, srcs,
@@ -458,6 +458,9 @@ static void wrong_calls(void)
 	ft_stage("wrong calls");
 	FT_CHECK(fi_cwritemsg(pair.c.cw, &msg, FI_FENCE) == -FI_EBADFLAGS,
 		 "FI_FENCE");
+	FT_CHECK(fi_cwritemsg(pair.c.cw, &msg, FI_DELIVERY_COMPLETE) ==
+			 -FI_EBADFLAGS,
+		 "FI_DELIVERY_COMPLETE");
 	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, FI_REMOTE_CQ_DATA) ==
 			 -FI_EBADFLAGS,
 		 "FI_REMOTE_CQ_DATA of a tag");

@@ -70,6 +70,15 @@ static int cw_check_ep(const struct mrrc_ep *ep)
 				     "unknown");
 		return -FI_EOPNOTSUPP;
 	}
+	if (ep->tx.op_flags & CW_NO_LEVELS) {
+		MRRC_WARN(EP_CTRL,
+			  "conditional writes complete before they are "
+			  "delivered, but tx_attr->op_flags are %s: give "
+			  "fi_endpoint() op_flags without, and the flags to "
+			  "the calls that need them\n",
+			  fi_tostr(&ep->tx.op_flags, FI_TYPE_OP_FLAGS));
+		return -FI_EOPNOTSUPP;
+	}
 	if (ep->connecting)
 		return -FI_EBUSY;
 	if (!ep->tx.cq || ep->tx.cq->internal || !ep->rx.cq ||

@@ -30,15 +30,6 @@ static ssize_t cw_ops_cwritemsg(struct fi_mrrc_cw *cw,
 				    -FI_EOPNOTSUPP;
 }
 
-/*
- * The flags of a call without flags: those of the endpoint, or of its alias, of
- * which only this one applies.
- */
-static uint64_t cw_ops_flags(const struct mrrc_ep_dir *dir)
-{
-	return dir->op_flags & FI_COMPLETION;
-}
-
 static ssize_t cw_ops_cwritev(struct fi_mrrc_cw *cw, const struct iovec *iov,
 			      void **desc, size_t count, fi_addr_t dest_addr,
 			      uint64_t cwtag, void *context)
@@ -51,8 +42,11 @@ static ssize_t cw_ops_cwritev(struct fi_mrrc_cw *cw, const struct iovec *iov,
 		.cwtag = cwtag,
 		.context = context,
 	};
+	/* of the endpoint, or of its alias; levels are refused */
+	const uint64_t flags = cw_ops_own(cw)->tx.op_flags;
 
-	return cw_ops_cwritemsg(cw, &msg, cw_ops_flags(&cw_ops_own(cw)->tx));
+	return cw_ops_cwritemsg(cw, &msg,
+				flags & (FI_COMPLETION | CW_NO_LEVELS));
 }
 
 static ssize_t cw_ops_cwrite(struct fi_mrrc_cw *cw, const void *buf, size_t len,
@@ -87,7 +81,8 @@ static ssize_t cw_ops_cwtag(struct fi_mrrc_cw *cw, void *buf, size_t len,
 		.context = context,
 	};
 
-	return cw_ops_cwtagmsg(cw, &msg, cw_ops_flags(&cw_ops_own(cw)->rx));
+	return cw_ops_cwtagmsg(cw, &msg,
+			       cw_ops_own(cw)->rx.op_flags & FI_COMPLETION);
 }
 
 /* Bit 63 marks tags given here. Then the endpoint's number, or a bit: */

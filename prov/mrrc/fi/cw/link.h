@@ -17,6 +17,10 @@
 #define CW_TX	 64  /* transfers of one endpoint in flight */
 #define CW_SLOTS 32  /* of these, those with messages */
 
+/* Levels of completion that a conditional write does not have */
+#define CW_NO_LEVELS \
+	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)
+
 /* The kind of transfer that a completion of the core's is for. */
 enum cw_kind { CW_RECV, CW_SEND, CW_WRITE };
 

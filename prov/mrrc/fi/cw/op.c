@@ -252,7 +252,8 @@ ssize_t mrrc_cw_post_write(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	struct mrrc_cw_ep *cw;
 	int ret;
 
-	if (flags & ~(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE))
+	if (flags &
+	    ~(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE))
 		return -FI_EBADFLAGS;
 	if (msg->iov_count > ep->tx.iov_limit)
 		return -FI_EINVAL;
