@@ -169,10 +169,6 @@ static inline int fi_mrrc_flush(struct fid_domain *domain)
 /* Name for fi_open_ops() on endpoints, active and passive. */
 #define FI_MRRC_CW_OPS "ofi_mrrc conditional write ops v1"
 
-#define FI_CW_SEGS    8	    /* buffers that one tag exposes, at most */
-#define FI_CW_PENDING 65536 /* operations of each kind on an endpoint */
-#define FI_CW_CM_DATA 20    /* of the private data, taken by the provider */
-
 /* Flag of fi_cwtagmsg(): the registration may outlive the operation. */
 #define FI_MRRC_CW_KEEP (1ULL << 60)
 /* Flag of completions, on both sides: a conditional operation has ended. */
@@ -186,6 +182,17 @@ struct fi_msg_cw {
 	uint64_t cwtag;
 	void *context;
 	uint64_t data;
+};
+
+/* Limits of an endpoint; size as in struct fi_mrrc_stats. */
+struct fi_mrrc_cw_attr {
+	size_t size;
+	size_t iov_limit;      /* buffers of one write */
+	size_t tag_iov_limit;  /* buffers that one tag exposes */
+	size_t max_pending;    /* operations of each kind with one peer */
+	size_t cm_data_size;   /* of the private data, taken by the provider */
+	size_t cq_data_size;   /* bytes of data that reach the target */
+	uint64_t app_tag_mask; /* bits of tags that the application chooses */
 };
 
 /* Of one endpoint; size as in struct fi_mrrc_stats. */
@@ -218,12 +225,13 @@ struct fi_mrrc_cw {
 
 /*
  * Any thread may call these, as far as the domain's threading allows. A passive
- * endpoint has the first two.
+ * endpoint has the first three.
  */
 struct fi_mrrc_ops_cw {
 	size_t size;
 	int (*feature)(struct fi_mrrc_cw *cw, const char *name);
 	int (*enable)(struct fi_mrrc_cw *cw, uint64_t flags);
+	int (*query)(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr);
 	ssize_t (*cwrite)(struct fi_mrrc_cw *cw, const void *buf, size_t len,
 			  void *desc, fi_addr_t dest_addr, uint64_t cwtag,
 			  void *context);
@@ -247,7 +255,7 @@ static inline int fi_cw_open(struct fid_ep *ep, struct fi_mrrc_cw **cw)
 	return fi_open_ops(&ep->fid, FI_MRRC_CW_OPS, 0, (void **) cw, NULL);
 }
 
-/* These two are for endpoints and passive endpoints, once for each. */
+/* These are for endpoints and passive endpoints, once for each. */
 static inline int fi_cw_feature(struct fid *fid, const char *name)
 {
 	struct fi_mrrc_cw *cw;
@@ -262,6 +270,14 @@ static inline int fi_cw_enable(struct fid *fid, uint64_t flags)
 	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
 
 	return ret ? ret : cw->ops->enable(cw, flags);
+}
+
+static inline int fi_cw_query(struct fid *fid, struct fi_mrrc_cw_attr *attr)
+{
+	struct fi_mrrc_cw *cw;
+	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
+
+	return ret ? ret : cw->ops->query(cw, attr);
 }
 
 static inline ssize_t fi_cwrite(struct fi_mrrc_cw *cw, const void *buf,

@@ -173,13 +173,15 @@ static void pending(void)
 {
 	struct iovec iov = { NULL, 0 };
 	struct fi_msg_cw msg = { .msg_iov = &iov, .iov_count = 1 };
+	struct fi_mrrc_cw_attr most = { .size = sizeof(most) };
 	struct ft_attr attr = FT_ATTR;
 	unsigned i;
 
 	ft_stage("as many pending as may be");
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
-	for (i = 0; i < FI_CW_PENDING; i++) {
+	FT_CALL(fi_cw_query(&pair.c.ep->fid, &most));
+	for (i = 0; i < most.max_pending; i++) {
 		msg.cwtag = 1;
 		FT_CALL(fi_cwritemsg(pair.c.cw, &msg, 0));
 		msg.cwtag = 2;

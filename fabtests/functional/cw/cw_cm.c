@@ -31,11 +31,18 @@ static void check_data(const struct raw_event *event, uint8_t seed, size_t len,
 
 static void listen_at(struct raw_side *s, bool cw, void *name, size_t *len)
 {
+	struct fi_mrrc_cw_attr most = { .size = sizeof(most) };
+
 	raw_open_fabric(s, ft_opts.prov, NULL, 0);
 	FT_CALL(fi_passive_ep(s->fabric, s->info, &s->pep, NULL));
 	FT_CALL(fi_pep_bind(s->pep, &s->eq->fid, 0));
-	if (cw)
+	if (cw) {
 		FT_CALL(fi_cw_enable(&s->pep->fid, 0));
+		FT_CALL(fi_cw_query(&s->pep->fid, &most));
+		FT_CHECK(most.cm_data_size == RAW_MARK && !most.iov_limit,
+			 "%zu bytes of private data, %zu buffers",
+			 most.cm_data_size, most.iov_limit);
+	}
 	FT_CALL(fi_listen(s->pep));
 	FT_CALL(fi_getname(&s->pep->fid, name, len));
 }

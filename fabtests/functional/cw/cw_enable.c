@@ -348,6 +348,7 @@ static void features(void)
 
 static void check_calls(bool enabled)
 {
+	struct fi_mrrc_cw_attr most = { .size = sizeof(most) };
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	const int no = enabled ? 0 : -FI_EOPNOTSUPP;
 	uint64_t tag;
@@ -356,6 +357,13 @@ static void check_calls(bool enabled)
 	ret = fi_cw_cancel(cw, &st);
 	FT_CHECK(ret == (enabled ? -FI_ENOENT : -FI_EOPNOTSUPP),
 		 "fi_cw_cancel, enabled %d: %d", enabled, ret);
+	FT_CALL(fi_cw_query(&ep[0]->fid, &most));
+	FT_CHECK(most.size == sizeof(most) && most.max_pending &&
+			 most.cq_data_size == sizeof(uint64_t),
+		 "%zu bytes of limits", most.size);
+	most.size = sizeof(most.size);
+	ret = fi_cw_query(&ep[0]->fid, &most);
+	FT_CHECK(ret == -FI_EINVAL, "no room for a limit: %d", ret);
 	ret = fi_cw_stats_read(cw, &st);
 	FT_CHECK(ret == no, "fi_cw_stats_read, enabled %d: %d", enabled, ret);
 	ret = fi_cw_tag_alloc(cw, &tag);

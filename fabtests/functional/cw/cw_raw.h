@@ -9,7 +9,7 @@
 
 #include "ft_mrrc.h"
 
-#define RAW_MARK 20 /* FI_CW_CM_DATA, as on the wire */
+#define RAW_MARK 20 /* cm_data_size, as on the wire */
 
 struct raw_side {
 	struct fi_info *info;

@@ -8,8 +8,10 @@
 #include "ft_mrrc.h"
 
 #define MAX  (1 << 20)
+#define SEGS 8 /* buffers of a tag, as fi_cwrite(3) says */
 #define DATA UINT64_C(0x123456789abcdef0)
 
+static struct fi_mrrc_cw_attr most = { .size = sizeof(most) };
 static struct ft_pair pair;
 static char *out, *in;
 
@@ -141,7 +143,7 @@ static void lengths(void)
 /* Several buffers on both sides, with different boundaries. */
 static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 {
-	struct iovec src[FT_IOV_MAX], dst[FI_CW_SEGS];
+	struct iovec src[FT_IOV_MAX], dst[SEGS];
 	void *desc[FT_IOV_MAX];
 	struct fi_msg_cw msg = { 0 };
 	size_t i, srcs = ft_iov_limit(&pair.c), len = 0, off;
@@ -411,7 +413,8 @@ static void tag_alloc(void)
 			 tag[1] != tag[2] && tag[1] != tag[3] &&
 			 tag[2] != tag[3],
 		 "a tag is given twice");
-	FT_CHECK((tag[0] & tag[1] & tag[2] & tag[3]) >> 63, "bit 63");
+	FT_CHECK(tag[0] & tag[1] & tag[2] & tag[3] & ~most.app_tag_mask,
+		 "a tag that the application may choose");
 }
 
 static ssize_t post(bool tag, const struct fi_msg_cw *msg)
@@ -448,7 +451,7 @@ static void wrong_buffers(bool tag)
 
 static void wrong_calls(void)
 {
-	struct iovec iov[FI_CW_SEGS + 1] = { { out, 1 } };
+	struct iovec iov[SEGS + 1] = { { out, 1 } };
 	struct fi_msg_cw msg = {
 		.msg_iov = iov,
 		.iov_count = 1,
@@ -464,7 +467,7 @@ static void wrong_calls(void)
 	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, FI_REMOTE_CQ_DATA) ==
 			 -FI_EBADFLAGS,
 		 "FI_REMOTE_CQ_DATA of a tag");
-	msg.iov_count = FI_CW_SEGS + 1;
+	msg.iov_count = SEGS + 1;
 	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, 0) == -FI_EINVAL, "segments");
 	FT_CHECK(fi_cw_enable(&pair.c.ep->fid, 1) == -FI_EBADFLAGS, "flags");
 	FT_CHECK(fi_cw_enable(&pair.c.cq[0]->fid, 0) < 0, "a CQ");
@@ -524,8 +527,13 @@ int main(int argc, char **argv)
 	attr.format = ft_cq_format();
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
+	FT_CALL(fi_cw_query(&pair.c.ep->fid, &most));
+	FT_CHECK(most.iov_limit == pair.dom[1].info->tx_attr->iov_limit &&
+			 most.tag_iov_limit == SEGS,
+		 "%zu buffers, and %zu of a tag", most.iov_limit,
+		 most.tag_iov_limit);
 	lengths();
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < SEGS; i++) {
 		vectors(1 + i, i % 2, i / 2 % 2, true);
 		vectors(1 + i, i % 2, false, false);
 	}

@@ -57,13 +57,13 @@ static int cw_param_check(const struct mrrc_ep *ep, size_t len)
 
 	fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &max,
 		  &size);
-	if (len <= UINT16_MAX && len + FI_CW_CM_DATA <= max)
+	if (len <= UINT16_MAX && len + sizeof(struct cw_mark) <= max)
 		return 0;
 	MRRC_WARN(EP_CTRL,
-		  "%zu bytes of private data and %d for conditional "
+		  "%zu bytes of private data and %zu for conditional "
 		  "writes are more than the core provider takes, %zu (see "
 		  "FI_OPT_CM_DATA_SIZE)\n",
-		  len, FI_CW_CM_DATA, max);
+		  len, sizeof(struct cw_mark), max);
 	return -FI_EINVAL;
 }
 

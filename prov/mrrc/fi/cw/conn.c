@@ -96,7 +96,7 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_attr attr = {
 		.credits = CW_RX,
-		.pending = FI_CW_PENDING,
+		.pending = CW_PENDING,
 	};
 	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
 

@@ -65,10 +65,11 @@ static ssize_t cw_ep_cancel(struct fid *fid, void *context)
 /* Part of a connection's private data is the provider's. */
 static int cw_cm_data(int level, int optname, void *optval)
 {
+	const size_t mark = sizeof(struct cw_mark);
 	size_t *len = optval;
 
 	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_CM_DATA_SIZE)
-		*len = *len > FI_CW_CM_DATA ? *len - FI_CW_CM_DATA : 0;
+		*len = *len > mark ? *len - mark : 0;
 	return 0;
 }
 

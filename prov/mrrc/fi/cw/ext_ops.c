@@ -85,12 +85,14 @@ static ssize_t cw_ops_cwtag(struct fi_mrrc_cw *cw, void *buf, size_t len,
 			       cw_ops_own(cw)->rx.op_flags & FI_COMPLETION);
 }
 
-/* Bit 63 marks tags given here. Then the endpoint's number, or a bit: */
+#define CW_GIVEN (1ULL << 63) /* marks tags given here */
+
+/* Then the endpoint's number, or a bit: */
 static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
 {
 	const uint64_t number = rdm->number & 0x7fffffff;
 
-	return 1ULL << 63 | number << 32 |
+	return CW_GIVEN | number << 32 |
 	       (uint32_t) atomic_fetch_add(&rdm->tags, 1);
 }
 
@@ -107,7 +109,7 @@ static int cw_ops_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 	if (!link)
 		return -FI_EOPNOTSUPP;
 	mrrc_mutex_lock(&link->group->lock);
-	*cwtag = 1ULL << 63 | (uint64_t) link->accepts << 62 | link->tags++;
+	*cwtag = CW_GIVEN | (uint64_t) link->accepts << 62 | link->tags++;
 	mrrc_mutex_unlock(&link->group->lock);
 	return 0;
 }
@@ -135,6 +137,31 @@ static int cw_ops_stats(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_stats *out)
 		mrrc_mutex_unlock(&ep->cw->group->lock);
 	}
 	return mrrc_sized_out(out, &full, sizeof(full));
+}
+
+static int cw_ops_limits(struct fi_mrrc_cw_attr *out, size_t iov_limit)
+{
+	const struct fi_mrrc_cw_attr full = {
+		.iov_limit = iov_limit,
+		.tag_iov_limit = MRRC_CW_SEGS,
+		.max_pending = CW_PENDING,
+		.cm_data_size = sizeof(struct cw_mark),
+		.cq_data_size = sizeof(uint64_t),
+		.app_tag_mask = ~CW_GIVEN,
+	};
+
+	return mrrc_sized_out(out, &full, sizeof(full));
+}
+
+static int cw_ops_ep_query(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr)
+{
+	return cw_ops_limits(attr, cw_ops_own(cw)->tx.iov_limit);
+}
+
+/* Its endpoints have infos of their own. */
+static int cw_ops_pep_query(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr)
+{
+	return cw_ops_limits(attr, 0);
 }
 
 /* What the provider has, whatever the object is */
@@ -177,6 +204,7 @@ static const struct fi_mrrc_ops_cw cw_ep_ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_cw),
 	.feature = cw_ops_ep_feature,
 	.enable = cw_ops_ep_enable,
+	.query = cw_ops_ep_query,
 	.cwrite = cw_ops_cwrite,
 	.cwritev = cw_ops_cwritev,
 	.cwritemsg = cw_ops_cwritemsg,
@@ -191,6 +219,7 @@ static const struct fi_mrrc_ops_cw cw_pep_ext_ops = {
 	.size = offsetof(struct fi_mrrc_ops_cw, cwrite),
 	.feature = cw_ops_feature,
 	.enable = cw_ops_pep_enable,
+	.query = cw_ops_pep_query,
 };
 
 static int cw_ops_open(struct fid *fid, const char *name, uint64_t flags,

@@ -17,6 +17,8 @@
 #define CW_TX	 64  /* transfers of one endpoint in flight */
 #define CW_SLOTS 32  /* of these, those with messages */
 
+#define CW_PENDING 65536 /* operations of each kind */
+
 /* Levels of completion that a conditional write does not have */
 #define CW_NO_LEVELS \
 	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)

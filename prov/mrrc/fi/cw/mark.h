@@ -22,7 +22,7 @@ enum cw_mark_kind {
 	CW_MARK_YES,
 };
 
-/* In network byte order. FI_CW_CM_DATA bytes */
+/* In network byte order */
 struct cw_mark {
 	uint32_t magic;
 	uint8_t version, kind;
@@ -36,7 +36,7 @@ struct cw_mark {
 	};
 };
 
-_Static_assert(sizeof(struct cw_mark) == FI_CW_CM_DATA, "as documented");
+_Static_assert(sizeof(struct cw_mark) == 20, "as documented");
 
 /* A name as other processes have it: marked; zero after the address */
 struct mrrc_cw_name {

@@ -18,7 +18,6 @@
 #include "sys/base/pool.h"
 
 _Static_assert(MRRC_CW_ETRUNC == FI_ETRUNC, "core has its own name for it");
-_Static_assert(MRRC_CW_SEGS == FI_CW_SEGS, "a tag's buffers are segments");
 
 static size_t cw_iov_len(const struct iovec *iov, size_t count)
 {
@@ -382,7 +381,7 @@ ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 
 	if (flags & ~(FI_COMPLETION | FI_MRRC_CW_KEEP | FI_MORE))
 		return -FI_EBADFLAGS;
-	if (msg->iov_count > FI_CW_SEGS)
+	if (msg->iov_count > MRRC_CW_SEGS)
 		return -FI_EINVAL;
 	ret = cw_check_bufs(msg->msg_iov, msg->iov_count);
 	if (!ret)

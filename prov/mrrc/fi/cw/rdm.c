@@ -170,8 +170,8 @@ void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw)
 		return;
 	atomic_fetch_add(&rdm->strange_tags, cnt - cw->counted);
 	cw->counted = cnt;
-	if (atomic_load(&rdm->strange_tags) > FI_CW_PENDING &&
-	    cnt > FI_CW_PENDING / (atomic_load(&rdm->strangers) + 1))
+	if (atomic_load(&rdm->strange_tags) > CW_PENDING &&
+	    cnt > CW_PENDING / (atomic_load(&rdm->strangers) + 1))
 		mrrc_cw_lose(cw, "strangers have too many tags");
 }
 
