@@ -246,7 +246,6 @@ struct fi_mrrc_ops_cw {
 	ssize_t (*cwtagmsg)(struct fi_mrrc_cw *cw, const struct fi_msg_cw *msg,
 			    uint64_t flags);
 	int (*tag_alloc)(struct fi_mrrc_cw *cw, uint64_t *cwtag);
-	int (*cancel)(struct fi_mrrc_cw *cw, void *context);
 	int (*stats)(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_stats *stats);
 };
 
@@ -317,11 +316,6 @@ static inline ssize_t fi_cwtagmsg(struct fi_mrrc_cw *cw,
 static inline int fi_cw_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 {
 	return cw->ops->tag_alloc(cw, cwtag);
-}
-
-static inline int fi_cw_cancel(struct fi_mrrc_cw *cw, void *context)
-{
-	return cw->ops->cancel(cw, context);
 }
 
 static inline int fi_cw_stats_read(struct fi_mrrc_cw *cw,

@@ -115,7 +115,7 @@ void automatic_posts(void)
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	while (posted--) {
-		FT_CALL(fi_cw_cancel(pair.c.cw, buf + posted));
+		FT_CALL(fi_cancel(&pair.c.ep->fid, buf + posted));
 		ft_wait_any(&pair.c, FT_RX, &comp);
 		FT_CHECK(comp.err == FI_ECANCELED, "cancel: %d", comp.err);
 	}

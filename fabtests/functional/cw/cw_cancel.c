@@ -68,7 +68,7 @@ static void confirmed(void)
 
 	ft_stage("confirmed");
 	expose(1);
-	FT_CALL(fi_cw_cancel(pair.s.cw, buf));
+	FT_CALL(fi_cancel(&pair.s.ep->fid, buf));
 	for (i = 0; i < 100; i++)
 		FT_CHECK(!ended(&err), "before the peer has confirmed");
 	clock_advance((LIMIT_S - 1) * 1000 * MS);
@@ -122,7 +122,7 @@ static void silent(void)
 	expose(3);
 	pair.s.quiet[FT_RX] = true;
 	clock_stop(true);
-	FT_CALL(fi_cw_cancel(pair.s.cw, buf));
+	FT_CALL(fi_cancel(&pair.s.ep->fid, buf));
 	seconds = sleeps_for();
 	clock_stop(false);
 	FT_CHECK(fi_cq_readerr(pair.s.cq[FT_RX], &error, 0) == 1 &&
@@ -140,7 +140,7 @@ static void silent(void)
 	ft_fill(buf + LEN, LEN, 4);
 	if (!fi_cwrite(pair.c.cw, buf + LEN, LEN, NULL, pair.c.to, 3,
 		       buf + LEN)) {
-		fi_cw_cancel(pair.c.cw, buf + LEN);
+		fi_cancel(&pair.c.ep->fid, buf + LEN);
 		ft_wait_any(&pair.c, FT_TX, &comp);
 	}
 	if (ft_rdm()) {

@@ -354,9 +354,6 @@ static void check_calls(bool enabled)
 	uint64_t tag;
 	int ret;
 
-	ret = fi_cw_cancel(cw, &st);
-	FT_CHECK(ret == (enabled ? -FI_ENOENT : -FI_EOPNOTSUPP),
-		 "fi_cw_cancel, enabled %d: %d", enabled, ret);
 	FT_CALL(fi_cw_query(&ep[0]->fid, &most));
 	FT_CHECK(most.size == sizeof(most) && most.max_pending &&
 			 most.cq_data_size == sizeof(uint64_t),

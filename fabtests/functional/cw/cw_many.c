@@ -95,7 +95,7 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 		post(ep, i);
 	begin = ft_cpu_us();
 	for (i = count; i--;)
-		FT_CALL(fi_cw_cancel(ep->cw, contexts + (size_t) i * LEN));
+		FT_CALL(fi_cancel(&ep->ep->fid, contexts + (size_t) i * LEN));
 	begin = ft_cpu_us() - begin;
 	check_cancelled(ep, count);
 	return begin;

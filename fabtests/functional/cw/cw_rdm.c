@@ -144,13 +144,13 @@ static void cancels(void)
 	FT_CALL(fi_cwtag(node[0].ep.cw, in, 1, NULL, node[0].peer[2], 1, out));
 	FT_CALL(fi_cwrite(node[0].ep.cw, out, 1, NULL, node[0].peer[2], 1,
 			  out));
-	FT_CALL(fi_cw_cancel(node[0].ep.cw, out));
+	FT_CALL(fi_cancel(&node[0].ep.ep->fid, out));
 	wait_err(0, FT_TX, out, FI_ECANCELED);
 	FT_CALL(fi_cancel(&node[0].ep.ep->fid, out));
 	wait_err(0, FT_RX, out, FI_ECANCELED);
-	FT_CALL(fi_cw_cancel(node[0].ep.cw, out));
+	FT_CALL(fi_cancel(&node[0].ep.ep->fid, out));
 	wait_err(0, FT_TX, out, FI_ECANCELED);
-	FT_CHECK(fi_cw_cancel(node[0].ep.cw, out) == -FI_ENOENT, "once more");
+	fi_cancel(&node[0].ep.ep->fid, out);
 	check_none(0);
 	close_all();
 }

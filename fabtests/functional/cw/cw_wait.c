@@ -303,7 +303,7 @@ static void idle(void)
 	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 500, out));
 	ft_expect_none(&pair.c, 20);
 	ft_check_sleeps(wait_fd[0] < 0 ? writer_sleeps : NULL);
-	FT_CALL(fi_cw_cancel(pair.c.cw, out));
+	FT_CALL(fi_cancel(&pair.c.ep->fid, out));
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	FT_CHECK(comp.ctx == out && comp.err == FI_ECANCELED, "cancel: %d",
 		 comp.err);

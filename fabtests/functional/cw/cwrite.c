@@ -217,30 +217,35 @@ static void truncated(bool tag_first)
 
 static void cancels(void)
 {
-	int ret;
-
 	ft_stage("cancel a held write");
 	write_to(&pair.c, out, 100, 9, out);
 	FT_CALL(fi_cancel(&pair.c.ep->fid, out));
 	check_write(&pair.c, out, FI_ECANCELED);
 
+	ft_stage("cancel a write without a context, and a tag");
+	write_to(&pair.c, out, 100, 9, NULL);
+	FT_CALL(fi_cancel(&pair.c.ep->fid, NULL));
+	check_write(&pair.c, NULL, FI_ECANCELED);
+	expose(&pair.s, in, 100, 9, NULL);
+	FT_CALL(fi_cancel(&pair.s.ep->fid, NULL));
+	check_tag(&pair.s, NULL, 0, 9, false, FI_ECANCELED);
+
 	ft_stage("cancel an exposed buffer");
 	expose(&pair.s, in, 100, 9, in);
 	wait_known(&pair.c, 1);
-	FT_CALL(fi_cw_cancel(pair.s.cw, in));
+	FT_CALL(fi_cancel(&pair.s.ep->fid, in));
 	check_tag(&pair.s, in, 0, 9, false, FI_ECANCELED);
 	wait_known(&pair.c, 0);
 
 	ft_stage("what is cancelled is gone");
-	FT_CHECK(fi_cw_cancel(pair.c.cw, out) == -FI_ENOENT, "found again");
+	fi_cancel(&pair.c.ep->fid, out);
 	one(&pair.c, &pair.s, 100, 100, false, 9);
 
 	ft_stage("too late");
 	write_to(&pair.c, out, 100, 9, out);
 	expose(&pair.s, in, 100, 9, in);
 	check_write(&pair.c, out, 0);
-	ret = fi_cw_cancel(pair.s.cw, in);
-	FT_CHECK(!ret || ret == -FI_ENOENT, "fi_cw_cancel: %d", ret);
+	fi_cancel(&pair.s.ep->fid, in);
 	check_tag(&pair.s, in, 100, 9, false, 0);
 }
 
@@ -257,16 +262,16 @@ static void cancel_races(void)
 		for (k = ft_rand() % 4; k; k--)
 			ft_poll(ft_rand() % 2 ? &pair.c : &pair.s);
 		if (i % 2)
-			fi_cw_cancel(pair.s.cw, in);
+			fi_cancel(&pair.s.ep->fid, in);
 		else
-			fi_cw_cancel(pair.c.cw, out);
+			fi_cancel(&pair.c.ep->fid, out);
 		ft_wait_any(i % 2 ? &pair.s : &pair.c, i % 2 ? FT_RX : FT_TX,
 			    i % 2 ? &t : &w);
 		/* the other one waits for a partner, or has had it */
 		if (i % 2 && t.err)
-			FT_CALL(fi_cw_cancel(pair.c.cw, out));
+			FT_CALL(fi_cancel(&pair.c.ep->fid, out));
 		if (!(i % 2) && w.err)
-			FT_CALL(fi_cw_cancel(pair.s.cw, in));
+			FT_CALL(fi_cancel(&pair.s.ep->fid, in));
 		ft_wait_any(i % 2 ? &pair.c : &pair.s, i % 2 ? FT_TX : FT_RX,
 			    i % 2 ? &w : &t);
 		FT_CHECK(w.err == t.err && (!w.err || w.err == FI_ECANCELED),

@@ -560,7 +560,7 @@ static void conditional(void)
 	mark();
 	FT_CALL(fi_cwrite(pair.c.cw, out, 1000, NULL, pair.c.to, 1, out));
 	FT_CHECK(!copied(1), "a conditional write was copied");
-	FT_CALL(fi_cw_cancel(pair.c.cw, out));
+	FT_CALL(fi_cancel(&pair.c.ep->fid, out));
 	ft_wait_any(&pair.c, FT_TX, &comp);
 	FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
 	ft_pair_close(&pair);

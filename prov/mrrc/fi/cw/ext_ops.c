@@ -114,14 +114,6 @@ static int cw_ops_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 	return 0;
 }
 
-static int cw_ops_cancel(struct fi_mrrc_cw *cw, void *context)
-{
-	struct mrrc_ep *ep = cw_ops_ep(cw);
-
-	return mrrc_ep_has_cw(ep) ? mrrc_cw_cancel(ep, context) :
-				    -FI_EOPNOTSUPP;
-}
-
 static int cw_ops_stats(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_stats *out)
 {
 	struct fi_mrrc_cw_stats full = { 0 };
@@ -211,7 +203,6 @@ static const struct fi_mrrc_ops_cw cw_ep_ext_ops = {
 	.cwtag = cw_ops_cwtag,
 	.cwtagmsg = cw_ops_cwtagmsg,
 	.tag_alloc = cw_ops_tag_alloc,
-	.cancel = cw_ops_cancel,
 	.stats = cw_ops_stats,
 };
 
