@@ -90,7 +90,7 @@ static void add_line(struct sum *sum, const char *text)
 
 	if (counters) {
 		sum->domains++;
-		for (i = 0; i < MRRC_STAT_CNT; i++)
+		for (i = 0; i < MRRC_STAT_SHARED; i++)
 			sum->stats.value[i] += json_integer_value(
 				json_object_get(counters, mrrc_stat_name(i)));
 		copy_text(line, "provider", sum->provider,
@@ -171,7 +171,7 @@ static void find_uncached(const struct sum *sum, struct stat_findings *findings)
 		if (count)
 			stat_find(findings, STAT_NOTE, ABOUT, uncached[i].cure,
 				  "%" PRIu64 " times %s", count,
-				  mrrc_stat_help(uncached[i].stat));
+				  mrrc_stat_text[uncached[i].stat].help);
 	}
 }
 
@@ -221,7 +221,7 @@ static json_t *counters_json(const struct sum *sum, int status)
 	json_t *counters = json_object();
 	int i;
 
-	for (i = 0; counters && i < MRRC_STAT_CNT; i++)
+	for (i = 0; counters && i < MRRC_STAT_SHARED; i++)
 		json_object_set_new(counters, mrrc_stat_name(i),
 				    json_integer(sum->stats.value[i]));
 	return json_pack("{s:i, s:i, s:i, s:o}", "status", status, "processes",

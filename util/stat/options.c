@@ -57,10 +57,14 @@ static const struct argp_option option_table[] = {
 
 static void list(void)
 {
+	const struct mrrc_stat_text *text = mrrc_stat_text;
 	int i;
 
-	for (i = 0; i < MRRC_STAT_CNT; i++)
-		printf("%-21s %s\n", mrrc_stat_name(i), mrrc_stat_help(i));
+	for (i = 0; i < MRRC_STAT_CNT; i++, text++)
+		printf("%-26s %s%s%s%s%s\n", text->name, text->help,
+		       text->kind == MRRC_STAT_KIND_GAUGE ? "; gauge" : "",
+		       *text->unit ? "; " : "", text->unit,
+		       i >= MRRC_STAT_SHARED ? "; for the process itself" : "");
 }
 
 static void set_interval(struct argp_state *state, const char *text,

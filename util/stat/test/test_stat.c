@@ -325,8 +325,8 @@ START_TEST(test_self)
 	ck_assert_int_eq(sample.domain->pid, getpid());
 	ck_assert_str_eq(sample.domain->segment.policy, info.policy);
 	ck_assert_uint_eq(sample.domain->segment.max_regions, 7);
-	ck_assert_uint_eq(sample.domain->segment.counters, MRRC_STAT_CNT);
-	for (i = 0; i < MRRC_STAT_CNT; i++) {
+	ck_assert_uint_eq(sample.domain->segment.counters, MRRC_STAT_SHARED);
+	for (i = 0; i < MRRC_STAT_SHARED; i++) {
 		ck_assert_str_eq(sample.domain->segment.counter[i].name,
 				 mrrc_stat_name(i));
 		ck_assert_uint_eq(sample.domain->segment.counter[i].value,
@@ -533,7 +533,7 @@ START_TEST(test_json)
 	ck_assert_int_eq(max_regions, 7);
 	ck_assert_int_eq(hits, 9);
 	ck_assert_uint_eq(json_object_size(json_object_get(object, "counters")),
-			  MRRC_STAT_CNT);
+			  MRRC_STAT_SHARED);
 	json_decref(array);
 	free(text);
 	stat_sample_fini(&sample);

@@ -41,6 +41,8 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.moves = 1,
 		.stats = conf->stats ? conf->stats : &cache->own,
 	};
+	cache->stats->value[MRRC_STAT_MAX_BYTES] = conf->max_bytes;
+	cache->stats->value[MRRC_STAT_MAX_REGIONS] = conf->max_regions;
 	for (i = 0; i < MRRC_ACCESS_CNT; i++)
 		mrrc_index_init(&cache->index[i]);
 	attr = (struct mrrc_policy_attr){

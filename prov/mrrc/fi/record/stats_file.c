@@ -109,7 +109,7 @@ static void put_reg(struct line *line, struct mrrc_reg *reg,
 	put_string(line, "lacks", lacks);
 	put(line, "\"max_bytes\": %zu, \"max_regions\": %zu, \"counters\": {",
 	    info.max_bytes, info.max_regions);
-	for (i = 0; i < MRRC_STAT_CNT; i++)
+	for (i = 0; i < MRRC_STAT_SHARED; i++)
 		put(line, "%s\"%s\": %" PRIu64, i ? ", " : "",
 		    mrrc_stat_name(i), stats->value[i]);
 	put(line, "}}\n");

@@ -117,7 +117,7 @@ static size_t segment_put_names(char *names)
 	size_t len;
 	int i;
 
-	for (i = 0; i < MRRC_STAT_CNT; i++) {
+	for (i = 0; i < MRRC_STAT_SHARED; i++) {
 		len = strlen(mrrc_stat_name(i)) + 1;
 		if (names)
 			memcpy(names + size, mrrc_stat_name(i), len);
@@ -307,7 +307,7 @@ void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 	head->opened = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	head->max_bytes = info->max_bytes;
 	head->max_regions = info->max_regions;
-	head->counters = MRRC_STAT_CNT;
+	head->counters = MRRC_STAT_SHARED;
 	head->values = segment_values();
 	head->names = segment_names();
 	head->names_size = segment_put_names((char *) head + segment_names());

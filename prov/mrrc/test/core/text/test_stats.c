@@ -15,7 +15,7 @@ TEST(test_names)
 
 	for (i = 0; i < MRRC_STAT_CNT; i++) {
 		ck_assert_str_ne(mrrc_stat_name(i), "");
-		ck_assert_str_ne(mrrc_stat_help(i), "");
+		ck_assert_str_ne(mrrc_stat_text[i].help, "");
 		for (j = 0; j < i; j++)
 			ck_assert_str_ne(mrrc_stat_name(i), mrrc_stat_name(j));
 	}

@@ -97,10 +97,10 @@ TEST(test_published)
 	ck_assert_str_eq(head->monitor, info.monitor);
 	ck_assert_uint_eq(head->registers, 1);
 	ck_assert_uint_eq(head->serves, 0);
-	ck_assert_uint_eq(head->counters, MRRC_STAT_CNT);
+	ck_assert_uint_eq(head->counters, MRRC_STAT_SHARED);
 	value = (const void *) (data + head->values);
 	name = data + head->names;
-	for (i = 0; i < MRRC_STAT_CNT; i++) {
+	for (i = 0; i < MRRC_STAT_SHARED; i++) {
 		ck_assert_uint_eq(value[i], i == MRRC_STAT_HITS ? 5 : 0);
 		ck_assert_str_eq(name, mrrc_stat_name(i));
 		name += strlen(name) + 1;
