@@ -146,12 +146,15 @@ test_summary()
 	race mremap libfabric-uffd hangs 12 -
 	race mremap ofi_mrrc 0 100 100
 	monitor uffd+hooks 8 0
+	load 0.50 2
 	cost 4096 59.00 18.00
+	cost 65536 100.00 20.00
 	save again 4096 448 200.00 1.00 448 0 0 110.00 2.00 16 432 0 100.00 3.00 16 420 12 7 7
 	save malloc 65536 224 50.00 9.00 224 0 0 50.00 9.00 1 223 0 51.00 9.00 1 223 0 4 7
 	save given 64 448 40.00 1.00 1 447 0 - - - - - 41.50 1.00 1 0 0 0 7
 	write cold 4096 typical 1 2 3 4 5 6 7 8 9 10 11 900
 	write cold 4096 crw 1 2 3 4 - - 7 8 9 10 11 600
+	load 2.50 2
 	EOT
 	awk -v verbs=1 -v monitor=uffd+hooks \
 		-f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
@@ -159,6 +162,12 @@ test_summary()
 	expect "a cache that hangs" says 'hung in 1 of 1 cases'
 	expect "stale data of ours" says 'ofi_mrrc 0 of 100\.'
 	expect "registrations avoided" says '655 of 672 .* \(97 %\)'
+	expect "at what they cost" \
+		says "At this device's cost of each: 60.0 of 61.4 ms \\(98 %\\)"
+	expect "libfabric's cache, too" \
+		says "libfabric's cache: 655 avoided \\(97 %\\), 60.0 ms"
+	expect "caches that are equal" says 'both are equal in every row'
+	expect "the load" says "load was 0.50 to 2.50, with 2 processors. That"
 	expect "time that is saved, where turns agree" \
 		says 'in 1 of 2 rows nearly all'
 	expect "how much" says '^ +50 % are saved'
@@ -171,6 +180,11 @@ test_summary()
 	awk -f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
 	expect "no cost that is less than nothing" \
 		says 'cannot help\?  Nothing to be seen'
+	sed -i 's/ 2.00 16 432 / 2.00 238 210 /; s/\(given.*\) 0 7$/\1 3 7/' "$WORK/data"
+	awk -v verbs=1 -f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
+	expect "caches that are not equal" says 'equal in 1 of 2 rows, not in$'
+	expect "where" says '^ +used again 4K \(47 %, ofi_mrrc 96 %\)\.$'
+	expect "a cost whose turns disagree" says 'cannot help\?  Turns disagree'
 	awk -f "$parts/names.awk" -f "$parts/picture.awk" "$WORK/data" >"$picture"
 	cp "$picture" "$OUT"
 	expect "the picture is XML" python3 -c \
@@ -178,6 +192,7 @@ test_summary()
 		"$picture"
 	expect "the picture has the numbers" says '99 of 100'
 	expect "the picture marks a row that is not clear" says '51\.0 us ~<'
+	expect "by stripes, too" says 'fill="url\(#stripes3\)"'
 	expect "it marks no other" says '>100 us<'
 }
 

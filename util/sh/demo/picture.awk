@@ -39,6 +39,16 @@ function race_row(i, y,   k, x, share)
 	}
 }
 
+# Bars of rows whose turns disagree: stripes of the colour
+function stripes(k)
+{
+	printf "<pattern id=\"stripes%d\" width=\"6\" height=\"6\"" \
+		" patternUnits=\"userSpaceOnUse\"" \
+		" patternTransform=\"rotate(45)\">" \
+		"<rect width=\"3\" height=\"6\" fill=\"%s\"/></pattern>\n",
+		k, hue[k]
+}
+
 # One kind of buffer: a bar for each way, register-each is FULL wide
 function save_row(i, y,   k, share)
 {
@@ -49,10 +59,11 @@ function save_row(i, y,   k, share)
 		share = us[i, k] / us[i, 1]
 		if (share > 1.5)
 			share = 1.5
-		rect(LEFT, y + 11 * (k - 1), share * WIDE / 1.5, 9, hue[k])
+		rect(LEFT, y + 11 * (k - 1), share * WIDE / 1.5, 9,
+			mark[i] ? "url(#stripes" k ")" : hue[k])
 		text(LEFT + share * WIDE / 1.5 + 6, y + 11 * k - 2, "start", 10,
 			sprintf(us[i, k] < 99.95 ? "%.1f us%s" : "%.0f us%s", \
-				us[i, k], k == 3 ? mark[i] : ""))
+				us[i, k], k > 1 ? mark[i] : ""))
 	}
 }
 
@@ -91,6 +102,8 @@ END {
 	print "<title>ofi_mrrc beside libfabric's own cache</title>"
 	print "<desc>Bars: writes with stale data while the buffer's" \
 		" pages are replaced, and microseconds of a write.</desc>"
+	for (k = 1; k <= 3; k++)
+		stripes(k)
 	rect(0, 0, 760, height, "#ffffff")
 	y = 30
 	if (ways) {
@@ -107,9 +120,9 @@ END {
 		y += 20
 	}
 	if (rows) {
-		text(10, y, "start", 15, "Time of a write from a buffer," \
+		text(10, y, "start", 15, "Elapsed time of a write," \
 			" registering each time = full length" \
-			" (~: turns disagree)")
+			" (~ and stripes: turns disagree)")
 		legend(10, y + 24, hue[1], "registered each time")
 		if (us[1, 2] != "-")
 			legend(210, y + 24, hue[2], "libfabric's cache")

@@ -148,6 +148,12 @@ show_lines()
 	done
 }
 
+# The machine's load, which lengthens elapsed times
+note_load()
+{
+	echo "load $(cut -d' ' -f1 /proc/loadavg) $(nproc)" >>"$DATA"
+}
+
 # stream TITLE COMMAND...: runs COMMAND, shows each line when it comes, and
 # keeps it.  Like logged(); this shell only waits, since bash (5.2) may not
 # understand a trap that runs while it reads a command substitution.
@@ -158,6 +164,7 @@ stream()
 	shift
 	mkdir -p "$LOGS"
 	: >"$log"
+	note_load
 	set -m
 	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
@@ -173,6 +180,7 @@ stream()
 	rc=$?
 	# shellcheck disable=SC2034 # common.sh's
 	CHILD=
+	note_load
 	if [ $rc -ne 0 ]; then
 		say "   $title: FAILED (status $rc) after" \
 			"$(minutes $((SECONDS - start)))"

@@ -28,6 +28,46 @@ function stale(cache,   text)
 	return text
 }
 
+# Microseconds to register and deregister so much: between measured sizes
+function cost_of(size,   i, part)
+{
+	for (i = 2; i < costs && at[i] < size; i++)
+		;
+	if (costs < 2 || size <= at[1])
+		return cost[1]
+	part = size >= at[i] ? 1 : (size - at[i - 1]) / (at[i] - at[i - 1])
+	return cost[i - 1] + part * (cost[i] - cost[i - 1])
+}
+
+function percent(part, of)
+{
+	return sprintf("%.0f %%", of ? 100 * part / of : 0)
+}
+
+# What the caches avoid, at this device's cost of each registration
+function print_worth(   text)
+{
+	printf "      At this device's cost of each: %.1f of %.1f ms (%s).\n",
+		worth / 1000, all_worth / 1000, percent(worth, all_worth)
+	if (!(theirs_rows))
+		return
+	printf "      libfabric's cache: %d avoided (%s), %.1f ms (%s);\n",
+		theirs, percent(theirs, total), theirs_worth / 1000,
+		percent(theirs_worth, all_worth)
+	if (equal == theirs_rows)
+		print "      both are equal in every row."
+	else
+		printf "      both are equal in %d of %d rows, not in\n%s.\n",
+			equal, theirs_rows, substr(unequal, 3)
+}
+
+$1 == "load" {
+	if (!loads++ || $2 > high)
+		high = $2
+	if (loads == 1 || $2 < low)
+		low = $2
+	processors = $3
+}
 $1 == "race" {
 	ways[$3]++
 	if ($4 !~ /^[0-9]+$/) {
@@ -37,13 +77,35 @@ $1 == "race" {
 		writes[$3] += $5
 	}
 }
+$1 == "cost" {
+	at[++costs] = $2
+	cost[costs] = $3 + $4
+}
 $1 == "cost" && $2 == 4096 { reg = $3; dereg = $4 }
-$1 == "save" && $2 == "given" { plain = $5; ours = $15 }
+$1 == "save" && $2 == "given" {
+	plain = $5
+	ours = $15
+	unsure = !agree($20, $21)
+}
 $1 == "save" && $2 != "given" {
 	total += $4
 	registered += $17
 	hits += $18
 	copies += $19
+	all_worth += $4 * cost_of($3)
+	worth += ($4 - $17) * cost_of($3)
+	if ($12 != "-") {
+		theirs_rows++
+		theirs += $4 - $12
+		theirs_worth += ($4 - $12) * cost_of($3)
+		# to a fiftieth
+		if ($12 - $17 <= $4 / 50 && $17 - $12 <= $4 / 50)
+			equal++
+		else
+			unequal = unequal ",\n        " named($2) " " size_of($3) " (" \
+				percent($4 - $12, $4) ", ofi_mrrc " \
+				percent($4 - $17, $4) ")"
+	}
 	rows++
 	row[rows] = named($2) " " size_of($3)
 	each[rows] = $5
@@ -89,12 +151,14 @@ END {
 			printf "One costs %.1f us, and %.1f us to undo (4 KiB).",
 				reg, dereg
 		print ""
+		if (verbs && costs)
+			print_worth()
 		if (verbs && clear)
-			printf "      Time of a write: in %d of %d rows nearly all" \
+			printf "      Elapsed time of a write: in %d of %d rows nearly all" \
 				" turns agree:\n      %s %% are saved.\n",
 				clear, rows, range(least, most)
 		else if (verbs)
-			print "      The time of a write differs from turn to turn" \
+			print "      The elapsed time of a write differs from turn to turn" \
 				" by more than that."
 		else
 			print "      Over tcp they cost nothing, so no time can" \
@@ -108,8 +172,8 @@ END {
 	}
 
 	printf "   What does it cost where it cannot help?  "
-	more = "Nothing to be seen"
-	if (ours > plain)
+	more = unsure ? "Turns disagree" : "Nothing to be seen"
+	if (ours > plain && !unsure)
 		more = sprintf("%.2f us", ours - plain)
 	if (plain)
 		printf "%s (64 bytes with a\n      descriptor of the" \
@@ -118,13 +182,18 @@ END {
 			more, ours, plain
 	else
 		print "Not measured."
+	if (loads)
+		printf "   This machine's load was %s, with %d processors.%s\n",
+			low == high ? low : low " to " high, processors,
+			(high > processors ? \
+			" That lengthens elapsed\n      times, not counts." : "")
 	if (monitor == "none")
 		print "   No cache was at work: see what is said of" \
 			" userfaultfd."
 	if (!rows || !verbs)
 		exit
 	print ""
-	print "   Time of a write, registering each time is 30 signs long" \
+	print "   Elapsed time of a write, registering each time is 30 signs long" \
 		" (~: turns disagree):"
 	for (i = 1; i <= rows; i++) {
 		print line("libfabric's cache", cache[i] / each[i], row[i], "")
