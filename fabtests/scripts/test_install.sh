@@ -133,6 +133,21 @@ with_tests()
 		grep -q "fi_mrrc_msg" "$dir/log"
 }
 
+# The first line says what hinders, be the sources or the build in such a path.
+blanks()
+{
+	local place
+
+	mkdir "$dir/a b" "$dir/c"
+	ln -s "$source" "$dir/the source"
+	for place in "a b:$source" "c:../the source"; do
+		(cd "$dir/${place%%:*}" && "${place#*:}/configure") \
+			>"$dir/log" 2>&1 && return 1
+		head -n 1 "$dir/log" | grep -q 'path has a blank' ||
+			{ head -n 3 "$dir/log"; return 1; }
+	done
+}
+
 if [ $# -ne 1 ] || [ ! -f "$1/config.status" ]; then
 	echo "Usage: ${0##*/} BUILDDIR" >&2
 	exit 2
@@ -175,5 +190,7 @@ install uninstall && same left "$(find "$dest" ! -type d)" ""
 verdict "make uninstall" $?
 with_tests
 verdict "--enable-installed-tests" $?
+blanks
+verdict "paths with blanks" $?
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
