@@ -341,7 +341,9 @@ test_usage()
 		refused 2 "interval" "${BIN}fi_mrrc_stat" -i 0 &&
 		refused 2 "count" "${BIN}fi_mrrc_stat" -n 0 &&
 		refused 2 "'size' is none of pid, .*, saved" \
-			"${BIN}fi_mrrc_stat" -s size
+			"${BIN}fi_mrrc_stat" -s size &&
+		refused 2 "code: as text only" "${BIN}fi_mrrc_stat" --json \
+			--code "${BIN}fi_mrrc_stat"
 }
 
 # Another user may not read the counters.

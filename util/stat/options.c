@@ -170,6 +170,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "code: of which file or PID?");
 		if (options->code && options->check)
 			argp_error(state, "either code or check");
+		if (options->code && options->json)
+			argp_error(state, "code: as text only");
 		if (options->code || options->check)
 			break;
 		for (i = 0; i < options->whats; i++)
