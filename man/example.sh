@@ -9,7 +9,7 @@ dir=$(dirname -- "${BASH_SOURCE[0]}")
 page=$(basename -- "$dir/$1".[1-9].md)
 section=${page%.md}
 echo "/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */"
-echo "/* Of $1(${section##*.}): cc -o $1 $1.c -lfabric */"
+echo "/* Of $1(${section##*.}): cc -o $1 $1.c \$(pkg-config --cflags --libs ofi_mrrc) */"
 awk '
 	/^```c$/ { inside = 1; text = ""; next }
 	/^```$/ {
