@@ -434,6 +434,21 @@ stage_distcheck()
 		DISTCHECK_CONFIGURE_FLAGS="$flags"
 }
 
+# What a new user types, in bare folders of both Debians.
+stage_first()
+{
+	local suite
+
+	need "$("$TRIXIE" --packages)" || {
+		fail "packages are missing"
+		return
+	}
+	for suite in bookworm trixie; do
+		script "the first hour on $suite" "test_first-$suite" \
+			"$SCRIPTS/test_first.sh" "$suite"
+	done
+}
+
 # Made from a release, and used in bare folders of both Debians.
 stage_packages()
 {
