@@ -259,7 +259,8 @@ static void print_monitor(void)
 
 	if (ft_stats(pair.c.dom, &st))
 		printf("monitor %.16s %" PRIu64 " %" PRIu64 "\n", st.monitor,
-		       st.hooks, st.hooks_lost);
+		       ft_counter(pair.c.dom, "hooks"),
+		       ft_counter(pair.c.dom, "hooks_lost"));
 	fflush(stdout);
 }
 

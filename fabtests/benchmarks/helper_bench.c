@@ -144,7 +144,6 @@ static void memory(void *arg)
 {
 	struct run *run = arg;
 	double us[TURNS * BUFFERS];
-	struct fi_mrrc_stats st;
 	char *buf[BUFFERS];
 	unsigned i;
 
@@ -157,13 +156,13 @@ static void memory(void *arg)
 		FT_CALL(run_send(run, i, buf[i % BUFFERS], &us[i]));
 		run_pause(run);
 	}
-	ft_stats(&pair.dom[1], &st);
 	printf("memory %s %s %zu %.1f %.1f %.1f %" PRIu64 "\n", run->way->name,
 	       run->reuse ? "yes" : "no", run->len,
 	       100 * helper_bytes_mean(&run->bytes) /
 		       (BUFFERS * (double) run->len),
 	       100 * run->bytes.peak / (BUFFERS * (double) run->len),
-	       ft_median(us, turns * BUFFERS), st.late_uses);
+	       ft_median(us, turns * BUFFERS),
+	       ft_counter(&pair.dom[1], "late_uses"));
 	FT_CALL(fi_close(&run->to_mr->fid));
 	ft_pair_close(&pair);
 }
@@ -183,7 +182,6 @@ static void limited(void *arg)
 {
 	struct run *run = arg;
 	double us[TURNS * MANY] = { 0 };
-	struct fi_mrrc_stats st;
 	char *buf[MANY];
 	unsigned i;
 	int ret = 0;
@@ -201,10 +199,10 @@ static void limited(void *arg)
 			break;
 		run_pause(run);
 	}
-	ft_stats(&pair.dom[1], &st);
 	printf("limit %s %u %u %.1f %.1f %" PRIu64 " %s\n", run->way->name, i,
 	       turns * MANY, i ? ft_median(us, i) : 0,
-	       100 * run->bytes.peak / (MANY * (double) run->len), st.late_uses,
+	       100 * run->bytes.peak / (MANY * (double) run->len),
+	       ft_counter(&pair.dom[1], "late_uses"),
 	       ret ? fi_strerror(-ret) : "-");
 	fflush(stdout);
 	/* a child that cannot continue cannot be closed in order, either */

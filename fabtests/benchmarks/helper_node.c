@@ -119,7 +119,7 @@ static void process(unsigned number, const struct helpers *with, bool busy)
 	}
 	atomic_fetch_add(&shared->cpu_us, ft_cpu_us() - cpu);
 	shared->end[number] = ft_time_us();
-	atomic_fetch_add(&shared->late, st.late_uses);
+	atomic_fetch_add(&shared->late, ft_counter(&pair.dom[1], "late_uses"));
 	atomic_fetch_add(&shared->over, 1);
 	wait_for(&shared->quit);
 	FT_CALL(fi_close(&mr->fid));

@@ -181,7 +181,6 @@ static void replay(void *arg)
 	struct replay *r = arg;
 	const struct sim_req *req = r->trace->req;
 	const struct sim_req *end = req + r->trace->count;
-	struct fi_mrrc_stats st;
 	double lag;
 
 	helper_open("helper_replay", FT_NULL_DESC, core, r->helper, &pair);
@@ -201,11 +200,11 @@ static void replay(void *arg)
 	}
 	while (r->flying)
 		wait_until(r, 0);
-	ft_stats(&pair.dom[1], &st);
 	printf("replay %s %s %u %.1f %.1f %.1f %.1f %" PRIu64 " %.1f\n",
 	       r->trace->name, r->helper, r->posted, passed(r) / 1e6,
 	       helper_bytes_mean(&r->bytes) / 1024, r->bytes.peak / 1024,
-	       r->later_peak / 1024, st.late_uses, r->lag / 1e3);
+	       r->later_peak / 1024, ft_counter(&pair.dom[1], "late_uses"),
+	       r->lag / 1e3);
 	FT_CALL(fi_close(&r->mr->fid));
 	ft_pair_close(&pair);
 }

@@ -450,6 +450,8 @@ bool ft_file_direct(struct ft_dom *dom, const char *dir);
 
 /* false in raw mode, with *st zeroed */
 bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st);
+/* The counter of that name; 0 over a raw core. */
+uint64_t ft_counter(struct ft_dom *dom, const char *name);
 /*
  * Are hits expected, that is, is there a monitor? If not, prints the reason,
  * once.

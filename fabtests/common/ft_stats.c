@@ -13,6 +13,19 @@ bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)
 	return true;
 }
 
+uint64_t ft_counter(struct ft_dom *dom, const char *name)
+{
+	struct fi_mrrc_counter counter = { .size = sizeof(counter) };
+	size_t i = 0;
+
+	if (ft_opts.raw)
+		return 0;
+	do {
+		FT_CALL(fi_mrrc_counter_read(dom->domain, i++, &counter));
+	} while (strcmp(counter.name, name));
+	return counter.value;
+}
+
 bool ft_caches(struct ft_dom *dom)
 {
 	static bool said;
@@ -45,13 +58,12 @@ void ft_print_stats(struct ft_dom *dom, const char *who)
 	       " invalidations %" PRIu64 " uncached %" PRIu64 " posts %" PRIu64
 	       " completions %" PRIu64 " regions %" PRIu64 " bytes %" PRIu64
 	       " held %" PRIu64 " peak %" PRIu64 "/%" PRIu64 " max %" PRIu64
-	       "/%" PRIu64 " monitor %.16s policy %.16s\n",
+	       "/%" PRIu64 " monitor %.16s\n",
 	       who, st.lookups, st.hits, st.misses, st.registrations,
 	       st.deregistrations, st.registration_failures, st.evictions,
 	       st.invalidations, st.uncached, st.posts, st.completions,
 	       st.regions, st.bytes, st.held_regions, st.regions_peak,
-	       st.bytes_peak, st.max_regions, st.max_bytes, st.monitor,
-	       st.policy);
+	       st.bytes_peak, st.max_regions, st.max_bytes, st.monitor);
 }
 
 void ft_check_idle(struct ft_dom *dom, const char *when)

@@ -42,7 +42,8 @@ extern "C" {
 #define FI_MRRC_DOMAIN_OPS "ofi_mrrc domain ops v1"
 
 /*
- * Counters of one domain since it was opened, and its present state.
+ * The counters of a domain that most programs watch, by the names that
+ * fi_mrrc_counter_read() has for them.
  * The caller sets size to sizeof(struct fi_mrrc_stats) as it was compiled;
  * newer providers fill no more than that, older ones fill less and set size
  * to what they filled.
@@ -71,46 +72,24 @@ struct fi_mrrc_stats {
 	uint64_t max_regions; /* the limits in force */
 	uint64_t max_bytes;
 	char monitor[16]; /* "uffd+hooks", "uffd", "manual" or "none" */
-	char policy[16];  /* eviction policy in use */
-	uint64_t splits;  /* buffers that several regions served */
-	uint64_t merges;  /* registered with what was registered before */
-	/* of the whole process */
-	uint64_t hooks;	     /* calls of libc that are hooked now */
-	uint64_t hooks_lost; /* overwritten by another patcher */
-	uint64_t announced;  /* unmaps that hooks told of */
-	/* of the domain again */
-	uint64_t bounced_bytes;
-	uint64_t bounce_memory; /* bytes registered for copies, now */
-	/* what p pages cost by the model in force, nanoseconds */
-	uint64_t cost_register_page; /* this * p */
-	uint64_t cost_register;	     /* + this */
-	uint64_t cost_deregister_page;
-	uint64_t cost_deregister;
-	uint64_t cost_copy_page; /* 0: not known */
-	uint64_t probes;	 /* times that lookups asked the kernel */
-	char asks[160]; /* why those of threads ask; empty: they do not */
-	/* of a helper that predicts uses (FI_OFI_MRRC_HELPER=predict) */
-	uint64_t noted_uses;		/* of large buffers */
-	uint64_t noted_uses_lost;	/* of those, before it read them */
-	uint64_t predicted;		/* uses that had been predicted */
-	uint64_t predicted_within_5;	/* of those, within 5 % */
-	uint64_t early_deregistrations; /* of regions, between two uses */
-	uint64_t ahead_registrations;	/* of regions, ahead of a use */
-	uint64_t ahead_refused;		/* memory changed, or no room */
-	uint64_t ahead_used;		/* uses of what it had registered */
-	uint64_t ahead_unused;		/* registered, and not used */
-	uint64_t late_uses;		/* of what it had deregistered */
-	uint64_t saved_byte_seconds;	/* deregistered, times how long */
-	uint64_t away_bytes;		/* deregistered by it now */
-	/* of the processes of this user on the node, in bytes */
-	uint64_t node_budget;	/* 0: none is set */
-	uint64_t node_reserved; /* of it, by all */
-	uint64_t node_own;	/* of it, by this process */
-	uint64_t node_want;	/* that this process lacks */
-	uint64_t node_given;	/* by this process, for others */
-	uint64_t node_taken;	/* added to its reservation */
-	/* of the domain */
-	uint64_t claimed_lengths; /* receives that became FI_ETRUNC */
+};
+
+/* kind and scope of a counter */
+#define FI_MRRC_COUNTER	      0 /* only grows */
+#define FI_MRRC_GAUGE	      1 /* the present value, or a maximum */
+#define FI_MRRC_SCOPE_DOMAIN  0
+#define FI_MRRC_SCOPE_PROCESS 1
+#define FI_MRRC_SCOPE_NODE    2 /* processes of this user */
+
+/* Size as in struct fi_mrrc_stats; the provider's strings stay. */
+struct fi_mrrc_counter {
+	size_t size;
+	uint64_t value;
+	const char *name; /* [a-z0-9_]+ */
+	const char *help;
+	const char *unit; /* "bytes", ...; empty: a number */
+	uint32_t scope;
+	uint32_t kind;
 };
 
 /* Any thread may call these. */
@@ -125,6 +104,9 @@ struct fi_mrrc_ops_domain {
 			  size_t len);
 	/* 1: the provider has the feature, 0: it has not */
 	int (*feature)(struct fid_domain *domain, const char *name);
+	/* 0, or -FI_ENOENT: there are index counters */
+	int (*counter)(struct fid_domain *domain, size_t index,
+		       struct fi_mrrc_counter *counter);
 };
 
 static inline int fi_mrrc_stats_read(struct fid_domain *domain,
@@ -139,6 +121,22 @@ static inline int fi_mrrc_stats_read(struct fid_domain *domain,
 }
 
 /* -FI_ENOSYS, too, from a provider that is older than the call. */
+static inline int fi_mrrc_counter_read(struct fid_domain *domain, size_t index,
+				       struct fi_mrrc_counter *counter)
+{
+	const struct fi_mrrc_ops_domain *ops;
+	int ret;
+
+	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
+			  NULL);
+	if (ret)
+		return ret;
+	return FI_CHECK_OP(ops, struct fi_mrrc_ops_domain, counter) ?
+		       ops->counter(domain, index, counter) :
+		       -FI_ENOSYS;
+}
+
+/* As above. */
 static inline int fi_mrrc_invalidate(struct fid_domain *domain,
 				     const void *addr, size_t len)
 {

@@ -228,8 +228,10 @@ int main(int argc, char **argv)
 		ft_log("%s (%" PRIu64 " hooked, %" PRIu64 " lost), %" PRIu64
 		       " announced, %" PRIu64 " lookups, %" PRIu64
 		       " hits, %" PRIu64 " invalidations",
-		       st.monitor, st.hooks, st.hooks_lost, st.announced,
-		       st.lookups, st.hits, st.invalidations);
+		       st.monitor, ft_counter(&pair.dom[1], "hooks"),
+		       ft_counter(&pair.dom[1], "hooks_lost"),
+		       ft_counter(&pair.dom[1], "announced"), st.lookups,
+		       st.hits, st.invalidations);
 	}
 	if (ucm) {
 		ft_log("libucm saw %u events", atomic_load(&ucm_events));

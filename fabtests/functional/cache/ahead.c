@@ -52,21 +52,25 @@ static void in_time(struct ft_pair *pair, char **buf, char *to, bool helps)
 	const uint64_t end = ft_deadline();
 	unsigned i;
 
-	for (i = 0; helps ? stats(pair).ahead_used < 5 : i < 3; i++) {
+	for (i = 0; helps ? ft_counter(&pair->dom[1], "ahead_used") < 5 : i < 3;
+	     i++) {
 		ft_stage("round %u of regular uses", i);
 		FT_CHECK(ft_limit_us() < end,
 			 "after %u rounds %" PRIu64 " of %" PRIu64
 			 " uses were foreseen, %" PRIu64 " deregistrations",
-			 i, stats(pair).ahead_used, stats(pair).noted_uses,
-			 stats(pair).early_deregistrations);
+			 i, ft_counter(&pair->dom[1], "ahead_used"),
+			 ft_counter(&pair->dom[1], "noted_uses"),
+			 ft_counter(&pair->dom[1], "early_deregistrations"));
 		round_of(pair, buf, to);
 	}
 	if (!helps)
 		return;
-	FT_CHECK(stats(pair).early_deregistrations >= 5, "%" PRIu64 " early",
-		 stats(pair).early_deregistrations);
-	FT_CHECK(stats(pair).ahead_registrations >= 5, "%" PRIu64 " ahead",
-		 stats(pair).ahead_registrations);
+	FT_CHECK(ft_counter(&pair->dom[1], "early_deregistrations") >= 5,
+		 "%" PRIu64 " early",
+		 ft_counter(&pair->dom[1], "early_deregistrations"));
+	FT_CHECK(ft_counter(&pair->dom[1], "ahead_registrations") >= 5,
+		 "%" PRIu64 " ahead",
+		 ft_counter(&pair->dom[1], "ahead_registrations"));
 }
 
 static size_t present(char *p)
@@ -171,9 +175,9 @@ static void without(int argc, char **argv)
 	for (i = 0; i < ROUNDS; i++)
 		round_of(&pair, buf, to);
 	FT_CHECK(!ft_caches(&pair.dom[1]) ||
-			 !stats(&pair).early_deregistrations,
+			 !ft_counter(&pair.dom[1], "early_deregistrations"),
 		 "%" PRIu64 " deregistrations without a processor for them",
-		 stats(&pair).early_deregistrations);
+		 ft_counter(&pair.dom[1], "early_deregistrations"));
 	ft_pair_close(&pair);
 }
 
@@ -265,20 +269,23 @@ static void interrupted(int argc, char **argv)
 		use(&pair, buf, to);
 		first = stats(&pair).misses;
 		/* on a loaded machine few gaps are alike */
-		for (i = 0; i < ROUNDS / 2 ||
-			    (stats(&pair).early_deregistrations < 5 &&
-			     ft_limit_us() < end);
+		for (i = 0;
+		     i < ROUNDS / 2 ||
+		     (ft_counter(&pair.dom[1], "early_deregistrations") < 5 &&
+		      ft_limit_us() < end);
 		     i++) {
 			use(&pair, buf, to);
 			usleep(2 * GAP_US);
 		}
 		st = stats(&pair);
-		FT_CHECK(st.early_deregistrations,
+		FT_CHECK(ft_counter(&pair.dom[1], "early_deregistrations"),
 			 "no deregistration in %" PRIu64 " uses",
-			 st.noted_uses);
-		FT_CHECK(st.misses - first <= st.late_uses,
+			 ft_counter(&pair.dom[1], "noted_uses"));
+		FT_CHECK(st.misses - first <=
+				 ft_counter(&pair.dom[1], "late_uses"),
 			 "%" PRIu64 " misses, %" PRIu64 " late uses",
-			 st.misses - first, st.late_uses);
+			 st.misses - first,
+			 ft_counter(&pair.dom[1], "late_uses"));
 	}
 	ft_pair_close(&pair);
 }

@@ -80,8 +80,8 @@ static void print_counters(struct ft_dom *dom, const char *who)
 	       who, st.lookups, st.hits, st.misses, st.registrations,
 	       st.deregistrations, st.registration_failures, st.evictions,
 	       st.invalidations, st.regions, st.bytes, st.regions_peak,
-	       st.bytes_peak, st.splits, st.merges, st.max_regions,
-	       st.max_bytes);
+	       st.bytes_peak, ft_counter(dom, "splits"),
+	       ft_counter(dom, "merges"), st.max_regions, st.max_bytes);
 }
 
 static void print_both(struct ft_pair *pair)

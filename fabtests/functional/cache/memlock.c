@@ -241,9 +241,11 @@ static void turns(void)
 		FT_CHECK(ft_limit_us() < end,
 			 "%" PRIu64 " of %u uses were foreseen, %" PRIu64
 			 " late",
-			 st.ahead_used, i, st.late_uses);
+			 ft_counter(&pair.dom[1], "ahead_used"), i,
+			 ft_counter(&pair.dom[1], "late_uses"));
 	} while (i < 2 * TURN ||
-		 (ft_caches(&pair.dom[1]) && st.ahead_used < FORESEEN));
+		 (ft_caches(&pair.dom[1]) &&
+		  ft_counter(&pair.dom[1], "ahead_used") < FORESEEN));
 	ft_pair_close(&pair);
 }
 

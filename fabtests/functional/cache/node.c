@@ -75,29 +75,38 @@ static void use(struct ft_pair *pair, char *p, unsigned buffers, unsigned seed)
 			       LEN, seed + i);
 }
 
-static void node(struct ft_pair *pair, struct fi_mrrc_stats *st)
+static uint64_t counter(struct ft_pair *pair, const char *name)
 {
-	ft_stats(&pair->dom[0], st);
-	FT_CHECK(st->node_budget == BYTES, "budget %" PRIu64, st->node_budget);
-	FT_CHECK(st->node_reserved <= BYTES && st->node_own <= BYTES,
+	return ft_counter(&pair->dom[0], name);
+}
+
+static uint64_t node(struct ft_pair *pair)
+{
+	const uint64_t budget = counter(pair, "node_budget_bytes"),
+		       reserved = counter(pair, "node_reserved_bytes"),
+		       own = counter(pair, "node_own_bytes");
+
+	FT_CHECK(budget == BYTES, "budget %" PRIu64, budget);
+	FT_CHECK(reserved <= BYTES && own <= BYTES,
 		 "%" PRIu64 " of %lu reserved, %" PRIu64 " by this process",
-		 st->node_reserved, BYTES, st->node_own);
+		 reserved, BYTES, own);
+	return own;
 }
 
 /* Until this process has so much of the budget. */
 static void until_own(struct ft_pair *pair, char *p, uint64_t bytes)
 {
 	const uint64_t end = ft_deadline();
-	struct fi_mrrc_stats st;
 	unsigned turn = 0;
+	uint64_t own;
 
 	do {
 		ft_stage("until %" PRIu64 " bytes, turn %u", bytes, turn);
 		use(pair, p, BUFFERS, turn++);
-		node(pair, &st);
+		own = node(pair);
 		FT_CHECK(ft_limit_us() < end, "%" PRIu64 " bytes, not %" PRIu64,
-			 st.node_own, bytes);
-	} while (st.node_own < bytes);
+			 own, bytes);
+	} while (own < bytes);
 }
 
 /* ---- children ---- */
@@ -117,15 +126,17 @@ static void fill(char *p)
 static void alone(char *p)
 {
 	struct ft_attr attr = FT_ATTR;
-	struct fi_mrrc_stats st;
 	struct ft_pair pair;
+	uint64_t budget;
 
 	ft_pair_open(&pair, &attr);
 	use(&pair, p, BUFFERS, 7);
-	ft_stats(&pair.dom[0], &st);
-	FT_CHECK(st.node_budget <= BYTES && st.node_budget >= FT_PAGE,
-		 "budget %" PRIu64, st.node_budget);
-	FT_CHECK(st.node_own == st.node_reserved, "shared all the same");
+	budget = counter(&pair, "node_budget_bytes");
+	FT_CHECK(budget <= BYTES && budget >= FT_PAGE, "budget %" PRIu64,
+		 budget);
+	FT_CHECK(counter(&pair, "node_own_bytes") ==
+			 counter(&pair, "node_reserved_bytes"),
+		 "shared all the same");
 	ft_pair_close(&pair);
 	FT_CHECK(write(READY, "r", 1) == 1, "write");
 }
@@ -148,7 +159,7 @@ static void kept(struct ft_pair *pair, struct fid_domain *domain)
 	struct fid_domain *other =
 		pair->dom[domain == pair->dom[0].domain].domain;
 	const uint64_t end = ft_deadline();
-	struct fi_mrrc_stats st;
+	uint64_t own;
 	void *buf;
 	int ret;
 
@@ -158,11 +169,10 @@ static void kept(struct ft_pair *pair, struct fid_domain *domain)
 	while (ret == -FI_ENOMEM && ft_limit_us() < end);
 	FT_CHECK(!ret, "three quarters of the budget: %d", ret);
 	FT_CALL(fi_mr_free(domain, buf));
-	node(pair, &st);
-	FT_CHECK(st.node_own >= BYTES / 4 * 3, "%" PRIu64 " bytes are kept",
-		 st.node_own);
+	own = node(pair);
+	FT_CHECK(own >= BYTES / 4 * 3, "%" PRIu64 " bytes are kept", own);
 	FT_CALL(fi_mr_alloc(other, BYTES / 4 * 3, 0, 0, &buf, NULL));
-	node(pair, &st);
+	node(pair);
 	FT_CALL(fi_mr_free(other, buf));
 }
 
@@ -172,6 +182,7 @@ static void allocate(struct ft_pair *pair)
 	const uint64_t end = ft_deadline();
 	struct fi_mrrc_stats st, other;
 	struct fid_domain *domain;
+	uint64_t own;
 	void *buf;
 	int ret;
 
@@ -187,9 +198,8 @@ static void allocate(struct ft_pair *pair)
 		ret = fi_mr_alloc(domain, BYTES / 2, 0, 0, &buf, NULL);
 	while (ret == -FI_ENOMEM && ft_limit_us() < end);
 	FT_CHECK(!ret, "half of the budget: %d", ret);
-	node(pair, &st);
-	FT_CHECK(st.node_own >= BYTES / 2, "%" PRIu64 " bytes of a block",
-		 st.node_own);
+	own = node(pair);
+	FT_CHECK(own >= BYTES / 2, "%" PRIu64 " bytes of a block", own);
 	FT_CALL(fi_mr_free(domain, buf));
 	kept(pair, domain);
 }

@@ -329,6 +329,7 @@ static void check_monitor(const char *name, const char *hooks,
 	struct ft_attr attr = FT_ATTR;
 	struct fi_mrrc_stats st;
 	struct ft_pair pair;
+	uint64_t hooked;
 	unsigned i;
 
 	setenv("FI_LOG_LEVEL", "info", 1);
@@ -339,16 +340,17 @@ static void check_monitor(const char *name, const char *hooks,
 	for (i = 0; i < 5; i++)
 		ft_verify_pair(&pair.c, p, p + FT_PAGE, FT_PAGE, i);
 	ft_stats(&pair.dom[1], &st);
+	hooked = ft_counter(&pair.dom[1], "hooks");
 	/* where there is no userfaultfd: uffd_denied.c */
 	if (!strncmp(title, "uffd", 4) && !strcmp(st.monitor, "none"))
 		title = "none";
 	FT_CHECK(!strcmp(st.monitor, title) ||
 			 (!strcmp(title, "uffd+hooks") &&
-			  !strcmp(st.monitor, "uffd") && !st.hooks),
+			  !strcmp(st.monitor, "uffd") && !hooked),
 		 "FI_OFI_MRRC_MONITOR=%s, HOOKS=%s: %s", name, hooks,
 		 st.monitor);
-	FT_CHECK(!st.hooks == !strstr(st.monitor, "hooks"),
-		 "%s with %" PRIu64 " hooks", st.monitor, st.hooks);
+	FT_CHECK(!hooked == !strstr(st.monitor, "hooks"),
+		 "%s with %" PRIu64 " hooks", st.monitor, hooked);
 	FT_CHECK(!st.hits == !strcmp(st.monitor, "none"),
 		 "%s: %" PRIu64 " hits", st.monitor, st.hits);
 	ft_pair_close(&pair);
@@ -465,6 +467,86 @@ static void ext_ops(void)
 	ft_pair_close(&pair);
 }
 
+/* The value of the field of struct fi_mrrc_stats that a counter is. */
+static bool field_of(const struct fi_mrrc_stats *st, const char *name,
+		     uint64_t *value)
+{
+#define FIELD(field)                       \
+	do {                               \
+		*value = st->field;        \
+		if (!strcmp(name, #field)) \
+			return true;       \
+	} while (0)
+	FIELD(lookups);
+	FIELD(hits);
+	FIELD(misses);
+	FIELD(registrations);
+	FIELD(deregistrations);
+	FIELD(registration_failures);
+	FIELD(evictions);
+	FIELD(invalidations);
+	FIELD(uncached);
+	FIELD(posts);
+	FIELD(completions);
+	FIELD(bounces);
+	FIELD(regions);
+	FIELD(bytes);
+	FIELD(held_regions);
+	FIELD(regions_peak);
+	FIELD(bytes_peak);
+	FIELD(max_regions);
+	FIELD(max_bytes);
+#undef FIELD
+	return false;
+}
+
+/* Numbers in the struct, between its size and its monitor. */
+#define FIELDS (offsetof(struct fi_mrrc_stats, monitor) / sizeof(uint64_t) - 1)
+
+static void all_counters(void)
+{
+	struct fi_mrrc_counter c = { .size = sizeof(c) };
+	const char *seen[256];
+	char *p = ft_map(NULL, 2 * FT_PAGE);
+	struct ft_attr attr = FT_ATTR;
+	size_t count, fields = 0, i;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+	uint64_t value;
+	int ret;
+
+	ft_pair_open(&pair, &attr);
+	for (i = 0; i < 5; i++)
+		ft_verify_pair(&pair.c, p, p + FT_PAGE, FT_PAGE, i);
+	ft_stats(&pair.dom[1], &st);
+	for (count = 0;; count++) {
+		ret = fi_mrrc_counter_read(pair.dom[1].domain, count, &c);
+		if (ret || count == 256)
+			break;
+		FT_CHECK(c.size == sizeof(c) && *c.name && *c.help &&
+				 c.kind <= FI_MRRC_GAUGE &&
+				 c.scope <= FI_MRRC_SCOPE_NODE,
+			 "%s: %s", c.name, c.help);
+		for (i = 0; i < count; i++)
+			FT_CHECK(strcmp(c.name, seen[i]), "two %s", c.name);
+		seen[count] = c.name;
+		if (!field_of(&st, c.name, &value))
+			continue;
+		fields++;
+		FT_CHECK(c.value == value, "%s: %" PRIu64 ", not %" PRIu64,
+			 c.name, c.value, value);
+	}
+	FT_CHECK(ret == -FI_ENOENT, "after %zu counters: %d", count, ret);
+	FT_CHECK(fields == FIELDS, "%zu fields, not %zu", fields, FIELDS);
+	ret = fi_mrrc_counter_read(pair.dom[1].domain, SIZE_MAX, &c);
+	FT_CHECK(ret == -FI_ENOENT, "an absurd index: %d", ret);
+	c.size = 4;
+	ret = fi_mrrc_counter_read(pair.dom[1].domain, 0, &c);
+	FT_CHECK(ret == -FI_EINVAL, "a counter of 4 bytes: %d", ret);
+	ft_pair_close(&pair);
+	ft_unmap(p, 2 * FT_PAGE);
+}
+
 struct test_case {
 	const char *name;
 	void (*run)(void);
@@ -501,6 +583,7 @@ static const struct test_case cases[] = {
 	{ "misnamed variable", misnamed, "nearest is FI_OFI_MRRC_MONITOR" },
 	{ "one file for two", same_file, "are the same file" },
 	{ "statistics and other ops", ext_ops, NULL },
+	{ "all counters", all_counters, NULL },
 	{ "invalidation, nothing registered", invalidate_nothing, NULL },
 };
 

@@ -15,6 +15,7 @@
 #include "fi/reg.h"
 #include "fi/report.h"
 #include "fi/secret.h"
+#include "fi/sized.h"
 #include "sys/node/budget.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/hooks/libc_hooks.h"
@@ -405,72 +406,62 @@ void mrrc_reg_close(struct mrrc_reg *reg)
 	mrrc_budget_leave(reg->budget);
 }
 
-void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *out)
+void mrrc_reg_stats(struct mrrc_reg *reg, struct mrrc_stats *stats)
 {
-	struct mrrc_stats stats;
-	const uint64_t *value = stats.value;
+	uint64_t *value = stats->value;
 	struct mrrc_libc_hooks_state hooks;
-	struct mrrc_budget_stats node = { 0 };
-	size_t max_bytes, max_regions;
+	struct mrrc_budget_stats node;
 
 	if (reg->budget && !mrrc_mon_forked(reg->mon))
-		mrrc_budget_stats(reg->budget, &node);
+		mrrc_budget_stats(reg->budget, &node); /* up to date now */
+	mrrc_cache_mt_stats(reg->cache, stats);
 	mrrc_libc_hooks_state(&hooks);
-	mrrc_cache_mt_stats(reg->cache, &stats);
-	mrrc_cache_mt_limits(reg->cache, &max_bytes, &max_regions);
-	out->lookups = value[MRRC_STAT_LOOKUPS];
-	out->hits = value[MRRC_STAT_HITS];
-	out->misses = value[MRRC_STAT_MISSES];
-	out->registrations = value[MRRC_STAT_REGISTRATIONS];
-	out->deregistrations = value[MRRC_STAT_DEREGISTRATIONS];
-	out->registration_failures = value[MRRC_STAT_REG_FAILURES];
-	out->evictions = value[MRRC_STAT_EVICTIONS];
-	out->invalidations = value[MRRC_STAT_INVALIDATIONS];
-	out->uncached = stats_uncached(value);
-	out->regions = value[MRRC_STAT_REGIONS];
-	out->bytes = value[MRRC_STAT_BYTES];
-	out->held_regions = mrrc_cache_mt_held(reg->cache);
-	out->regions_peak = value[MRRC_STAT_REGIONS_PEAK];
-	out->bytes_peak = value[MRRC_STAT_BYTES_PEAK];
-	out->max_regions = max_regions;
-	out->max_bytes = max_bytes;
-	strncpy(out->monitor, mrrc_mon_title(reg->mon),
-		sizeof(out->monitor) - 1);
-	mrrc_mon_asks(reg->mon, out->asks);
-	out->probes = value[MRRC_STAT_PROBES];
-	out->splits = value[MRRC_STAT_SPLITS];
-	out->merges = value[MRRC_STAT_MERGES];
-	out->hooks = hooks.placed;
-	out->hooks_lost = hooks.lost;
-	out->announced = hooks.told;
-	out->bounces = value[MRRC_STAT_BOUNCES];
-	out->bounced_bytes = value[MRRC_STAT_BOUNCED_BYTES];
-	out->bounce_memory = value[MRRC_STAT_BOUNCE_MEMORY];
-	out->cost_register_page = value[MRRC_STAT_COST_REG_PAGE];
-	out->cost_register = value[MRRC_STAT_COST_REG];
-	out->cost_deregister_page = value[MRRC_STAT_COST_DEREG_PAGE];
-	out->cost_deregister = value[MRRC_STAT_COST_DEREG];
-	out->cost_copy_page = value[MRRC_STAT_COST_COPY_PAGE];
-	out->noted_uses = value[MRRC_STAT_NOTED];
-	out->noted_uses_lost = value[MRRC_STAT_NOTES_LOST];
-	out->predicted = value[MRRC_STAT_PREDICTED];
-	out->predicted_within_5 = value[MRRC_STAT_PREDICTED_5];
-	out->early_deregistrations = value[MRRC_STAT_EARLY];
-	out->ahead_registrations = value[MRRC_STAT_AHEAD];
-	out->ahead_refused = value[MRRC_STAT_AHEAD_REFUSED];
-	out->ahead_used = value[MRRC_STAT_AHEAD_USED];
-	out->ahead_unused = value[MRRC_STAT_AHEAD_UNUSED];
-	out->late_uses = value[MRRC_STAT_LATE];
-	out->saved_byte_seconds = value[MRRC_STAT_SAVED];
-	out->away_bytes = value[MRRC_STAT_AWAY_BYTES];
-	out->node_budget = node.budget;
-	out->node_reserved = node.node;
-	out->node_own = node.reserved;
-	out->node_want = node.want;
-	out->node_given = node.given;
-	out->node_taken = node.taken;
-	/* without its parameters */
-	memcpy(out->policy, mrrc_params.policy,
-	       strnlen(mrrc_params.policy, sizeof(out->policy) - 1));
-	out->policy[strcspn(out->policy, ":")] = '\0';
+	value[MRRC_STAT_UNCACHED] = stats_uncached(value);
+	value[MRRC_STAT_HELD] = mrrc_cache_mt_held(reg->cache);
+	value[MRRC_STAT_HOOKS] = hooks.placed;
+	value[MRRC_STAT_HOOKS_LOST] = hooks.lost;
+	value[MRRC_STAT_ANNOUNCED] = hooks.told;
+}
+
+int mrrc_stats_out(const struct mrrc_stats *stats, const char *monitor,
+		   struct fi_mrrc_stats *out)
+{
+	struct fi_mrrc_stats full = { 0 };
+
+#define FIELD(id, name) full.name = stats->value[MRRC_STAT_##id];
+#define OTHER(id, name)
+#define X(id, name, part, ...) part(id, name)
+	MRRC_STATS(X)
+#undef X
+#undef OTHER
+#undef FIELD
+	strncpy(full.monitor, monitor, sizeof(full.monitor) - 1);
+	return mrrc_sized_out(out, &full, sizeof(full));
+}
+
+_Static_assert(FI_MRRC_COUNTER == (int) MRRC_STAT_KIND_COUNTER &&
+		       FI_MRRC_GAUGE == (int) MRRC_STAT_KIND_GAUGE &&
+		       FI_MRRC_SCOPE_DOMAIN == (int) MRRC_STAT_SCOPE_DOMAIN &&
+		       FI_MRRC_SCOPE_PROCESS == (int) MRRC_STAT_SCOPE_PROCESS &&
+		       FI_MRRC_SCOPE_NODE == (int) MRRC_STAT_SCOPE_NODE,
+	       "the public numbers are core's");
+
+int mrrc_stats_out_one(const struct mrrc_stats *stats, size_t index,
+		       struct fi_mrrc_counter *out)
+{
+	const struct mrrc_stat_text *text;
+	struct fi_mrrc_counter full;
+
+	if (index >= MRRC_STAT_CNT)
+		return -FI_ENOENT;
+	text = &mrrc_stat_text[index];
+	full = (struct fi_mrrc_counter){
+		.value = stats->value[index],
+		.name = text->name,
+		.help = text->help,
+		.unit = text->unit,
+		.scope = text->scope,
+		.kind = text->kind,
+	};
+	return mrrc_sized_out(out, &full, sizeof(full));
 }

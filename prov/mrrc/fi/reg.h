@@ -26,6 +26,7 @@
 #include "sys/monitor/mon.h"
 #include "sys/observe/stats_shm.h"
 
+struct fi_mrrc_counter;
 struct fi_mrrc_stats;
 struct mrrc_cache_mt;
 struct mrrc_budget;
@@ -170,7 +171,13 @@ void mrrc_reg_close(struct mrrc_reg *reg);
  */
 void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
 
-/* Fill in the cache's counters. */
-void mrrc_reg_stats(struct mrrc_reg *reg, struct fi_mrrc_stats *stats);
+/* Fill in the counters but for those of operations. */
+void mrrc_reg_stats(struct mrrc_reg *reg, struct mrrc_stats *stats);
+
+/* As applications read them: the fields; and one, or -FI_ENOENT. */
+int mrrc_stats_out(const struct mrrc_stats *stats, const char *monitor,
+		   struct fi_mrrc_stats *out);
+int mrrc_stats_out_one(const struct mrrc_stats *stats, size_t index,
+		       struct fi_mrrc_counter *out);
 
 #endif /* MRRC_REG_H */

@@ -12,7 +12,6 @@
 #include "fi/hook/hook.h"
 #include "fi/import.h"
 #include "fi/param.h"
-#include "fi/sized.h"
 #include "fi/obj/attach.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/pool.h"
@@ -138,15 +137,27 @@ struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain)
 	return &hooked->reg;
 }
 
-static int hook_ext_stats(struct fid_domain *fid, struct fi_mrrc_stats *stats)
+static int hook_ext_stats(struct fid_domain *fid, struct fi_mrrc_stats *out)
 {
 	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
-	struct fi_mrrc_stats full = { 0 };
+	struct mrrc_stats stats;
 
 	if (!reg)
 		return -FI_EINVAL;
-	mrrc_reg_stats(reg, &full);
-	return mrrc_sized_out(stats, &full, sizeof(full));
+	mrrc_reg_stats(reg, &stats);
+	return mrrc_stats_out(&stats, mrrc_mon_title(reg->mon), out);
+}
+
+static int hook_ext_counter(struct fid_domain *fid, size_t index,
+			    struct fi_mrrc_counter *counter)
+{
+	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
+	struct mrrc_stats stats;
+
+	if (!reg)
+		return -FI_EINVAL;
+	mrrc_reg_stats(reg, &stats);
+	return mrrc_stats_out_one(&stats, index, counter);
 }
 
 static int hook_ext_flush(struct fid_domain *fid)
@@ -180,6 +191,7 @@ static const struct fi_mrrc_ops_domain hook_domain_ext_ops = {
 	.flush = hook_ext_flush,
 	.invalidate = hook_ext_invalidate,
 	.feature = hook_ext_feature,
+	.counter = hook_ext_counter,
 };
 
 static int hook_domain_ops_open(struct fid *fid, const char *name,

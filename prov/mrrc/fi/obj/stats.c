@@ -8,7 +8,6 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/data/op.h"
-#include "fi/sized.h"
 
 /*
  * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
@@ -19,35 +18,50 @@ static struct mrrc_domain *domain_check(struct fid_domain *domain)
 	return mrrc_fid_core(&domain->fid) ? mrrc_domain_of(domain) : NULL;
 }
 
-static void stats_fill(struct mrrc_domain *domain, struct fi_mrrc_stats *out)
+static void stats_fill(struct mrrc_domain *domain, struct mrrc_stats *stats)
 {
+	uint64_t *value = stats->value;
 	struct mrrc_cq *cq;
 
-	out->claimed_lengths = atomic_load(&domain->claimed_lengths);
+	*stats = (struct mrrc_stats){ 0 };
+	if (domain->implicit)
+		mrrc_reg_stats(&domain->reg, stats);
+	value[MRRC_STAT_CLAIMED] = atomic_load(&domain->claimed_lengths);
 	mrrc_mutex_lock(&domain->cq_lock);
-	out->posts = atomic_load(&domain->posts);
-	out->completions = atomic_load(&domain->completions);
+	value[MRRC_STAT_POSTS] = atomic_load(&domain->posts);
+	value[MRRC_STAT_COMPLETIONS] = atomic_load(&domain->completions);
 	LIST_FOREACH(cq, &domain->cqs, link) {
-		out->posts += atomic_load(&cq->posts);
-		out->completions += atomic_load(&cq->completions);
+		value[MRRC_STAT_POSTS] += atomic_load(&cq->posts);
+		value[MRRC_STAT_COMPLETIONS] += atomic_load(&cq->completions);
 	}
 	mrrc_mutex_unlock(&domain->cq_lock);
-	if (!domain->implicit) {
-		strcpy(out->monitor, "none");
-		return;
-	}
-	mrrc_reg_stats(&domain->reg, out);
 }
 
-static int ext_stats(struct fid_domain *domain_fid, struct fi_mrrc_stats *stats)
+static int ext_stats(struct fid_domain *domain_fid, struct fi_mrrc_stats *out)
 {
 	struct mrrc_domain *domain = domain_check(domain_fid);
-	struct fi_mrrc_stats full = { 0 };
+	struct mrrc_stats stats;
 
 	if (!domain)
 		return -FI_EINVAL;
-	stats_fill(domain, &full);
-	return mrrc_sized_out(stats, &full, sizeof(full));
+	stats_fill(domain, &stats);
+	return mrrc_stats_out(&stats,
+			      domain->implicit ?
+				      mrrc_mon_title(domain->reg.mon) :
+				      "none",
+			      out);
+}
+
+static int ext_counter(struct fid_domain *domain_fid, size_t index,
+		       struct fi_mrrc_counter *counter)
+{
+	struct mrrc_domain *domain = domain_check(domain_fid);
+	struct mrrc_stats stats;
+
+	if (!domain)
+		return -FI_EINVAL;
+	stats_fill(domain, &stats);
+	return mrrc_stats_out_one(&stats, index, counter);
 }
 
 static int ext_flush(struct fid_domain *domain_fid)
@@ -87,4 +101,5 @@ const struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
 	.flush = ext_flush,
 	.invalidate = ext_invalidate,
 	.feature = ext_feature,
+	.counter = ext_counter,
 };
