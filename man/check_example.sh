@@ -32,7 +32,19 @@ compile()
 compile "${cc[@]}" -std=c11 -c -o "$dir/example.o" "$dir/example.c"
 compile "${cc[@]}" -std=c99 -pedantic -Wextra -Wshadow -fsyntax-only \
 	"$dir/header.c"
+# without short names
+"${cc[@]}" "${cflags[@]}" -E -dD -DFI_MRRC_NO_SHORT_NAMES "$dir/header.c" |
+	grep -E "$(awk '/^#ifndef FI_MRRC_NO_SHORT_NAMES/ { on = 1; next }
+		/^#endif/ { on = 0 }
+		on && $1 == "#define" { printf "%s\\<%s\\>", n++ ? "|" : "", $2 }' \
+		"$top/include/rdma/fi_ext_mrrc.h")" &&
+	fail "short names where none are wanted"
+compile "${cc[@]}" -std=c99 -pedantic -Wextra -Wshadow -fsyntax-only \
+	-DFI_MRRC_NO_SHORT_NAMES "$dir/header.c"
 if command -v c++ >/dev/null; then
+	echo '#include <rdma/fi_mrrc.hpp>' >"$dir/header.cc"
+	compile c++ -std=c++17 -fsyntax-only -DFI_MRRC_NO_SHORT_NAMES \
+		"$dir/header.cc"
 	compile c++ -x c++ -fsyntax-only "$dir/header.c"
 	compile c++ -x c++ -fpermissive -w -fsyntax-only "$dir/example.c"
 fi

@@ -63,8 +63,14 @@ page fi_mrrc 7 >/dev/null || {
 	exit 77
 }
 lexgrog=$(command -v lexgrog) || echo "note: without lexgrog (man-db)"
-mapfile -t functions < <(sed -n \
-	's/^static inline .*[ *]\(fi_[a-z_]*\)(.*/\1/p' \
+# the short name, if there is one
+mapfile -t functions < <(awk '
+	/^(static inline |fi_mrrc_mr_)/ && match($0, /fi_[a-z_]+\(/) {
+		name[++names] = substr($0, RSTART, RLENGTH - 1)
+	}
+	$1 == "#define" { short[$3] = $2 }
+	END { for (i = 1; i <= names; i++)
+		print name[i] in short ? short[name[i]] : name[i] }' \
 	"$top/include/rdma/fi_ext_mrrc.h")
 [ ${#functions[@]} -gt 20 ] || fail "only ${#functions[@]} functions"
 for function in "${functions[@]}"; do

@@ -167,12 +167,12 @@ static inline int fi_mrrc_flush(struct fid_domain *domain)
 /* Name for fi_open_ops() on endpoints, active and passive. */
 #define FI_MRRC_CW_OPS "ofi_mrrc conditional write ops v1"
 
-/* Flag of fi_cwtagmsg(): the registration may outlive the operation. */
+/* Flag of fi_mrrc_cwtagmsg(): the registration may outlive the operation. */
 #define FI_MRRC_CW_KEEP (1ULL << 60)
 /* Flag of completions, on both sides: a conditional operation has ended. */
 #define FI_MRRC_CW (1ULL << 61)
 
-struct fi_msg_cw {
+struct fi_mrrc_msg_cw {
 	const struct iovec *msg_iov;
 	void **desc;
 	size_t iov_count;
@@ -215,7 +215,7 @@ struct fi_mrrc_cw_stats {
 
 /*
  * The conditional operations of one endpoint, valid as long as it is open. A
- * program opens them once, by fi_cw_open(), and makes its calls with them.
+ * program opens them once, by fi_mrrc_cw_open(), and makes its calls with them.
  */
 struct fi_mrrc_cw {
 	const struct fi_mrrc_ops_cw *ops;
@@ -236,24 +236,24 @@ struct fi_mrrc_ops_cw {
 	ssize_t (*cwritev)(struct fi_mrrc_cw *cw, const struct iovec *iov,
 			   void **desc, size_t count, fi_addr_t dest_addr,
 			   uint64_t cwtag, void *context);
-	ssize_t (*cwritemsg)(struct fi_mrrc_cw *cw, const struct fi_msg_cw *msg,
-			     uint64_t flags);
+	ssize_t (*cwritemsg)(struct fi_mrrc_cw *cw,
+			     const struct fi_mrrc_msg_cw *msg, uint64_t flags);
 	ssize_t (*cwtag)(struct fi_mrrc_cw *cw, void *buf, size_t len,
 			 void *desc, fi_addr_t src_addr, uint64_t cwtag,
 			 void *context);
-	ssize_t (*cwtagmsg)(struct fi_mrrc_cw *cw, const struct fi_msg_cw *msg,
-			    uint64_t flags);
+	ssize_t (*cwtagmsg)(struct fi_mrrc_cw *cw,
+			    const struct fi_mrrc_msg_cw *msg, uint64_t flags);
 	int (*tag_alloc)(struct fi_mrrc_cw *cw, uint64_t *cwtag);
 	int (*stats)(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_stats *stats);
 };
 
-static inline int fi_cw_open(struct fid_ep *ep, struct fi_mrrc_cw **cw)
+static inline int fi_mrrc_cw_open(struct fid_ep *ep, struct fi_mrrc_cw **cw)
 {
 	return fi_open_ops(&ep->fid, FI_MRRC_CW_OPS, 0, (void **) cw, NULL);
 }
 
 /* These are for endpoints and passive endpoints, once for each. */
-static inline int fi_cw_feature(struct fid *fid, const char *name)
+static inline int fi_mrrc_cw_feature(struct fid *fid, const char *name)
 {
 	struct fi_mrrc_cw *cw;
 	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
@@ -261,7 +261,7 @@ static inline int fi_cw_feature(struct fid *fid, const char *name)
 	return ret ? ret : cw->ops->feature(cw, name);
 }
 
-static inline int fi_cw_enable(struct fid *fid, uint64_t flags)
+static inline int fi_mrrc_cw_enable(struct fid *fid, uint64_t flags)
 {
 	struct fi_mrrc_cw *cw;
 	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
@@ -269,7 +269,8 @@ static inline int fi_cw_enable(struct fid *fid, uint64_t flags)
 	return ret ? ret : cw->ops->enable(cw, flags);
 }
 
-static inline int fi_cw_query(struct fid *fid, struct fi_mrrc_cw_attr *attr)
+static inline int fi_mrrc_cw_query(struct fid *fid,
+				   struct fi_mrrc_cw_attr *attr)
 {
 	struct fi_mrrc_cw *cw;
 	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
@@ -277,47 +278,51 @@ static inline int fi_cw_query(struct fid *fid, struct fi_mrrc_cw_attr *attr)
 	return ret ? ret : cw->ops->query(cw, attr);
 }
 
-static inline ssize_t fi_cwrite(struct fi_mrrc_cw *cw, const void *buf,
-				size_t len, void *desc, fi_addr_t dest_addr,
-				uint64_t cwtag, void *context)
+static inline ssize_t fi_mrrc_cwrite(struct fi_mrrc_cw *cw, const void *buf,
+				     size_t len, void *desc,
+				     fi_addr_t dest_addr, uint64_t cwtag,
+				     void *context)
 {
 	return cw->ops->cwrite(cw, buf, len, desc, dest_addr, cwtag, context);
 }
 
-static inline ssize_t fi_cwritev(struct fi_mrrc_cw *cw, const struct iovec *iov,
-				 void **desc, size_t count, fi_addr_t dest_addr,
-				 uint64_t cwtag, void *context)
+static inline ssize_t fi_mrrc_cwritev(struct fi_mrrc_cw *cw,
+				      const struct iovec *iov, void **desc,
+				      size_t count, fi_addr_t dest_addr,
+				      uint64_t cwtag, void *context)
 {
 	return cw->ops->cwritev(cw, iov, desc, count, dest_addr, cwtag,
 				context);
 }
 
-static inline ssize_t fi_cwritemsg(struct fi_mrrc_cw *cw,
-				   const struct fi_msg_cw *msg, uint64_t flags)
+static inline ssize_t fi_mrrc_cwritemsg(struct fi_mrrc_cw *cw,
+					const struct fi_mrrc_msg_cw *msg,
+					uint64_t flags)
 {
 	return cw->ops->cwritemsg(cw, msg, flags);
 }
 
-static inline ssize_t fi_cwtag(struct fi_mrrc_cw *cw, void *buf, size_t len,
-			       void *desc, fi_addr_t src_addr, uint64_t cwtag,
-			       void *context)
+static inline ssize_t fi_mrrc_cwtag(struct fi_mrrc_cw *cw, void *buf,
+				    size_t len, void *desc, fi_addr_t src_addr,
+				    uint64_t cwtag, void *context)
 {
 	return cw->ops->cwtag(cw, buf, len, desc, src_addr, cwtag, context);
 }
 
-static inline ssize_t fi_cwtagmsg(struct fi_mrrc_cw *cw,
-				  const struct fi_msg_cw *msg, uint64_t flags)
+static inline ssize_t fi_mrrc_cwtagmsg(struct fi_mrrc_cw *cw,
+				       const struct fi_mrrc_msg_cw *msg,
+				       uint64_t flags)
 {
 	return cw->ops->cwtagmsg(cw, msg, flags);
 }
 
-static inline int fi_cw_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
+static inline int fi_mrrc_cw_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 {
 	return cw->ops->tag_alloc(cw, cwtag);
 }
 
-static inline int fi_cw_stats_read(struct fi_mrrc_cw *cw,
-				   struct fi_mrrc_cw_stats *stats)
+static inline int fi_mrrc_cw_stats_read(struct fi_mrrc_cw *cw,
+					struct fi_mrrc_cw_stats *stats)
 {
 	return cw->ops->stats(cw, stats);
 }
@@ -343,22 +348,22 @@ static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
 #define FI_MRRC_ALLOC_OPS "ofi_mrrc alloc ops v1"
 
 /* flags of allocations and heaps */
-#define FI_MR_ALLOC_ISOLATED (1ULL << 0) /* a registration of its own */
-#define FI_MR_ALLOC_ZERO     (1ULL << 1)
-#define FI_MR_HEAP_PREFAULT  (1ULL << 2) /* heaps only */
+#define FI_MRRC_MR_ALLOC_ISOLATED (1ULL << 0) /* a registration of its own */
+#define FI_MRRC_MR_ALLOC_ZERO	  (1ULL << 1)
+#define FI_MRRC_MR_HEAP_PREFAULT  (1ULL << 2) /* heaps only */
 /*
  * Kind of pages: one of these at most, and not for allocations from a heap. The
  * smallest pages, transparent huge pages, or pages of hugetlbfs of 2^(log2)
  * bytes, as MAP_HUGE_SHIFT has it: log2 is 21 or 30.
  */
-#define FI_MR_ALLOC_BASE       (1ULL << 4)
-#define FI_MR_ALLOC_THP	       (1ULL << 5)
-#define FI_MR_ALLOC_HUGE(log2) ((uint64_t) (log2) << 26)
+#define FI_MRRC_MR_ALLOC_BASE	    (1ULL << 4)
+#define FI_MRRC_MR_ALLOC_THP	    (1ULL << 5)
+#define FI_MRRC_MR_ALLOC_HUGE(log2) ((uint64_t) (log2) << 26)
 
-#define FI_MR_HEAP_NODE(n) ((n) + 1)  /* for numa_node */
-#define FI_MR_HEAP_KEEP	   UINT32_MAX /* for idle_ms */
+#define FI_MRRC_MR_HEAP_NODE(n) ((n) + 1)  /* for numa_node */
+#define FI_MRRC_MR_HEAP_KEEP	UINT32_MAX /* for idle_ms */
 
-struct fi_mr_query_attr {
+struct fi_mrrc_mr_query_attr {
 	size_t size;
 	void *base; /* the allocation */
 	size_t len;
@@ -372,17 +377,17 @@ struct fi_mr_query_attr {
 	size_t page_size;
 };
 
-struct fi_mr_heap_attr {
+struct fi_mrrc_mr_heap_attr {
 	size_t size;
 	uint64_t access; /* FI_REMOTE_READ, FI_REMOTE_WRITE */
 	uint64_t flags;
 	size_t block_size; /* at least; 0: default */
 	size_t max_bytes;  /* 0: no limit but the domain's */
-	int numa_node;	   /* FI_MR_HEAP_NODE(n), or 0 */
+	int numa_node;	   /* FI_MRRC_MR_HEAP_NODE(n), or 0 */
 	uint32_t idle_ms;  /* 0: default */
 };
 
-struct fi_mr_heap_stats {
+struct fi_mrrc_mr_heap_stats {
 	size_t size;
 	uint64_t allocs;
 	uint64_t frees;
@@ -403,25 +408,26 @@ struct fi_mr_heap_stats {
 	uint64_t mistakes;   /* of the application, found */
 };
 
-struct fid_mr_heap;
+struct fid_mrrc_mr_heap;
 
 /* Any thread. */
-struct fi_ops_mr_heap {
+struct fi_mrrc_ops_mr_heap {
 	size_t size;
-	int (*alloc)(struct fid_mr_heap *heap, size_t align, size_t len,
+	int (*alloc)(struct fid_mrrc_mr_heap *heap, size_t align, size_t len,
 		     uint64_t flags, void **buf, struct fid_mr **mr);
-	int (*release)(struct fid_mr_heap *heap, void *buf);
-	int (*trim)(struct fid_mr_heap *heap);
-	int (*stats)(struct fid_mr_heap *heap, struct fi_mr_heap_stats *stats);
+	int (*release)(struct fid_mrrc_mr_heap *heap, void *buf);
+	int (*trim)(struct fid_mrrc_mr_heap *heap);
+	int (*stats)(struct fid_mrrc_mr_heap *heap,
+		     struct fi_mrrc_mr_heap_stats *stats);
 };
 
-struct fid_mr_heap {
+struct fid_mrrc_mr_heap {
 	struct fid fid;
-	const struct fi_ops_mr_heap *ops;
+	const struct fi_mrrc_ops_mr_heap *ops;
 };
 
 /* An address, and what covers it; or an error from -4095 to -1 as address. */
-struct fi_mr_place {
+struct fi_mrrc_mr_place {
 	intptr_t addr;
 	struct fid_mr *mr;
 };
@@ -437,15 +443,16 @@ struct fi_mrrc_ops_alloc {
 		     struct fid_mr **mr);
 	int (*release)(struct fid_domain *domain, void *buf);
 	int (*query)(struct fid_domain *domain, const void *addr,
-		     struct fi_mr_query_attr *attr);
+		     struct fi_mrrc_mr_query_attr *attr);
 	int (*trim)(struct fid_domain *domain);
-	int (*stats)(struct fid_domain *domain, struct fi_mr_heap_stats *stats);
+	int (*stats)(struct fid_domain *domain,
+		     struct fi_mrrc_mr_heap_stats *stats);
 	int (*heap_open)(struct fid_domain *domain,
-			 const struct fi_mr_heap_attr *attr,
-			 struct fid_mr_heap **heap, void *context);
+			 const struct fi_mrrc_mr_heap_attr *attr,
+			 struct fid_mrrc_mr_heap **heap, void *context);
 	/* As alloc with align 1 and no flags, by value: the fastest way. */
-	struct fi_mr_place (*place)(struct fid_domain *domain, size_t len,
-				    uint64_t access);
+	struct fi_mrrc_mr_place (*place)(struct fid_domain *domain, size_t len,
+					 uint64_t access);
 };
 
 static inline int fi_mrrc_alloc_open(struct fid_domain *domain,
@@ -455,13 +462,13 @@ static inline int fi_mrrc_alloc_open(struct fid_domain *domain,
 			   NULL);
 }
 
-/* fi_mr_alloc() of a program that has opened the operations. */
+/* fi_mrrc_mr_alloc() of a program that has opened the operations. */
 static inline int fi_mrrc_alloc(const struct fi_mrrc_ops_alloc *ops,
 				struct fid_domain *domain, size_t len,
 				uint64_t access, uint64_t flags, void **buf,
 				struct fid_mr **mr)
 {
-	struct fi_mr_place place;
+	struct fi_mrrc_mr_place place;
 
 	if (flags)
 		return ops->alloc(domain, 1, len, access, flags, buf, mr);
@@ -475,9 +482,10 @@ static inline int fi_mrrc_alloc(const struct fi_mrrc_ops_alloc *ops,
 	return 0;
 }
 
-static inline int fi_mr_memalign(struct fid_domain *domain, size_t align,
-				 size_t len, uint64_t access, uint64_t flags,
-				 void **buf, struct fid_mr **mr)
+static inline int fi_mrrc_mr_memalign(struct fid_domain *domain, size_t align,
+				      size_t len, uint64_t access,
+				      uint64_t flags, void **buf,
+				      struct fid_mr **mr)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -486,9 +494,9 @@ static inline int fi_mr_memalign(struct fid_domain *domain, size_t align,
 		     ops->alloc(domain, align, len, access, flags, buf, mr);
 }
 
-static inline int fi_mr_alloc(struct fid_domain *domain, size_t len,
-			      uint64_t access, uint64_t flags, void **buf,
-			      struct fid_mr **mr)
+static inline int fi_mrrc_mr_alloc(struct fid_domain *domain, size_t len,
+				   uint64_t access, uint64_t flags, void **buf,
+				   struct fid_mr **mr)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -497,7 +505,7 @@ static inline int fi_mr_alloc(struct fid_domain *domain, size_t len,
 		     fi_mrrc_alloc(ops, domain, len, access, flags, buf, mr);
 }
 
-static inline int fi_mr_free(struct fid_domain *domain, void *buf)
+static inline int fi_mrrc_mr_free(struct fid_domain *domain, void *buf)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -505,8 +513,8 @@ static inline int fi_mr_free(struct fid_domain *domain, void *buf)
 	return ret ? ret : ops->release(domain, buf);
 }
 
-static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
-			      struct fi_mr_query_attr *attr)
+static inline int fi_mrrc_mr_query(struct fid_domain *domain, const void *addr,
+				   struct fi_mrrc_mr_query_attr *attr)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -514,7 +522,7 @@ static inline int fi_mr_query(struct fid_domain *domain, const void *addr,
 	return ret ? ret : ops->query(domain, addr, attr);
 }
 
-static inline int fi_mr_trim(struct fid_domain *domain)
+static inline int fi_mrrc_mr_trim(struct fid_domain *domain)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -522,8 +530,9 @@ static inline int fi_mr_trim(struct fid_domain *domain)
 	return ret ? ret : ops->trim(domain);
 }
 
-static inline int fi_mr_alloc_stats_read(struct fid_domain *domain,
-					 struct fi_mr_heap_stats *stats)
+static inline int
+fi_mrrc_mr_alloc_stats_read(struct fid_domain *domain,
+			    struct fi_mrrc_mr_heap_stats *stats)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -531,9 +540,10 @@ static inline int fi_mr_alloc_stats_read(struct fid_domain *domain,
 	return ret ? ret : ops->stats(domain, stats);
 }
 
-static inline int fi_mr_heap_open(struct fid_domain *domain,
-				  const struct fi_mr_heap_attr *attr,
-				  struct fid_mr_heap **heap, void *context)
+static inline int fi_mrrc_mr_heap_open(struct fid_domain *domain,
+				       const struct fi_mrrc_mr_heap_attr *attr,
+				       struct fid_mrrc_mr_heap **heap,
+				       void *context)
 {
 	const struct fi_mrrc_ops_alloc *ops;
 	int ret = fi_mrrc_alloc_open(domain, &ops);
@@ -541,37 +551,39 @@ static inline int fi_mr_heap_open(struct fid_domain *domain,
 	return ret ? ret : ops->heap_open(domain, attr, heap, context);
 }
 
-static inline int fi_mr_heap_close(struct fid_mr_heap *heap)
+static inline int fi_mrrc_mr_heap_close(struct fid_mrrc_mr_heap *heap)
 {
 	return fi_close(&heap->fid);
 }
 
-static inline int fi_mr_heap_memalign(struct fid_mr_heap *heap, size_t align,
-				      size_t len, uint64_t flags, void **buf,
-				      struct fid_mr **mr)
+static inline int fi_mrrc_mr_heap_memalign(struct fid_mrrc_mr_heap *heap,
+					   size_t align, size_t len,
+					   uint64_t flags, void **buf,
+					   struct fid_mr **mr)
 {
 	return heap->ops->alloc(heap, align, len, flags, buf, mr);
 }
 
-static inline int fi_mr_heap_alloc(struct fid_mr_heap *heap, size_t len,
-				   uint64_t flags, void **buf,
-				   struct fid_mr **mr)
+static inline int fi_mrrc_mr_heap_alloc(struct fid_mrrc_mr_heap *heap,
+					size_t len, uint64_t flags, void **buf,
+					struct fid_mr **mr)
 {
 	return heap->ops->alloc(heap, 1, len, flags, buf, mr);
 }
 
-static inline int fi_mr_heap_free(struct fid_mr_heap *heap, void *buf)
+static inline int fi_mrrc_mr_heap_free(struct fid_mrrc_mr_heap *heap, void *buf)
 {
 	return heap->ops->release(heap, buf);
 }
 
-static inline int fi_mr_heap_trim(struct fid_mr_heap *heap)
+static inline int fi_mrrc_mr_heap_trim(struct fid_mrrc_mr_heap *heap)
 {
 	return heap->ops->trim(heap);
 }
 
-static inline int fi_mr_heap_stats_read(struct fid_mr_heap *heap,
-					struct fi_mr_heap_stats *stats)
+static inline int
+fi_mrrc_mr_heap_stats_read(struct fid_mrrc_mr_heap *heap,
+			   struct fi_mrrc_mr_heap_stats *stats)
 {
 	return heap->ops->stats(heap, stats);
 }
@@ -740,6 +752,57 @@ static inline int fi_mrrc_file_query(struct fid_mrrc_file *file,
 {
 	return file->ops->query(file, attr);
 }
+
+/* ---- short names ---- */
+
+/*
+ * The names of the manual: without mrrc_. libfabric may have one of them for itself
+ * one day; a program that defines FI_MRRC_NO_SHORT_NAMES has the long ones alone.
+ */
+#ifndef FI_MRRC_NO_SHORT_NAMES
+#define fi_cw_open	 fi_mrrc_cw_open
+#define fi_cw_feature	 fi_mrrc_cw_feature
+#define fi_cw_enable	 fi_mrrc_cw_enable
+#define fi_cw_query	 fi_mrrc_cw_query
+#define fi_cw_tag_alloc	 fi_mrrc_cw_tag_alloc
+#define fi_cw_stats_read fi_mrrc_cw_stats_read
+#define fi_cwrite	 fi_mrrc_cwrite
+#define fi_cwritev	 fi_mrrc_cwritev
+#define fi_cwritemsg	 fi_mrrc_cwritemsg
+#define fi_cwtag	 fi_mrrc_cwtag
+#define fi_cwtagmsg	 fi_mrrc_cwtagmsg
+#define fi_msg_cw	 fi_mrrc_msg_cw
+
+#define fi_mr_alloc	       fi_mrrc_mr_alloc
+#define fi_mr_memalign	       fi_mrrc_mr_memalign
+#define fi_mr_free	       fi_mrrc_mr_free
+#define fi_mr_query	       fi_mrrc_mr_query
+#define fi_mr_trim	       fi_mrrc_mr_trim
+#define fi_mr_alloc_stats_read fi_mrrc_mr_alloc_stats_read
+#define fi_mr_query_attr       fi_mrrc_mr_query_attr
+#define fi_mr_place	       fi_mrrc_mr_place
+
+#define fi_mr_heap_open	      fi_mrrc_mr_heap_open
+#define fi_mr_heap_close      fi_mrrc_mr_heap_close
+#define fi_mr_heap_memalign   fi_mrrc_mr_heap_memalign
+#define fi_mr_heap_alloc      fi_mrrc_mr_heap_alloc
+#define fi_mr_heap_free	      fi_mrrc_mr_heap_free
+#define fi_mr_heap_trim	      fi_mrrc_mr_heap_trim
+#define fi_mr_heap_stats_read fi_mrrc_mr_heap_stats_read
+#define fi_mr_heap_attr	      fi_mrrc_mr_heap_attr
+#define fi_mr_heap_stats      fi_mrrc_mr_heap_stats
+#define fid_mr_heap	      fid_mrrc_mr_heap
+#define fi_ops_mr_heap	      fi_mrrc_ops_mr_heap
+
+#define FI_MR_ALLOC_ISOLATED FI_MRRC_MR_ALLOC_ISOLATED
+#define FI_MR_ALLOC_ZERO     FI_MRRC_MR_ALLOC_ZERO
+#define FI_MR_ALLOC_BASE     FI_MRRC_MR_ALLOC_BASE
+#define FI_MR_ALLOC_THP	     FI_MRRC_MR_ALLOC_THP
+#define FI_MR_ALLOC_HUGE     FI_MRRC_MR_ALLOC_HUGE
+#define FI_MR_HEAP_PREFAULT  FI_MRRC_MR_HEAP_PREFAULT
+#define FI_MR_HEAP_NODE	     FI_MRRC_MR_HEAP_NODE
+#define FI_MR_HEAP_KEEP	     FI_MRRC_MR_HEAP_KEEP
+#endif
 
 #ifdef __cplusplus
 }

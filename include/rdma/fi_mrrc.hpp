@@ -75,7 +75,7 @@ class source
 		if (domain && fi_mrrc_alloc_open(domain, &ops_))
 			ops_ = nullptr;
 	}
-	explicit source(fid_mr_heap *heap, uint64_t flags) noexcept
+	explicit source(fid_mrrc_mr_heap *heap, uint64_t flags) noexcept
 	    : heap_(heap), flags_(flags)
 	{
 	}
@@ -91,17 +91,18 @@ class source
 		if (bytes > max_bytes)
 			throw std::bad_alloc();
 		if (heap_)
-			check("fi_mr_heap_memalign",
-			      fi_mr_heap_memalign(heap_, align, bytes, flags_,
-						  &buf, nullptr));
+			check("fi_mrrc_mr_heap_memalign",
+			      fi_mrrc_mr_heap_memalign(heap_, align, bytes,
+						       flags_, &buf, nullptr));
 		else if (ops_ && align <= 16)
-			check("fi_mr_alloc",
+			check("fi_mrrc_mr_alloc",
 			      fi_mrrc_alloc(ops_, domain_, bytes, access_,
 					    flags_, &buf, nullptr));
 		else
-			check("fi_mr_memalign",
-			      fi_mr_memalign(domain_, align, bytes, access_,
-					     flags_, &buf, nullptr));
+			check("fi_mrrc_mr_memalign",
+			      fi_mrrc_mr_memalign(domain_, align, bytes,
+						  access_, flags_, &buf,
+						  nullptr));
 		return buf;
 	}
 
@@ -109,7 +110,7 @@ class source
 	{
 		/* the provider logs mistakes */
 		if (heap_)
-			(void) fi_mr_heap_free(heap_, buf);
+			(void) fi_mrrc_mr_heap_free(heap_, buf);
 		else if (ops_)
 			(void) ops_->release(domain_, buf);
 	}
@@ -129,7 +130,7 @@ class source
 
 	fid_domain *domain_ = nullptr;
 	const fi_mrrc_ops_alloc *ops_ = nullptr;
-	fid_mr_heap *heap_ = nullptr;
+	fid_mrrc_mr_heap *heap_ = nullptr;
 	uint64_t access_ = 0;
 	uint64_t flags_ = 0;
 };
@@ -137,12 +138,13 @@ class source
 } // namespace detail
 
 /* Describes the allocation that contains @addr. */
-inline fi_mr_query_attr query(fid_domain *domain, const void *addr)
+inline fi_mrrc_mr_query_attr query(fid_domain *domain, const void *addr)
 {
-	fi_mr_query_attr attr{};
+	fi_mrrc_mr_query_attr attr{};
 
 	attr.size = sizeof(attr);
-	detail::check("fi_mr_query", fi_mr_query(domain, addr, &attr));
+	detail::check("fi_mrrc_mr_query",
+		      fi_mrrc_mr_query(domain, addr, &attr));
 	return attr;
 }
 
@@ -154,7 +156,8 @@ class memory_resource : public std::pmr::memory_resource
 	    : source_(domain, access, flags)
 	{
 	}
-	explicit memory_resource(fid_mr_heap *heap, uint64_t flags = 0) noexcept
+	explicit memory_resource(fid_mrrc_mr_heap *heap,
+				 uint64_t flags = 0) noexcept
 	    : source_(heap, flags)
 	{
 	}
@@ -189,7 +192,7 @@ template <class T> class allocator
 	    : source_(domain, access, flags)
 	{
 	}
-	explicit allocator(fid_mr_heap *heap, uint64_t flags = 0) noexcept
+	explicit allocator(fid_mrrc_mr_heap *heap, uint64_t flags = 0) noexcept
 	    : source_(heap, flags)
 	{
 	}
