@@ -85,9 +85,6 @@ usage()
 	  smoke      each benchmark for seconds: it ends, and has its figures
 	  demo       demo.sh: what it says where something is missing, its
 	             answers over tcp, without userfaultfd, and after Ctrl-C
-	  first      a new user's commands, in bare folders of Debian 12 and 13:
-	             README's, docs/install.md's, the manual pages' programs,
-	             uninstalling; as root, and as a user without sudo
 	  net        functional tests over net;ofi_mrrc
 	  hook       functional tests over the hooking form, over tcp
 	  alloc      random blocks under other allocators, and beside another
@@ -115,6 +112,9 @@ usage()
 	             may grow, and the tcp tests again and again beside it
 	  upstream   upstream's fabtests, installed in FABTESTS=PREFIX, over each
 	             core: below ofi_mrrc, and hooked
+	  first      a new user's commands, in bare folders of Debian 12 and 13:
+	             README's, docs/install.md's, the manual pages' programs,
+	             uninstalling; as root, and as a user without sudo
 	  packages   Debian's packages, in bare folders of Debian 12 and 13: made,
 	             installed, upgraded, used and purged
 	  wheel      a wheel of the provider for libfabric 1.x and 2.x, installed

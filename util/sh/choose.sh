@@ -10,7 +10,7 @@ readonly CI_STAGES="verbs asan unit tcp rdm"
 # thirds that take about as long
 readonly CI_TURNS=(
 	"distcheck asan_rdm fuzz net hook analyze"
-	"verbs_rdm valgrind demo kokkos hosts first"
+	"verbs_rdm valgrind demo kokkos hosts"
 	"verbs13 libfabric2 tsan smoke alloc openmpi wire"
 )
 # Seconds. Mutations come last, until CI_SECONDS are over: for CI_MUTATE_LEAST in
@@ -47,7 +47,6 @@ inputs()
 	kokkos) echo "prov include fabtests/common fabtests/functional/alloc/kokkos.cc" ;;
 	distcheck) echo "." ;;
 	demo) echo "prov include fabtests util demo.sh" ;;
-	first) echo "prov include util man README.md docs/install.md" ;;
 	smoke) echo "prov include fabtests util bench.sh" ;;
 	fuzz|analyze) echo "prov util" ;;
 	esac
