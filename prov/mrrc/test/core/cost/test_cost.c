@@ -117,8 +117,8 @@ TEST(test_parse_file)
 		"\n",
 		"# reg_page=1:reg=2:dereg_page=3:dereg=4\n",
 		"reg_page=1:reg=2:dereg_page=3\n",
-		"reg_page=1:reg=2:dereg_page=3:dereg=4\n"
-		"reg_page=1:reg=2:dereg_page=3:dereg=4\n",
+		("reg_page=1:reg=2:dereg_page=3:dereg=4\n"
+		 "reg_page=1:reg=2:dereg_page=3:dereg=4\n"),
 		"ucx\nrxe\n",
 		" reg_page=1:reg=2:dereg_page=3:dereg=4\n",
 		"reg_page=1:reg=2:dereg_page=3:dereg=4\r\n",
