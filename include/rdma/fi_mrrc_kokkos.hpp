@@ -50,7 +50,7 @@ class KokkosSpace
 	    : source_(domain, access, flags)
 	{
 	}
-	explicit KokkosSpace(fid_mr_heap *heap, uint64_t flags = 0)
+	explicit KokkosSpace(fid_mrrc_mr_heap *heap, uint64_t flags = 0)
 	    : source_(heap, flags)
 	{
 	}
