@@ -21,7 +21,7 @@ usage()
 	EOT
 }
 
-# commands PAGE HEADING: the first that are printed below it
+# commands PAGE HEADING: prints the first block of commands below HEADING in PAGE
 commands()
 {
 	awk -v heading="## $2" '
@@ -30,7 +30,8 @@ commands()
 		inside && !/^```/' "$TOP/$1"
 }
 
-# as USER COMMANDS: in the folder, from the home directory of USER
+# as USER COMMANDS: runs COMMANDS as USER, in USER's home directory of the bare
+# Debian
 as()
 {
 	local start=$SECONDS
@@ -116,7 +117,7 @@ test_uninstall()
 		files | diff "$DIR/before" -
 }
 
-# of a user: the variables that are printed there as well
+# the heading in docs/install.md for users who cannot write to /usr
 readonly FOLDER="Another folder"
 
 test_user_install()

@@ -348,7 +348,7 @@ static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
 #define FI_MRRC_ALLOC_OPS "ofi_mrrc alloc ops v1"
 
 /* flags of allocations and heaps */
-#define FI_MRRC_MR_ALLOC_ISOLATED (1ULL << 0) /* a registration of its own */
+#define FI_MRRC_MR_ALLOC_ISOLATED (1ULL << 0) /* own registration */
 #define FI_MRRC_MR_ALLOC_ZERO	  (1ULL << 1)
 #define FI_MRRC_MR_HEAP_PREFAULT  (1ULL << 2) /* heaps only */
 /*

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Shared by the scripts that make figures and results of docs/ anew.  Sourced, with TOP.
+# Shared by the scripts that make figures and results of docs/.  Sourced, with TOP.
 
-# Where figures and results are: in the tree, but for tests.
+# The folder of figures and results; tests set another one.
 DOCS=${OFI_MRRC_DOCS:-$TOP/docs}
 
 # bench_option ARGUMENT...: sets BENCH, where the benchmarks left their data, by

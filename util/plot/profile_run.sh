@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # profile_run.sh BINDIR [PROVIDER]: the measurements of ./bench.sh profile and
-# docs/figures.md, in the virtual machine. Over another provider than verbs a
-# short run, which changes nothing of the machine, to see that they work.
+# docs/figures.md, in the virtual machine. Over another provider than verbs it is a
+# short run, for tests, which changes nothing of the machine.
 # Prints them in parts that begin with "== NAME".
 
 set -eu
