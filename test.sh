@@ -117,6 +117,8 @@ usage()
 	             uninstalling; as root, and as a user without sudo
 	  packages   Debian's packages, in bare folders of Debian 12 and 13: made,
 	             installed, upgraded, used and purged
+	  switches   the provider without each part that configure can leave out,
+	             and without all of them: built, used, and measured
 	  wheel      a wheel of the provider for libfabric 1.x and 2.x, installed
 	             into environments of their own, where mpi4py runs over the
 	             wheels of MPICH and Open MPI

@@ -11,7 +11,7 @@ readonly RC_SKIP=77
 readonly RC_LATE=124	# as timeout(1)
 
 # In the order in which they run: simple ones first.
-readonly TESTS="info loud hints versions sequences msg av tagged copied peek
+readonly TESTS="info loud parts hints versions sequences msg av tagged copied peek
 	completions multi_recv buffered rma split atomic selective srx bind mr keys
 	alloc half_write cxx readonly shared_buf cancel wait sread unmap kinds
 	manual signals unwind random soak bounce mappings footprint

@@ -12,7 +12,7 @@ readonly RECORD=$SCRIPTS/record.sh
 readonly MEMCHECKED=info,msg,rma,atomic,selective,srx,mr,cancel,close,alloc
 readonly MEMCHECKED_RDM=tagged,peek,multi_recv,av,atomic,rma
 # of the functional tests: what does not depend on what is under us
-readonly ONCE=fi_info,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,mappings
+readonly ONCE=fi_info,parts,versions,core_cache,unmap,memlock,uffd_denied,dgram,srx,mappings
 # the same, of those that the guest runs over verbs: slow there
 readonly GUEST_ONCE=fi_info,soak,node,uffd_denied,core_cache
 # suites of test_sys that ask the kernel for what kernels do in different ways
@@ -469,6 +469,13 @@ stage_packages()
 			"$SCRIPTS/test_packages.sh" \
 			"$(echo "$BUILD"/packages/ofi_mrrc-*.tar.xz)" "$suite"
 	done
+}
+
+# The modules alone, once for each part; the tests are those of stage unit.
+stage_switches()
+{
+	need_build unit || return
+	run_test switches "the provider without parts" unit "$BUILD/switches"
 }
 
 # Built here for both major versions of libfabric: the headers of 2.x are Debian

@@ -21,6 +21,7 @@
 #include "fi/misspelt.h"
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
+#include "fi/parts.h"
 #include "fi/say.h"
 #include "sys/proof/code_kept.h"
 #include "sys/observe/cost_file.h"
@@ -52,6 +53,7 @@ struct mrrc_param {
 	void *at;		  /* what it sets, if one variable */
 	const char *const *words; /* of set_word, in the enum's order */
 	bool file;		  /* the value may name one */
+	const char *part;	  /* that it is for; NULL: any build */
 	const char *accepts;
 	const char *otherwise; /* the default */
 	const char *help;
@@ -278,7 +280,8 @@ static const struct mrrc_param param_table[] = {
 		  "warning where it is not (1), or never (0)",
 	  .set = set_word,
 	  .at = &mrrc_params.hooks,
-	  .words = WORDS("auto", "1", "0") },
+	  .words = WORDS("auto", "1", "0"),
+	  .part = "hooks" },
 	{ .name = "probe",
 	  .accepts = "auto, always, proven or hooked",
 	  .otherwise = "auto",
@@ -297,7 +300,8 @@ static const struct mrrc_param param_table[] = {
 		  "the next processes: in the user's cache folder (auto), "
 		  "nowhere (0), or in this file",
 	  .set = set_code_file,
-	  .file = true },
+	  .file = true,
+	  .part = "hooks" },
 	{ .name = "alloc_max_size",
 	  .accepts = "bytes, or a number followed by K, M, G or T; 0: no limit",
 	  .otherwise = "derived from the system's limits",
@@ -402,6 +406,20 @@ static bool param_allowed(const struct mrrc_param *param)
 	return false;
 }
 
+/* It has a meaning in this build; its default and 0 ask for nothing. */
+static bool param_built(const struct mrrc_param *param, const char *value)
+{
+	char variable[MRRC_PARAM_NAME_MAX];
+
+	if (!param->part || mrrc_part(param->part) || !strcmp(value, "0") ||
+	    !strcasecmp(value, param->otherwise))
+		return true;
+	mrrc_param_variable(param->name, variable);
+	mrrc_say(NULL, FI_LOG_CORE, "%s=%s has no effect: built without %s",
+		 variable, value, param->part);
+	return false;
+}
+
 void mrrc_params_init(void)
 {
 	const struct mrrc_param *param;
@@ -421,7 +439,7 @@ void mrrc_params_init(void)
 		if (ret)
 			return;
 		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
-		if (ret || !param_allowed(param))
+		if (ret || !param_allowed(param) || !param_built(param, value))
 			continue; /* not set */
 		ret = param->set(param, value);
 		if (!ret)

@@ -13,6 +13,7 @@
 #include "fi/import.h"
 #include "fi/param.h"
 #include "fi/obj/attach.h"
+#include "fi/parts.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/pool.h"
 
@@ -182,7 +183,9 @@ static int hook_ext_feature(struct fid_domain *fid, const char *name)
 {
 	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
 
-	return reg && name ? mrrc_alloc_feature(reg, name) : -FI_EINVAL;
+	if (!reg || !name)
+		return -FI_EINVAL;
+	return mrrc_part_feature(name) || mrrc_alloc_feature(reg, name);
 }
 
 static const struct fi_mrrc_ops_domain hook_domain_ext_ops = {

@@ -8,6 +8,7 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/data/op.h"
+#include "fi/parts.h"
 
 /*
  * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
@@ -92,7 +93,8 @@ static int ext_feature(struct fid_domain *domain_fid, const char *name)
 		return -FI_EINVAL;
 	if (!strcmp(name, "null-desc") || !strcmp(name, "file"))
 		return domain->implicit;
-	return mrrc_alloc_feature(&domain->reg, name);
+	return mrrc_part_feature(name) ||
+	       mrrc_alloc_feature(&domain->reg, name);
 }
 
 const struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {

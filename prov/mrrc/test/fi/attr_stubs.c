@@ -10,6 +10,7 @@
 #include "fi/names.h"
 #include "fi/obj/cq.h"
 #include "fi/param.h"
+#include "fi/parts.h"
 
 struct mrrc_params mrrc_params;
 struct fi_provider mrrc_prov = { .name = "test_attr" };
@@ -45,3 +46,4 @@ UNUSED(ssize_t, mrrc_pending_read, struct mrrc_cq *cq, void *buf, size_t count,
 UNUSED(ssize_t, mrrc_pending_readerr, struct mrrc_cq *cq,
        struct fi_cq_err_entry *entry);
 UNUSED(const char *, mrrc_fabric_name_split, char *name);
+UNUSED(void, mrrc_part_asked, const char *ops);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mrrc_parts: a provider that was built without parts (configure
+ * --disable-PART), which FT_WITHOUT names, says so once to those who use them,
+ * and by fi_mrrc_feature(); it has all others.
+ */
+#include "ft_mrrc.h"
+#include "ft_priv.h"
+
+static char output[65536];
+
+static const struct part {
+	const char *name;
+	const char *feature;
+	const char *variable, *value; /* without effect; or NULL */
+} parts[] = {
+	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1" },
+	{ "hooks", "hooks", "FI_OFI_MRRC_CODE_FILE", "/tmp/code" },
+};
+
+static bool left_out(const struct part *part)
+{
+	const char *list = getenv("FT_WITHOUT");
+	char *copy = strdup(list ? list : ""), *word, *next = copy;
+	bool found = false;
+
+	while ((word = strsep(&next, " ")))
+		found = found || !strcmp(word, part->name);
+	free(copy);
+	return found;
+}
+
+static void run_case(const void *arg)
+{
+	const struct part *part = arg;
+	struct ft_attr attr = FT_ATTR;
+	struct fi_mrrc_stats st;
+	struct ft_pair pair;
+	int ret;
+
+	if (part->variable)
+		setenv(part->variable, part->value, 1);
+	ft_pair_open(&pair, &attr);
+	ret = fi_mrrc_feature(pair.dom[0].domain, part->feature);
+	FT_CHECK(ret == !left_out(part), "feature %s: %d", part->feature, ret);
+	if (!strcmp(part->name, "hooks") && left_out(part)) {
+		ft_stats(&pair.dom[0], &st);
+		FT_CHECK(!strstr(st.monitor, "hooks"), "monitor %s",
+			 st.monitor);
+	}
+	ft_pair_close(&pair);
+}
+
+/* What is said of it, in one line, if it was left out; else nothing. */
+static void check_said(const struct part *part)
+{
+	char line[128];
+	char *said;
+
+	snprintf(line, sizeof(line), "built without %s\n", part->name);
+	said = strstr(output, line);
+	if (!left_out(part))
+		FT_CHECK(!said, "%s: %s", part->name, output);
+	else
+		FT_CHECK(said && !strstr(said + 1, line),
+			 "%s: not one line\n%s", part->name, output);
+}
+
+int main(int argc, char **argv)
+{
+	const struct part *part;
+
+	unsetenv("FI_LOG_LEVEL");
+	ft_init(argc, argv);
+	if (ft_opts.raw)
+		ft_skip("the core has no parts");
+	for (part = parts; part < parts + sizeof(parts) / sizeof(*parts);
+	     part++) {
+		ft_in_child(part->name, run_case, part, output, sizeof(output));
+		check_said(part);
+	}
+	return ft_done();
+}
