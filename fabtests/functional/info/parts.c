@@ -9,13 +9,22 @@
 
 static char output[65536];
 
+static int call_cw(struct ft_pair *pair)
+{
+	struct fi_mrrc_cw *cw;
+
+	return fi_cw_open(pair->c.ep, &cw);
+}
+
 static const struct part {
 	const char *name;
 	const char *feature;
 	const char *variable, *value; /* without effect; or NULL */
+	int (*call)(struct ft_pair *pair);
 } parts[] = {
-	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1" },
-	{ "hooks", "hooks", "FI_OFI_MRRC_CODE_FILE", "/tmp/code" },
+	{ "cw", "cw", NULL, NULL, call_cw },
+	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1", NULL },
+	{ "hooks", "hooks", "FI_OFI_MRRC_CODE_FILE", "/tmp/code", NULL },
 };
 
 static bool left_out(const struct part *part)
@@ -36,11 +45,16 @@ static void run_case(const void *arg)
 	struct ft_attr attr = FT_ATTR;
 	struct fi_mrrc_stats st;
 	struct ft_pair pair;
-	int ret;
+	int ret, i;
 
 	if (part->variable)
 		setenv(part->variable, part->value, 1);
 	ft_pair_open(&pair, &attr);
+	for (i = 0; part->call && i < 2; i++) {
+		ret = part->call(&pair);
+		FT_CHECK(ret == (left_out(part) ? -FI_ENOSYS : 0), "%s: %d",
+			 part->name, ret);
+	}
 	ret = fi_mrrc_feature(pair.dom[0].domain, part->feature);
 	FT_CHECK(ret == !left_out(part), "feature %s: %d", part->feature, ret);
 	if (!strcmp(part->name, "hooks") && left_out(part)) {

@@ -23,6 +23,7 @@
 #include <rdma/fi_ext.h>
 
 #include "fi/mrrc_fi.h"
+#include "fi/parts.h"
 
 static bool fid_is_ours(const struct fid *fid)
 {
@@ -115,6 +116,8 @@ int mrrc_fid_control(struct fid *fid, int command, void *arg)
 int mrrc_fid_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		      void **ops, void *context)
 {
+	if (name)
+		mrrc_part_asked(name);
 	MRRC_INFO(CORE, "no operations named \"%s\"\n", name ? name : "");
 	return -FI_ENOSYS;
 }

@@ -4,10 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rdma/fi_ext_mrrc.h>
+
 #include "fi/parts.h"
+#include "fi/say.h"
 
 /* Parts that are features of each domain */
 static const char part_features[] = " hooks ";
+
+static struct {
+	const char *part, *ops;
+	atomic_bool said;
+} part_ops[] = {
+	{ "cw", FI_MRRC_CW_OPS, false },
+};
 
 static bool part_in(const char *list, const char *part)
 {
@@ -26,4 +36,17 @@ bool mrrc_part(const char *part)
 int mrrc_part_feature(const char *name)
 {
 	return part_in(part_features, name) && mrrc_part(name);
+}
+
+void mrrc_part_asked(const char *ops)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(part_ops) / sizeof(*part_ops); i++) {
+		if (!strcmp(ops, part_ops[i].ops) &&
+		    !mrrc_part(part_ops[i].part))
+			mrrc_say(&part_ops[i].said, FI_LOG_CORE,
+				 "no operations \"%s\": built without %s", ops,
+				 part_ops[i].part);
+	}
 }

@@ -93,6 +93,8 @@ static int ext_feature(struct fid_domain *domain_fid, const char *name)
 		return -FI_EINVAL;
 	if (!strcmp(name, "null-desc") || !strcmp(name, "file"))
 		return domain->implicit;
+	if (!strcmp(name, "cw"))
+		return mrrc_part(name);
 	return mrrc_part_feature(name) ||
 	       mrrc_alloc_feature(&domain->reg, name);
 }
