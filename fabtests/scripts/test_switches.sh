@@ -10,7 +10,7 @@
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
-readonly PARTS="cw hooks"
+readonly PARTS="cw files hooks"
 # functional tests that need no part
 readonly NEED_NONE=info,parts,msg,rma,completions,selective,unmap
 

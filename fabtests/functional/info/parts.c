@@ -7,6 +7,8 @@
 #include "ft_mrrc.h"
 #include "ft_priv.h"
 
+#include <fcntl.h>
+
 static char output[65536];
 
 static int call_cw(struct ft_pair *pair)
@@ -16,6 +18,18 @@ static int call_cw(struct ft_pair *pair)
 	return fi_cw_open(pair->c.ep, &cw);
 }
 
+static int call_files(struct ft_pair *pair)
+{
+	struct fid_mrrc_file *file;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), ret;
+
+	ret = fi_mrrc_file_open(pair->dom[0].domain, fd, 0, &file, NULL);
+	if (!ret)
+		FT_CALL(fi_close(&file->fid));
+	close(fd);
+	return ret;
+}
+
 static const struct part {
 	const char *name;
 	const char *feature;
@@ -23,6 +37,7 @@ static const struct part {
 	int (*call)(struct ft_pair *pair);
 } parts[] = {
 	{ "cw", "cw", NULL, NULL, call_cw },
+	{ "files", "file", NULL, NULL, call_files },
 	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1", NULL },
 	{ "hooks", "hooks", "FI_OFI_MRRC_CODE_FILE", "/tmp/code", NULL },
 };

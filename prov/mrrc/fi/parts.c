@@ -17,6 +17,7 @@ static struct {
 	atomic_bool said;
 } part_ops[] = {
 	{ "cw", FI_MRRC_CW_OPS, false },
+	{ "files", FI_MRRC_FILE_OPS, false },
 };
 
 static bool part_in(const char *list, const char *part)

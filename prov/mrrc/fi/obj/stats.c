@@ -91,8 +91,10 @@ static int ext_feature(struct fid_domain *domain_fid, const char *name)
 
 	if (!domain || !name)
 		return -FI_EINVAL;
-	if (!strcmp(name, "null-desc") || !strcmp(name, "file"))
+	if (!strcmp(name, "null-desc"))
 		return domain->implicit;
+	if (!strcmp(name, "file"))
+		return domain->implicit && mrrc_part("files");
 	if (!strcmp(name, "cw"))
 		return mrrc_part(name);
 	return mrrc_part_feature(name) ||
