@@ -10,7 +10,7 @@
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
-readonly PARTS="cw files hooks"
+readonly PARTS="alloc cw files hooks"
 # functional tests that need no part
 readonly NEED_NONE=info,parts,msg,rma,completions,selective,unmap
 
@@ -57,6 +57,8 @@ without()
 	(make_without "$@") >"$DIR/log" 2>&1 ||
 		{ tail -n 30 "$DIR/log"; fail "does not build"; return 1; }
 	row "$name"
+	# copies of files are allocated
+	[ "$name" != alloc ] || set -- alloc files
 	FT_WITHOUT=$* FI_PROVIDER_PATH=$BUILD/.libs \
 		"$TOP/fabtests/scripts/runfabtests.sh" \
 		-b "${BIN%/}" -t "$NEED_NONE" 'tcp;ofi_mrrc' >"$DIR/log" 2>&1 ||

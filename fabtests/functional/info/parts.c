@@ -11,6 +11,17 @@
 
 static char output[65536];
 
+static int call_alloc(struct ft_pair *pair)
+{
+	struct fid_domain *domain = pair->dom[0].domain;
+	void *buf;
+	int ret = fi_mr_alloc(domain, 64, FI_SEND, 0, &buf, NULL);
+
+	if (!ret)
+		FT_CALL(fi_mr_free(domain, buf));
+	return ret;
+}
+
 static int call_cw(struct ft_pair *pair)
 {
 	struct fi_mrrc_cw *cw;
@@ -36,6 +47,8 @@ static const struct part {
 	const char *variable, *value; /* without effect; or NULL */
 	int (*call)(struct ft_pair *pair);
 } parts[] = {
+	{ "alloc", "alloc", NULL, NULL, call_alloc },
+	{ "alloc", "heap", "FI_OFI_MRRC_ALLOC_IDLE", "1", NULL },
 	{ "cw", "cw", NULL, NULL, call_cw },
 	{ "files", "file", NULL, NULL, call_files },
 	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1", NULL },

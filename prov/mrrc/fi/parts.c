@@ -16,6 +16,7 @@ static struct {
 	const char *part, *ops;
 	atomic_bool said;
 } part_ops[] = {
+	{ "alloc", FI_MRRC_ALLOC_OPS, false },
 	{ "cw", FI_MRRC_CW_OPS, false },
 	{ "files", FI_MRRC_FILE_OPS, false },
 };

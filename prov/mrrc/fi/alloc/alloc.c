@@ -504,7 +504,7 @@ static int alloc_stats(struct fid_domain *domain,
 	return mrrc_alloc_stats_out(&sum, stats);
 }
 
-const struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
+static const struct fi_mrrc_ops_alloc alloc_ops = {
 	.size = sizeof(struct fi_mrrc_ops_alloc),
 	.alloc = alloc_alloc,
 	.release = alloc_free,
@@ -514,3 +514,5 @@ const struct fi_mrrc_ops_alloc mrrc_alloc_ops = {
 	.heap_open = mrrc_alloc_heap_open,
 	.place = alloc_place,
 };
+
+const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops = &alloc_ops;

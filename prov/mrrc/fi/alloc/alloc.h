@@ -15,8 +15,8 @@
 
 struct fi_mrrc_ops_alloc;
 
-/* FI_MRRC_ALLOC_OPS */
-extern const struct fi_mrrc_ops_alloc mrrc_alloc_ops;
+/* FI_MRRC_ALLOC_OPS; or NULL */
+extern const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops;
 
 /*
  * Adds a kind of domain: @reg finds a domain's registrations, or NULL for other

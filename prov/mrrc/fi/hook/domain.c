@@ -202,13 +202,13 @@ static int hook_domain_ops_open(struct fid *fid, const char *name,
 {
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
 
-	const void *ours;
+	const void *ours = NULL;
 
 	if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
 		ours = &hook_domain_ext_ops;
 	else if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
-		ours = &mrrc_alloc_ops;
-	else
+		ours = mrrc_alloc_ops;
+	if (!ours)
 		return domain->fid_ops->ops_open(fid, name, flags, ops,
 						 context);
 	if (flags)

@@ -95,14 +95,14 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
 			   void **ops, void *context)
 {
-	const void *ours;
+	const void *ours = NULL;
 
 	/* first what programs may open at each allocation */
 	if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
-		ours = &mrrc_alloc_ops;
+		ours = mrrc_alloc_ops;
 	else if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
 		ours = &mrrc_domain_ext_ops;
-	else
+	if (!ours)
 		return mrrc_fid_ops_open(fid, name, flags, ops, context);
 	if (flags)
 		return -FI_EBADFLAGS;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Instead of this folder with --disable-alloc: no domain has fi_mr_alloc(3). */
+#include "config.h"
+#include "fi/alloc/alloc.h"
+
+const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops = NULL;
+
+void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain))
+{
+}
+
+void mrrc_alloc_set_own(const struct fi_ops *ops)
+{
+}
+
+bool mrrc_alloc_busy(struct mrrc_reg *reg)
+{
+	return false;
+}
+
+void mrrc_alloc_close(struct mrrc_reg *reg)
+{
+}
+
+int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name)
+{
+	return 0;
+}
+
+bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
+		     void **desc)
+{
+	return false;
+}
