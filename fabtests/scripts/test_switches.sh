@@ -10,9 +10,9 @@
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
-readonly PARTS="alloc cw files hooks"
-# functional tests that need no part
-readonly NEED_NONE=info,parts,msg,rma,completions,selective,unmap
+readonly PARTS="alloc cw files hooks record"
+# functional tests that need no part; info needs record
+readonly NEED_NONE=parts,msg,rma,completions,selective,unmap
 
 usage()
 {
@@ -51,17 +51,18 @@ row()
 # without NAME PART...
 without()
 {
-	local BUILD=$FOLDER/$1 name=$1
+	local BUILD=$FOLDER/$1 name=$1 tests=$NEED_NONE
 
 	shift
 	(make_without "$@") >"$DIR/log" 2>&1 ||
 		{ tail -n 30 "$DIR/log"; fail "does not build"; return 1; }
 	row "$name"
+	[[ " $* " == *" record "* ]] || tests+=,info
 	# copies of files are allocated
 	[ "$name" != alloc ] || set -- alloc files
 	FT_WITHOUT=$* FI_PROVIDER_PATH=$BUILD/.libs \
 		"$TOP/fabtests/scripts/runfabtests.sh" \
-		-b "${BIN%/}" -t "$NEED_NONE" 'tcp;ofi_mrrc' >"$DIR/log" 2>&1 ||
+		-b "${BIN%/}" -t "$tests" 'tcp;ofi_mrrc' >"$DIR/log" 2>&1 ||
 		{ cat "$DIR/log"; return 1; }
 }
 

@@ -341,7 +341,8 @@ static const struct mrrc_param param_table[] = {
 		  "a domain is closed, or when the process exits",
 	  .set = set_path,
 	  .at = mrrc_params.stats_file,
-	  .file = true },
+	  .file = true,
+	  .part = "record" },
 	{ .name = "trace",
 	  .accepts = "a path, in which %p is the process",
 	  .otherwise = "none",
@@ -349,14 +350,16 @@ static const struct mrrc_param param_table[] = {
 		  "for fi_mrrc_trace and fi_mrrc_sim",
 	  .set = set_path,
 	  .at = mrrc_params.trace,
-	  .file = true },
+	  .file = true,
+	  .part = "record" },
 	{ .name = "trace_size",
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "256M",
 	  .help = "Most bytes of that file; further requests are only "
 		  "counted",
 	  .set = set_size,
-	  .at = &mrrc_params.trace_size },
+	  .at = &mrrc_params.trace_size,
+	  .part = "record" },
 };
 
 int mrrc_param_path(const char *pattern, char *path, size_t size)
