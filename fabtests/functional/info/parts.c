@@ -53,6 +53,7 @@ static const struct part {
 	{ "files", "file", NULL, NULL, call_files },
 	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1", NULL },
 	{ "hooks", "hooks", "FI_OFI_MRRC_CODE_FILE", "/tmp/code", NULL },
+	{ "node", "node", "FI_OFI_MRRC_NODE_MAX_SIZE", "1G", NULL },
 	{ "record", "record", "FI_OFI_MRRC_TRACE", "/dev/null", NULL },
 	{ "record", "record", "FI_OFI_MRRC_STATS_FILE", "/dev/null", NULL },
 };

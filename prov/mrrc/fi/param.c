@@ -208,7 +208,8 @@ static const struct mrrc_param param_table[] = {
 	  .help = "Most memory that the caches and fi_mr_alloc of all "
 		  "processes of this user on the node keep registered",
 	  .set = set_size,
-	  .at = &mrrc_params.node_max_size },
+	  .at = &mrrc_params.node_max_size,
+	  .part = "node" },
 	{ .name = "policy",
 	  .accepts = "gdl, gdsf, lru, fmrd, mre-text or mre-fig4, and perhaps "
 		     "parameters of it, as gdl:pieces=2",
@@ -271,7 +272,8 @@ static const struct mrrc_param param_table[] = {
 		  "a larger margin of time (aggressive)",
 	  .set = set_word,
 	  .at = &mrrc_params.helper_node,
-	  .words = WORDS("auto", "conservative", "aggressive") },
+	  .words = WORDS("auto", "conservative", "aggressive"),
+	  .part = "node" },
 	{ .name = "hooks",
 	  .accepts = "auto, 1 or 0",
 	  .otherwise = "auto",
