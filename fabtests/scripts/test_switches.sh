@@ -10,7 +10,7 @@
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
-readonly PARTS="alloc cw files hooks node record"
+readonly PARTS="alloc cw files helper hooks node record"
 # functional tests that need no part; info needs record
 readonly NEED_NONE=parts,msg,rma,completions,selective,unmap
 

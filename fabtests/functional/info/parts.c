@@ -51,6 +51,7 @@ static const struct part {
 	{ "alloc", "heap", "FI_OFI_MRRC_ALLOC_IDLE", "1", NULL },
 	{ "cw", "cw", NULL, NULL, call_cw },
 	{ "files", "file", NULL, NULL, call_files },
+	{ "helper", "helper", "FI_OFI_MRRC_HELPER", "predict", NULL },
 	{ "hooks", "hooks", "FI_OFI_MRRC_HOOKS", "1", NULL },
 	{ "hooks", "hooks", "FI_OFI_MRRC_CODE_FILE", "/tmp/code", NULL },
 	{ "node", "node", "FI_OFI_MRRC_NODE_MAX_SIZE", "1G", NULL },

@@ -54,6 +54,7 @@ struct mrrc_param {
 	const char *const *words; /* of set_word, in the enum's order */
 	bool file;		  /* the value may name one */
 	const char *part;	  /* that it is for; NULL: any build */
+	const char *part_value;	  /* the only value that needs the part */
 	const char *accepts;
 	const char *otherwise; /* the default */
 	const char *help;
@@ -262,7 +263,9 @@ static const struct mrrc_param param_table[] = {
 		  "buffer, and register again ahead of the next (predict)",
 	  .set = set_word,
 	  .at = &mrrc_params.helper,
-	  .words = WORDS("auto", "always", "never", "predict") },
+	  .words = WORDS("auto", "always", "never", "predict"),
+	  .part = "helper",
+	  .part_value = "predict" },
 	{ .name = "helper_node",
 	  .accepts = "auto, conservative or aggressive",
 	  .otherwise = "auto",
@@ -420,7 +423,8 @@ static bool param_built(const struct mrrc_param *param, const char *value)
 	char variable[MRRC_PARAM_NAME_MAX];
 
 	if (!param->part || mrrc_part(param->part) || !strcmp(value, "0") ||
-	    !strcasecmp(value, param->otherwise))
+	    !strcasecmp(value, param->otherwise) ||
+	    (param->part_value && strcasecmp(value, param->part_value)))
 		return true;
 	mrrc_param_variable(param->name, variable);
 	mrrc_say(NULL, FI_LOG_CORE, "%s=%s has no effect: built without %s",

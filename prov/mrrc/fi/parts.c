@@ -10,7 +10,7 @@
 #include "fi/say.h"
 
 /* Parts that are features of each domain */
-static const char part_features[] = " hooks node record ";
+static const char part_features[] = " helper hooks node record ";
 
 static struct {
 	const char *part, *ops;
