@@ -57,8 +57,9 @@ usage()
 	  -k trixie     boot Debian 13's kernel (Linux 6.12)
 	  -d SIZE       TMPDIR is on a disk with ext4, of this size, in memory
 	  -l MODULE     load this module of the kernel, too; can be repeated
-	  -i            its clock counts instructions, one a nanosecond: what else
-	                runs on this machine changes no times, but those of I/O
+	  -i            one processor, whose clock counts instructions, one a
+	                nanosecond: what else runs on this machine changes no times,
+	                but those of I/O
 	  -n            do not wait for another guest to end: fail at once
 	  --setup       install and unpack what is needed, and stop
 	  --packages    print the Debian packages that --setup installs
@@ -403,6 +404,8 @@ main()
 	done
 	[ $# -gt 0 ] || usage_error "no command"
 	ARGV=("$@")
+	# with two, the guest does not come up
+	[ "$COUNTS" = no ] || CPUS=1
 
 	lacking=$(missing)
 	if [ -n "$lacking" ]; then

@@ -86,7 +86,7 @@ bench_nfs()
 		prepare "$NFS_PACKAGES"
 	fi
 	# shellcheck disable=SC2034 # bench.sh's
-	GUEST_OPTIONS=(-k trixie -i -c 1 -l nfsd -l rpcrdma -l nfsv4)
+	GUEST_OPTIONS=(-k trixie -i -l nfsd -l rpcrdma -l nfsv4)
 	in_guest 500 "$out" "the peers in turn" "$TOP/util/sh/serve_guest.sh" \
 		"${NFS_ARGS[@]}"
 	say
