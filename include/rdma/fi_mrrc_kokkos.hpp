@@ -2,7 +2,7 @@
 /*
  * Registered memory for Kokkos: a memory space, host memory of fi_mr_alloc(3),
  * so that Views are preregistered. Header only, C++17, for Kokkos 3.4
- * (Debian 12's libtrilinos-kokkos-dev).
+ * (Debian 12's libtrilinos-kokkos-dev). Experimental: may change in any release.
  *
  *	fi_mrrc::KokkosSpace space(domain, FI_REMOTE_WRITE);
  *	Kokkos::View<double *, fi_mrrc::KokkosSpace> view(
