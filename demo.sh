@@ -4,10 +4,10 @@
 # demo.sh: set up and show what ofi_mrrc does, on a bare Debian as root or
 # with sudo.
 #
-# Flow: what is there, and packages -> build below $BUILD -> demo_race,
-# demo_save and frrwp_bench over verbs, on a device of this machine or on
-# Soft-RoCE in a virtual machine; or over tcp.  They print lines, which are
-# shown as they come, and summed up at the end, also after Ctrl-C.
+# Flow: what is there, and packages -> build below $BUILD -> the programs over
+# verbs, on a device of this machine or on Soft-RoCE in a virtual machine; or
+# over tcp.  They print lines, which are shown as they come, and summed up at the
+# end, also after Ctrl-C.
 
 set -u
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -69,41 +69,43 @@ interrupted()
 	[ ! -s "$DATA" ] || summary "interrupted: what was measured until then"
 }
 
-# The measurements, one after the other; also runs in the guest.
+# One of the measurements, of which "race" needs two processors and "count" is
+# "save" with a clock that counts instructions; also runs in the guest.
 # shellcheck disable=SC2317 # called by name
 measure()
 {
-	local dir=$1 core=$2 quick=$3 addr=$4 rc=0
-	local race=(-n 200) save=(-i "${OFI_MRRC_DEMO_TURNS:-9}") to=()
+	local what=$1 dir=$2 core=$3 quick=$4 addr=$5 rc=0 turns=9
+	local race=(-n 200) save=(-c "$core") to=()
 
-	[ "$quick" = no ] || race=(-n 60) save=(-i 5)
+	[ "$quick" = no ] || race=(-n 60) turns=5
 	[ -z "$addr" ] || to=(-s "$addr")
+	[ "$what" != count ] || save+=(-e)
+	save+=(-i "${OFI_MRRC_DEMO_TURNS:-$turns}")
 	echo "setup $(setup_line)"
-	if [ "$core" = verbs ]; then
-		"$dir/demo_race" "${race[@]}" "${to[@]}" || rc=1
+	# else nothing is registered over tcp
+	export FI_OFI_MRRC_REGISTER=always
+	if [ "$what" = race ]; then
+		[ "$core" != verbs ] ||
+			"$dir/demo_race" "${race[@]}" "${to[@]}" || rc=1
+		"$dir/frrwp_bench" -q -p "$core;ofi_mrrc" "${to[@]}" || rc=1
+	else
 		"$dir/demo_save" "${save[@]}" "${to[@]}" || rc=1
 		"$dir/demo_save" -g "${save[@]}" "${to[@]}" || rc=1
-	else
-		FI_OFI_MRRC_REGISTER=always "$dir/demo_save" -c "$core" \
-			"${save[@]}" || rc=1
-		"$dir/demo_save" -g -c "$core" "${save[@]}" || rc=1
 	fi
-	FI_OFI_MRRC_REGISTER=always "$dir/frrwp_bench" -q \
-		-p "$core;ofi_mrrc" "${to[@]}" || rc=1
 	return "$rc"
 }
 
-# run TITLE ADDRESS [COMMAND...]: the measurements, run by COMMAND.
+# run WHAT TITLE ADDRESS [COMMAND...]: a measurement, run by COMMAND.
 run()
 {
-	local title=$1 addr=$2 rc
+	local what=$1 title=$2 addr=$3 rc
 
-	shift 2
+	shift 3
 	# shellcheck disable=SC2016 # for the guest's shell
-	stream "$title" "$@" bash -c \
+	stream "$what" "$title" "$@" bash -c \
 		"$(declare -f measure setup_line libfabric_version)"'
-		measure "$@"' measure "$BUILD/demo/fabtests/benchmarks" "$CORE" "$QUICK" \
-		"$addr"
+		measure "$@"' measure "$what" "$BUILD/demo/fabtests/benchmarks" \
+		"$CORE" "$QUICK" "$addr"
 	rc=$?
 	[ $rc -ne $RC_NO_GUEST ] ||
 		cannot "the virtual machine did not start (see above)"
@@ -145,7 +147,8 @@ main()
 	case $WHERE in
 	tcp)
 		heading "tcp over loopback, on this machine"
-		run "transfers over tcp" ""
+		run race "transfers over tcp" ""
+		run save "transfers over tcp" ""
 		;;
 	device)
 		addr=$(device_address)
@@ -153,11 +156,17 @@ main()
 			"an IPv4 address (fi_info -p verbs); --guest takes the" \
 			"virtual machine"
 		heading "verbs over this machine's device, $addr"
-		run "transfers over verbs" "$addr"
+		run race "transfers over verbs" "$addr"
+		run save "transfers over verbs" "$addr"
 		;;
 	guest)
 		heading "verbs over Soft-RoCE, in a virtual machine"
-		run "transfers over verbs" "" "$GUEST" -t $GUEST_LIMIT --
+		run race "transfers over verbs" "" "$GUEST" -t $GUEST_LIMIT --
+		say
+		say "   Again, with a clock that counts instructions, so that what"
+		say "   else runs here changes no time: 1 us is 1,000 instructions."
+		say
+		run count "transfers over verbs" "" "$GUEST" -i -t $GUEST_LIMIT --
 		say
 		say "   A software device in an emulated machine: compare the"
 		say "   columns with each other, not with hardware."

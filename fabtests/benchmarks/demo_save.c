@@ -8,32 +8,41 @@
  *   ours   no descriptor, over ofi_mrrc
  *
  * Each of the three has a process with both endpoints. They take turns of some
- * writes, so that changes on the machine affect all. A write is timed from the
+ * writes, so that changes on the machine affect all. A write is measured from the
  * allocation or the registration of its buffer to its completion, which the
  * peer's acknowledgement ends; the first and last word of what arrives are
- * checked. With -g the application keeps one registration, and gives its
+ * checked. Processor time is that of all threads of the process, which reads its
+ * completion queue until the write has completed. With -e elapsed time is printed
+ * in its place: where the clock counts instructions that has those of the kernel's
+ * threads, too. With -g the application keeps one registration, and gives its
  * descriptor to each write, with ofi_mrrc and without.
  *
  * Prints lines of words:
  *
  *	monitor NAME HOOKS LOST      of ofi_mrrc
- *	cost SIZE US US              to register and to deregister, once
- *	save ROW SIZE WRITES, and for each of the three: microseconds of a write
- *	     (fastest turn), how much longer the median turn took,
- *	     registrations, hits, copies; and how many turns were quicker over
- *	     ofi_mrrc than registering, of how many
+ *	cost SIZE US US NEAR ROUNDS  processor time to register and to deregister,
+ *	     once; in NEAR of ROUNDS within a fifth of that
+ *	start US US N ROUNDS         processor time from a process's start until its
+ *	     endpoints are connected, without ofi_mrrc and with it; in N of ROUNDS
+ *	     less with it (-g)
+ *	save ROW SIZE WRITES, and for each of the three, of a write: microseconds
+ *	     of processor time (least turn), elapsed microseconds (fastest turn);
+ *	     registrations, hits, copies; and in how many turns ofi_mrrc took
+ *	     less processor time than registering, of how many
  */
 #include "ft_bench.h"
 #include "reg_count.h"
 
 #include <malloc.h>
+#include <math.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define MAX_SIZE    (1UL << 20)
-#define MAX_ROUNDS  128
-#define COST_ROUNDS 15
-#define LIMIT	    "64" /* registrations that each cache may keep */
+#define MAX_SIZE     (1UL << 20)
+#define MAX_ROUNDS   128
+#define COST_ROUNDS  15
+#define START_ROUNDS 5
+#define LIMIT	     "64" /* registrations that each cache may keep */
 
 enum kind { FIRST, REUSE, MALLOC, ALLOC, GIVEN };
 
@@ -59,11 +68,13 @@ static const struct row given[] = { { "given", GIVEN, 64, 1, 64 } };
 static struct {
 	const char *core;
 	unsigned rounds;
-	bool given;
+	bool given, elapsed;
 } opts = { .core = "verbs", .rounds = 7 };
 
 struct answer {
-	double us, dereg_us; /* of a write; of COST the registration */
+	double cpu_us, us; /* of a write; of a cost the registration */
+	double dereg_us;   /* of a cost */
+	unsigned near;
 	uint64_t registered, hits, copies;
 };
 
@@ -75,7 +86,7 @@ struct order {
 static struct worker {
 	pid_t pid;
 	int to, from;
-	double us[MAX_ROUNDS];
+	double cpu_us[MAX_ROUNDS], us[MAX_ROUNDS];
 	struct answer sum;
 } workers[FT_MODES];
 
@@ -97,6 +108,20 @@ static struct fid_mr *register_buf(char *buf, size_t len)
 {
 	registrations++;
 	return ft_reg(pair.c.dom, buf, len, FI_WRITE);
+}
+
+static double cpu_us(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return used.tv_sec * 1e6 + used.tv_nsec / 1e3;
+}
+
+/* The time that is compared */
+static double used_us(void)
+{
+	return opts.elapsed ? ft_time_us() : cpu_us();
 }
 
 static void write_buf(char *buf, size_t len, void *desc)
@@ -210,14 +235,17 @@ static void turn(const struct row *row, struct answer *answer)
 {
 	struct fi_mrrc_stats before, after;
 	const uint64_t device = reg_count(), mine = registrations;
-	double start;
+	double start, cpu;
 
 	ft_stage("%s of %zu bytes", row->name, row->size);
 	take_bufs(row);
 	ft_stats(pair.c.dom, &before);
+	cpu = used_us();
 	start = ft_time_us();
 	do_writes(row);
-	answer->us = (ft_time_us() - start) / row->writes;
+	answer->cpu_us = (used_us() - cpu) / row->writes;
+	answer->us = opts.elapsed ? answer->cpu_us :
+				    (ft_time_us() - start) / row->writes;
 	answer->registered = reg_count() - device;
 	if (!ft_stats(pair.c.dom, &after)) {
 		if (ft_core("tcp"))
@@ -241,15 +269,18 @@ static void cost(size_t len, struct answer *answer)
 	madvise(buf, len, MADV_NOHUGEPAGE);
 	memset(buf, 1, len);
 	for (i = 0; i < COST_ROUNDS; i++) {
-		start = ft_time_us();
+		start = used_us();
 		mr = register_buf(buf, len);
-		reg[i] = ft_time_us() - start;
-		start = ft_time_us();
+		reg[i] = used_us() - start;
+		start = used_us();
 		FT_CALL(fi_close(&mr->fid));
-		dereg[i] = ft_time_us() - start;
+		dereg[i] = used_us() - start;
 	}
-	answer->us = ft_median(reg, COST_ROUNDS);
+	answer->cpu_us = ft_median(reg, COST_ROUNDS);
 	answer->dereg_us = ft_median(dereg, COST_ROUNDS);
+	for (i = 0; i < COST_ROUNDS; i++)
+		answer->near += fabs(reg[i] - answer->cpu_us) <
+				answer->cpu_us / 5;
 	ft_unmap(buf, len);
 }
 
@@ -267,7 +298,8 @@ static void print_monitor(void)
 static void work(enum ft_mode way, int in, int out)
 {
 	struct ft_attr attr = FT_ATTR;
-	struct answer answer;
+	struct answer answer = { 0 };
+	const double began = cpu_us();
 	struct order order;
 
 	mode = way;
@@ -281,8 +313,11 @@ static void work(enum ft_mode way, int in, int out)
 	ft_pair_open(&pair, &attr);
 	remote = ft_map(NULL, MAX_SIZE);
 	target = ft_reg(&pair.dom[0], remote, MAX_SIZE, FI_REMOTE_WRITE);
-	print_monitor();
-	FT_CHECK(write(out, "", 1) == 1, "write");
+	answer.cpu_us = cpu_us() - began;
+	if (!opts.given)
+		print_monitor();
+	FT_CHECK(write(out, &answer, sizeof(answer)) == sizeof(answer),
+		 "write");
 	while (read(in, &order, sizeof(order)) == sizeof(order)) {
 		memset(&answer, 0, sizeof(answer));
 		if (order.cost)
@@ -297,20 +332,23 @@ static void work(enum ft_mode way, int in, int out)
 
 /* ---- the parent: one process at a time ---- */
 
-static bool start_worker(enum ft_mode way)
+/* Processor time until its endpoints are connected. */
+static double start_worker(enum ft_mode way)
 {
 	struct worker *w = &workers[way];
 	int to[2], from[2];
+	struct answer answer;
 	enum ft_mode other;
-	char ready;
 
 	FT_CHECK(!pipe(to) && !pipe(from), "pipe");
 	fflush(stdout);
 	w->pid = fork();
 	FT_CHECK(w->pid >= 0, "fork: %s", strerror(errno));
 	if (!w->pid) {
-		for (other = 0; other < way; other++)
-			close(workers[other].to);
+		for (other = 0; other < FT_MODES; other++) {
+			if (other != way && workers[other].pid)
+				close(workers[other].to);
+		}
 		close(to[1]);
 		close(from[0]);
 		work(way, to[0], from[1]);
@@ -319,7 +357,21 @@ static bool start_worker(enum ft_mode way)
 	close(from[1]);
 	w->to = to[1];
 	w->from = from[0];
-	return read(w->from, &ready, 1) == 1;
+	FT_CHECK(read(w->from, &answer, sizeof(answer)) == sizeof(answer),
+		 "%s does not start", ft_mode_names[way]);
+	return answer.cpu_us;
+}
+
+static void end_worker(enum ft_mode way)
+{
+	struct worker *w = &workers[way];
+	int status;
+
+	close(w->to);
+	close(w->from);
+	FT_CHECK(waitpid(w->pid, &status, 0) == w->pid && !status,
+		 "%s ended with status %d", ft_mode_names[way], status);
+	w->pid = 0;
 }
 
 static void ask(enum ft_mode way, const struct order *order,
@@ -341,7 +393,6 @@ static void measure(unsigned i)
 	struct answer answer;
 	struct worker *w;
 	unsigned round, k, wins = 0;
-	double median;
 
 	for (k = 0; k < FT_MODES; k++)
 		memset(&workers[k].sum, 0, sizeof(workers[k].sum));
@@ -351,6 +402,7 @@ static void measure(unsigned i)
 			if (!w->pid)
 				continue;
 			ask((round + k) % FT_MODES, &order, &answer);
+			w->cpu_us[round] = answer.cpu_us;
 			w->us[round] = answer.us;
 			w->sum.registered += answer.registered;
 			w->sum.hits += answer.hits;
@@ -359,17 +411,18 @@ static void measure(unsigned i)
 	}
 	printf("save %s %zu %u", row->name, row->size, row->writes * n);
 	for (round = 0; round < n; round++)
-		wins += workers[FT_NULL_DESC].us[round] <
-			workers[FT_REG_EACH].us[round];
+		wins += workers[FT_NULL_DESC].cpu_us[round] <
+			workers[FT_REG_EACH].cpu_us[round];
 	for (k = 0; k < FT_MODES; k++) {
 		w = &workers[k];
 		if (!w->pid) {
 			printf(" - - - - -");
 			continue;
 		}
-		median = ft_median(w->us, n);
-		printf(" %.2f %.2f %" PRIu64 " %" PRIu64 " %" PRIu64, w->us[0],
-		       median - w->us[0], w->sum.registered, w->sum.hits,
+		ft_median(w->cpu_us, n);
+		ft_median(w->us, n);
+		printf(" %.2f %.2f %" PRIu64 " %" PRIu64 " %" PRIu64,
+		       w->cpu_us[0], w->us[0], w->sum.registered, w->sum.hits,
 		       w->sum.copies);
 	}
 	printf(" %u %u\n", wins, n);
@@ -386,9 +439,30 @@ static void costs(void)
 	for (i = 0; i < sizeof(of) / sizeof(*of); i++) {
 		order.row = of[i];
 		ask(FT_REG_EACH, &order, &answer);
-		printf("cost %zu %.2f %.2f\n", rows[of[i]].size, answer.us,
-		       answer.dereg_us);
+		printf("cost %zu %.2f %.2f %u %u\n", rows[of[i]].size,
+		       answer.cpu_us, answer.dereg_us, answer.near,
+		       COST_ROUNDS);
 	}
+	fflush(stdout);
+}
+
+/* Leaves both of -g running. */
+static void starts(void)
+{
+	double each[START_ROUNDS], ours[START_ROUNDS];
+	unsigned i, wins = 0;
+
+	for (i = 0; i < START_ROUNDS; i++) {
+		if (i) {
+			end_worker(FT_REG_EACH);
+			end_worker(FT_NULL_DESC);
+		}
+		each[i] = start_worker(FT_REG_EACH);
+		ours[i] = start_worker(FT_NULL_DESC);
+		wins += ours[i] < each[i];
+	}
+	printf("start %.2f %.2f %u %u\n", ft_median(each, START_ROUNDS),
+	       ft_median(ours, START_ROUNDS), wins, START_ROUNDS);
 	fflush(stdout);
 }
 
@@ -396,10 +470,13 @@ static void parse(int argc, char **argv)
 {
 	int op;
 
-	while ((op = getopt(argc, argv, "c:gi:s:t:v")) != -1) {
+	while ((op = getopt(argc, argv, "c:egi:s:t:v")) != -1) {
 		switch (op) {
 		case 'c':
 			opts.core = optarg;
+			break;
+		case 'e':
+			opts.elapsed = true;
 			break;
 		case 'g':
 			opts.given = true;
@@ -425,16 +502,16 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	count = opts.given ? sizeof(given) / sizeof(*given) :
 			     sizeof(rows) / sizeof(*rows);
-	for (k = 0; k < FT_MODES; k++) {
-		/* only verbs has a registration cache */
-		if (k == FT_CORE_CACHE &&
-		    (strcmp(opts.core, "verbs") || opts.given))
-			continue;
-		FT_CHECK(start_worker(k), "%s does not start",
-			 ft_mode_names[k]);
-	}
-	if (!opts.given)
+	if (opts.given) {
+		starts();
+	} else {
+		for (k = 0; k < FT_MODES; k++) {
+			/* only verbs has a registration cache */
+			if (k != FT_CORE_CACHE || !strcmp(opts.core, "verbs"))
+				start_worker(k);
+		}
 		costs();
+	}
 	for (i = 0; i < count; i++)
 		measure(i);
 	return 0;

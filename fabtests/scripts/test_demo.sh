@@ -147,13 +147,15 @@ test_summary()
 	race mremap ofi_mrrc 0 100 100
 	monitor uffd+hooks 8 0
 	load 0.50 2
-	cost 4096 59.00 18.00
-	cost 65536 100.00 20.00
+	cost 4096 59.00 18.00 15 15
+	cost 65536 100.00 20.00 12 15
 	save again 4096 448 200.00 1.00 448 0 0 110.00 2.00 16 432 0 100.00 3.00 16 420 12 7 7
 	save malloc 65536 224 50.00 9.00 224 0 0 50.00 9.00 1 223 0 51.00 9.00 1 223 0 4 7
 	save given 64 448 40.00 1.00 1 447 0 - - - - - 41.50 1.00 1 0 0 0 7
 	write cold 4096 typical 1 2 3 4 5 6 7 8 9 10 11 900
 	write cold 4096 crw 1 2 3 4 - - 7 8 9 10 11 600
+	sooner 4096 41 41
+	start 8000.00 9600.00 0 5
 	load 2.50 2
 	EOT
 	awk -v verbs=1 -v monitor=uffd+hooks \
@@ -169,20 +171,40 @@ test_summary()
 	expect "caches that are equal" says 'both are equal in every row'
 	expect "the load" says "load was 0.50 to 2.50, with 2 processors. That"
 	expect "time that is saved, where turns agree" \
-		says 'in 1 of 2 rows nearly all'
-	expect "how much" says '^ +50 % are saved'
+		says 'Processor time of a write: 50 % saved in 1 of 2 rows'
+	expect "elapsed time, which is never sure" says 'all writes: ~3\.4 ms'
 	expect "a row that is clear" says 'ofi_mrrc +\|#{15} 0\.50$'
-	expect "a row that is not" says 'ofi_mrrc +\|#{30}\+ 1\.02 ~$'
+	expect "a row that is not is hatched" \
+		says 'ofi_mrrc +\|/{30}\+ 1\.02 ~$'
 	expect "a conditional write" says 'after 600 us, 900 us without'
 	expect "what it costs" says 'cannot help\?  1\.50 us '
-	expect "of what" says '41\.50 us with ofi_mrrc, 40\.00 us without'
+	expect "of what" says ': 41\.50 us with ofi_mrrc, 40\.00 us without'
+	expect "what a start costs" says 'connect: 9\.6 ms, 8\.0 without'
+	sed -i 's/^sooner 4096 41/sooner 4096 30/; s/^\(start.*\) 0 5/\1 2 5/; s/\(^cost .*\) 12 15/\1 8 15/' \
+		"$WORK/data"
+	awk -v verbs=1 -f "$parts/names.awk" -f "$parts/summary.awk" \
+		"$WORK/data" >"$OUT"
+	expect "a conditional write whose turns disagree" \
+		says 'after ~600 us, ~900 us without'
+	expect "a registration whose rounds disagree" \
+		says 'One costs ~59\.0 us, and ~18\.0 us to undo'
+	expect "all that is computed of it" says 'of each: ~60\.0 of'
+	expect "a start whose rounds disagree" \
+		says 'connect: ~9\.6 ms, ~8\.0 without'
+	awk -v verbs=1 -v exact=1 -f "$parts/names.awk" \
+		-f "$parts/summary.awk" "$WORK/data" >"$OUT"
+	expect "instructions, where the clock counts them" \
+		says 'Instructions of a write: 50 % saved'
+	expect "no other time then" eval '! says "Elapsed|Processor"'
 	sed -i 's/41.50/39.50/' "$WORK/data"
 	awk -f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
 	expect "no cost that is less than nothing" \
 		says 'cannot help\?  Nothing to be seen'
-	sed -i 's/ 2.00 16 432 / 2.00 238 210 /; s/\(given.*\) 0 7$/\1 3 7/' "$WORK/data"
+	sed -i 's/ 2.00 16 432 / 2.00 238 210 /; s/\(given.*\) 0 7$/\1 3 7/
+		s/ 100.00 3.00 16 / 200.40 3.00 16 /' "$WORK/data"
 	awk -v verbs=1 -f "$parts/names.awk" -f "$parts/summary.awk" "$WORK/data" >"$OUT"
 	expect "caches that are not equal" says 'equal in 1 of 2 rows, not in$'
+	expect "no saving that is -0" says 'of a write: 0 % saved in 1 of 2 rows'
 	expect "where" says '^ +used again 4K \(47 %, ofi_mrrc 96 %\)\.$'
 	expect "a cost whose turns disagree" says 'cannot help\?  Turns disagree'
 	awk -f "$parts/names.awk" -f "$parts/picture.awk" "$WORK/data" >"$picture"
@@ -192,8 +214,9 @@ test_summary()
 		"$picture"
 	expect "the picture has the numbers" says '99 of 100'
 	expect "the picture marks a row that is not clear" says '51\.0 us ~<'
+	expect "the picture has the start" says '9\.60 ms ~<'
 	expect "by stripes, too" says 'fill="url\(#stripes3\)"'
-	expect "it marks no other" says '>100 us<'
+	expect "it marks no other" says '>200 us<'
 }
 
 test_tcp()
@@ -204,7 +227,8 @@ test_tcp()
 	expect "rows" says 'fi_mr_alloc +256K'
 	expect "is it right?" says 'Is it right\? '
 	expect "what does it save?" says '[1-9][0-9]* of [0-9]+ registrations'
-	expect "what does it cost?" says 'us with ofi_mrrc, [0-9.]+ us without'
+	expect "what does it cost?" says 'us with ofi_mrrc, ~?[0-9.]+ us without'
+	expect "what does a start cost?" says 'To start and to connect: ~?[0-9]'
 	expect "a picture" grep -q '</svg>' "$OFI_MRRC_BUILD/demo.svg"
 	make -s -C "$OFI_MRRC_BUILD/demo" fabtests/deny_uffd >"$OUT" 2>&1
 	"$OFI_MRRC_BUILD/demo/fabtests/deny_uffd" "$TOP/demo.sh" --tcp-only \

@@ -13,7 +13,7 @@ BEGIN {
 	name["syscall-madvise"] = "madvise, without libc"
 	name["first"] = "used once"
 	name["again"] = "used again"
-	name["beyond"] = "over the limit"
+	name["beyond"] = "over limit"
 	name["malloc"] = "malloc, free"
 }
 
@@ -29,9 +29,15 @@ function size_of(bytes)
 	return bytes >= 1024 ? bytes / 1024 "K" : bytes
 }
 
-# Do (nearly) all turns agree on which of two is faster?
+# to an integer, never "-0"
+function rounded(number)
+{
+	return int(number < 0 ? number - .5 : number + .5)
+}
+
+# Do four fifths of the turns agree on which of two is faster?
 function agree(won, turns,   odd)
 {
-	odd = turns < 7 ? 0 : 1
+	odd = int(turns / 5)
 	return won <= odd || won >= turns - odd
 }

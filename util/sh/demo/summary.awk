@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# summary.awk: three answers, of the lines that demo_race, demo_save and
-# frrwp_bench printed.  verbs is 1 over verbs, monitor that of ofi_mrrc.  After
-# names.awk.
+# summary.awk: three answers, of the lines that demo_race, demo_save
+# and frrwp_bench printed.  verbs is 1 over verbs, monitor that of
+# ofi_mrrc, exact 1 where the clock counts instructions.  A time has a "~" if turns
+# disagree, and if it is an elapsed one of another clock.  After names.awk.
 
-function line(who, part, of, mark)
+# A bar; hatched if turns disagree
+function line(who, part, of, mark,   bar)
 {
-	return sprintf("   %-19s %-17s |%s %.2f%s", of, who,
-		substr("##############################+", 1,
-			part > 1 ? 31 : int(30 * part + .5)), part, mark)
+	bar = substr("##############################+", 1,
+		part > 1 ? 31 : int(30 * part + .5))
+	if (mark)
+		gsub(/#/, "/", bar)
+	return sprintf("   %-19s %-17s |%s %.2f%s", of, who, bar, part, mark)
 }
 
 function range(from, to)
 {
-	from = sprintf("%.0f", from)
-	to = sprintf("%.0f", to)
+	from = rounded(from)
+	to = rounded(to)
 	return from == to ? to : from " to " to
 }
 
@@ -47,12 +51,12 @@ function percent(part, of)
 # What the caches avoid, at this device's cost of each registration
 function print_worth(   text)
 {
-	printf "      At this device's cost of each: %.1f of %.1f ms (%s).\n",
-		worth / 1000, all_worth / 1000, percent(worth, all_worth)
+	printf "      At this device's cost of each: %s%.1f of %.1f ms (%s).\n",
+		rough, worth / 1000, all_worth / 1000, percent(worth, all_worth)
 	if (!(theirs_rows))
 		return
-	printf "      libfabric's cache: %d avoided (%s), %.1f ms (%s);\n",
-		theirs, percent(theirs, total), theirs_worth / 1000,
+	printf "      libfabric's cache: %d avoided (%s), %s%.1f ms (%s);\n",
+		theirs, percent(theirs, total), rough, theirs_worth / 1000,
 		percent(theirs_worth, all_worth)
 	if (equal == theirs_rows)
 		print "      both are equal in every row."
@@ -81,7 +85,9 @@ $1 == "cost" {
 	at[++costs] = $2
 	cost[costs] = $3 + $4
 }
+$1 == "cost" && $5 < 3 * $6 / 4 { rough = "~" }
 $1 == "cost" && $2 == 4096 { reg = $3; dereg = $4 }
+$1 == "start" { start = $2; our_start = $3; start_mark = agree($4, $5) ? "" : "~" }
 $1 == "save" && $2 == "given" {
 	plain = $5
 	ours = $15
@@ -112,6 +118,8 @@ $1 == "save" && $2 != "given" {
 	cache[rows] = $10
 	mine[rows] = $15
 	saved = 100 * (1 - $15 / $5)
+	all_each += $6 * $4
+	all_mine += $16 * $4
 	if (!agree($20, $21)) {
 		mark[rows] = " ~"
 		next
@@ -122,8 +130,10 @@ $1 == "save" && $2 != "given" {
 		least = saved
 }
 $1 == "write" && $2 == "cold" && $3 == 4096 { told[$4] = $NF }
+$1 == "sooner" && $2 == 4096 { late = agree($3, $4) ? "" : "~" }
 
 END {
+	used = exact ? "Instructions" : "Processor time"
 	print ""
 	printf "   Is it right?  "
 	if (ways["ofi_mrrc"]) {
@@ -148,44 +158,51 @@ END {
 			100 * (total - registered) / total
 		printf "      %d hits, %d copies. ", hits, copies
 		if (reg)
-			printf "One costs %.1f us, and %.1f us to undo (4 KiB).",
-				reg, dereg
+			printf "One costs %s%.1f us, and %s%.1f us to undo (4 KiB).",
+				rough, reg, rough, dereg
 		print ""
 		if (verbs && costs)
 			print_worth()
-		if (verbs && clear)
-			printf "      Elapsed time of a write: in %d of %d rows nearly all" \
-				" turns agree:\n      %s %% are saved.\n",
-				clear, rows, range(least, most)
-		else if (verbs)
-			print "      The elapsed time of a write differs from turn to turn" \
-				" by more than that."
-		else
+		if (!verbs)
 			print "      Over tcp they cost nothing, so no time can" \
 				" be saved."
+		else if (clear)
+			printf "      %s of a write: %s %% saved in %d of %d rows, ~ in" \
+				" the others.\n", used, range(least, most), clear, rows
+		else
+			printf "      %s of a write: ~ in all rows.\n", used
+		if (verbs && !exact)
+			printf "      Elapsed time of all writes: ~%.1f ms, and ~%.1f" \
+				" when registering each time.\n",
+				all_mine / 1000, all_each / 1000
 		if (told["typical"] && told["crw"])
 			printf "      Data of a conditional write is there after" \
-				" %.0f us, %.0f us without (4 KiB).\n",
-				told["crw"], told["typical"]
+				" %s%.0f us, %s%.0f us without (4 KiB).\n",
+				late, told["crw"], late, told["typical"]
 	} else {
 		print "Not measured."
 	}
 
 	printf "   What does it cost where it cannot help?  "
-	more = unsure ? "Turns disagree" : "Nothing to be seen"
-	if (ours > plain && !unsure)
-		more = sprintf("%.2f us", ours - plain)
-	if (plain)
+	if (plain) {
+		more = unsure ? "Turns disagree" : "Nothing to be seen"
+		if (ours > plain && !unsure)
+			more = sprintf("%.2f us", ours - plain)
+		about = unsure ? "~" : ""
 		printf "%s (64 bytes with a\n      descriptor of the" \
-			" application's: %.2f us with ofi_mrrc, %.2f us" \
+			" application's: %s%.2f us with ofi_mrrc, %s%.2f us" \
 			" without).\n",
-			more, ours, plain
-	else
+			more, about, ours, about, plain
+	} else {
 		print "Not measured."
+	}
+	if (start)
+		printf "      To start and to connect: %s%.1f ms, %s%.1f without.\n",
+			start_mark, our_start / 1000, start_mark, start / 1000
 	if (loads)
 		printf "   This machine's load was %s, with %d processors.%s\n",
 			low == high ? low : low " to " high, processors,
-			(high > processors ? \
+			(high > processors && !exact ? \
 			" That lengthens elapsed\n      times, not counts." : "")
 	if (monitor == "none")
 		print "   No cache was at work: see what is said of" \
@@ -193,10 +210,10 @@ END {
 	if (!rows || !verbs)
 		exit
 	print ""
-	print "   Elapsed time of a write, registering each time is 30 signs long" \
-		" (~: turns disagree):"
+	print "   " used " of a write, registering each time is 30 signs long" \
+		" (/ and ~:\n   turns disagree):"
 	for (i = 1; i <= rows; i++) {
-		print line("libfabric's cache", cache[i] / each[i], row[i], "")
+		print line("libfabric's cache", cache[i] / each[i], row[i], mark[i])
 		print line("ofi_mrrc", mine[i] / each[i], "", mark[i])
 	}
 	print ""
