@@ -253,14 +253,6 @@ static inline int fi_mrrc_cw_open(struct fid_ep *ep, struct fi_mrrc_cw **cw)
 }
 
 /* These are for endpoints and passive endpoints, once for each. */
-static inline int fi_mrrc_cw_feature(struct fid *fid, const char *name)
-{
-	struct fi_mrrc_cw *cw;
-	int ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
-
-	return ret ? ret : cw->ops->feature(cw, name);
-}
-
 static inline int fi_mrrc_cw_enable(struct fid *fid, uint64_t flags)
 {
 	struct fi_mrrc_cw *cw;
@@ -327,18 +319,23 @@ static inline int fi_mrrc_cw_stats_read(struct fi_mrrc_cw *cw,
 	return cw->ops->stats(cw, stats);
 }
 
-static inline int fi_mrrc_feature(struct fid_domain *domain, const char *name)
+/* Of a domain, an endpoint or a passive endpoint */
+static inline int fi_mrrc_feature(struct fid *fid, const char *name)
 {
 	const struct fi_mrrc_ops_domain *ops;
+	struct fi_mrrc_cw *cw;
 	int ret;
 
-	ret = fi_open_ops(&domain->fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops,
-			  NULL);
+	if (fid->fclass != FI_CLASS_DOMAIN) {
+		ret = fi_open_ops(fid, FI_MRRC_CW_OPS, 0, (void **) &cw, NULL);
+		return ret ? ret : cw->ops->feature(cw, name);
+	}
+	ret = fi_open_ops(fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops, NULL);
 	if (ret)
 		return ret;
 	/* older providers have less */
 	return FI_CHECK_OP(ops, struct fi_mrrc_ops_domain, feature) ?
-		       ops->feature(domain, name) :
+		       ops->feature((struct fid_domain *) fid, name) :
 		       0;
 }
 
@@ -761,7 +758,6 @@ static inline int fi_mrrc_file_query(struct fid_mrrc_file *file,
  */
 #ifndef FI_MRRC_NO_SHORT_NAMES
 #define fi_cw_open	 fi_mrrc_cw_open
-#define fi_cw_feature	 fi_mrrc_cw_feature
 #define fi_cw_enable	 fi_mrrc_cw_enable
 #define fi_cw_query	 fi_mrrc_cw_query
 #define fi_cw_tag_alloc	 fi_mrrc_cw_tag_alloc

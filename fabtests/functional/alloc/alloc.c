@@ -60,9 +60,10 @@ static void answers(void)
 	char *buf, *stack = (char *) &attr;
 
 	ft_stage("what is answered");
-	FT_CHECK(fi_mrrc_feature(dom(0), "alloc") == 1, "no feature alloc");
-	FT_CHECK(fi_mrrc_feature(dom(0), "heap") == 1, "no feature heap");
-	FT_CHECK(fi_mrrc_feature(dom(0), "tea") == 0, "a feature tea");
+	FT_CHECK(fi_mrrc_feature(&dom(0)->fid, "alloc") == 1,
+		 "no feature alloc");
+	FT_CHECK(fi_mrrc_feature(&dom(0)->fid, "heap") == 1, "no feature heap");
+	FT_CHECK(fi_mrrc_feature(&dom(0)->fid, "tea") == 0, "a feature tea");
 	buf = get(0, LEN, FI_REMOTE_READ, 0, &mr);
 	attr = query(0, buf + 100);
 	FT_CHECK(attr.base == buf && attr.len >= LEN && attr.mr == mr &&
@@ -536,7 +537,8 @@ static void absent(void)
 		FT_CHECK(fi_mr_alloc(dom(0), 100, 0, 0, &buf, NULL) < 0 &&
 				 buf == &buf,
 			 "a raw core allocates");
-		FT_CHECK(fi_mrrc_feature(dom(0), "alloc") < 0, "a feature");
+		FT_CHECK(fi_mrrc_feature(&dom(0)->fid, "alloc") < 0,
+			 "a feature");
 		ft_pair_close(&pair);
 		exit(ft_done());
 	}

@@ -20,7 +20,7 @@ void automatic(void)
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
 
-	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1) {
+	if (fi_mrrc_feature(&pair.c.ep->fid, "cw-auto-progress") != 1) {
 		FT_CHECK(!ft_core("tcp") || ft_rdm(),
 			 "tcp promises automatic progress");
 		ft_log("progress is not automatic here");
@@ -50,7 +50,7 @@ void automatic_error(void)
 	struct ft_comp comp;
 	ssize_t ret;
 
-	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1 ||
+	if (fi_mrrc_feature(&pair.c.ep->fid, "cw-auto-progress") != 1 ||
 	    !ft_core("tcp"))
 		return;
 	ft_stage("an error beside automatic progress");
@@ -88,7 +88,7 @@ void automatic_posts(void)
 	unsigned posted = 0, calls = 0;
 	ssize_t ret;
 
-	if (fi_cw_feature(&pair.c.ep->fid, "auto_progress") != 1)
+	if (fi_mrrc_feature(&pair.c.ep->fid, "cw-auto-progress") != 1)
 		return;
 	ft_stage("automatic progress beside posts");
 	ft_fill(out, LEN, 98);

@@ -3,7 +3,7 @@
  * fi_mrrc_cw_enable: asking for conditional writes: several threads at once,
  * for endpoints that share a completion queue that another one reads, for one
  * endpoint, and while the queue's wait descriptor is taken; too late; and what
- * fi_cw_feature() and the other calls say before and after.
+ * fi_mrrc_feature() and the other calls say before and after.
  */
 #include "ft_mrrc.h"
 
@@ -322,7 +322,7 @@ static void serial(void)
 	open_cq(FI_WAIT_NONE);
 	open_ep(0);
 	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
-	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "auto_progress"),
+	FT_CHECK(!fi_mrrc_feature(&ep[0]->fid, "cw-auto-progress"),
 		 "another thread in a core that may have no locks");
 	FT_CALL(fi_close(&ep[0]->fid));
 	FT_CALL(fi_close(&cq->fid));
@@ -336,11 +336,11 @@ static void features(void)
 	ft_stage("features");
 	open_cq(FI_WAIT_NONE);
 	open_ep(0);
-	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "auto_progress"),
+	FT_CHECK(!fi_mrrc_feature(&ep[0]->fid, "cw-auto-progress"),
 		 "progress of an endpoint that is not enabled");
 	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
 	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
-	FT_CHECK(fi_cw_feature(&ep[0]->fid, "auto_progress") == 1,
+	FT_CHECK(fi_mrrc_feature(&ep[0]->fid, "cw-auto-progress") == 1,
 		 "progress of tcp is automatic");
 	FT_CALL(fi_close(&ep[0]->fid));
 	FT_CALL(fi_close(&cq->fid));
@@ -366,15 +366,11 @@ static void check_calls(bool enabled)
 	ret = fi_cw_tag_alloc(cw, &tag);
 	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
 	/* what the provider has, whatever the endpoint has asked for */
-	FT_CHECK(fi_cw_feature(&ep[0]->fid, "msg") == 1 &&
-			 fi_cw_feature(&ep[0]->fid, "rdm") == 1 &&
-			 fi_cw_feature(&ep[0]->fid, "cancel") == 1 &&
-			 fi_cw_feature(&ep[0]->fid, "keep") == 1,
-		 "features");
-	FT_CHECK(!fi_cw_feature(&ep[0]->fid, "no such feature"), "a feature");
-	FT_CHECK(enabled || !fi_cw_feature(&ep[0]->fid, "auto_progress"),
+	FT_CHECK(fi_mrrc_feature(&ep[0]->fid, "cw") == 1, "no feature cw");
+	FT_CHECK(!fi_mrrc_feature(&ep[0]->fid, "no such feature"), "a feature");
+	FT_CHECK(enabled || !fi_mrrc_feature(&ep[0]->fid, "cw-auto-progress"),
 		 "progress of an endpoint that is not enabled");
-	ret = fi_cw_feature(&ep[0]->fid, NULL);
+	ret = fi_mrrc_feature(&ep[0]->fid, NULL);
 	FT_CHECK(ret == -FI_EINVAL, "a feature without a name: %d", ret);
 	ret = fi_cw_enable(&ep[0]->fid, 1);
 	FT_CHECK(ret == -FI_EBADFLAGS, "fi_cw_enable with flags: %d", ret);

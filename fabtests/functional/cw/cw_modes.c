@@ -65,7 +65,8 @@ static void run(const struct ft_attr *how, const char *what, bool automatic)
 	attr.wait_obj = FI_WAIT_UNSPEC;
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
-	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "auto_progress") == automatic,
+	FT_CHECK(fi_mrrc_feature(&pair.c.ep->fid, "cw-auto-progress") ==
+			 automatic,
 		 "%s: whose progress?", what);
 	for (i = 0; i < n; i++) {
 		/* used then: tcp (1.17) leaks what closes half accepted */

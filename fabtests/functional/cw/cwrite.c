@@ -476,14 +476,13 @@ static void wrong_calls(void)
 	FT_CHECK(fi_cwtagmsg(pair.c.cw, &msg, 0) == -FI_EINVAL, "segments");
 	FT_CHECK(fi_cw_enable(&pair.c.ep->fid, 1) == -FI_EBADFLAGS, "flags");
 	FT_CHECK(fi_cw_enable(&pair.c.cq[0]->fid, 0) < 0, "a CQ");
-	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "msg") == 1, "feature");
-	FT_CHECK(!fi_cw_feature(&pair.c.ep->fid, "nonsense"), "feature");
+	FT_CHECK(fi_mrrc_feature(&pair.c.ep->fid, "cw") == 1, "feature");
+	FT_CHECK(!fi_mrrc_feature(&pair.c.ep->fid, "nonsense"), "feature");
 	FT_CHECK(fi_cwritev(pair.c.cw, iov, NULL, 100, pair.c.to, 1, NULL) ==
 			 -FI_EINVAL,
 		 "fi_cwritev of too many");
 	if (!ft_rdm())
 		return;
-	FT_CHECK(fi_cw_feature(&pair.c.ep->fid, "rdm") == 1, "feature");
 	FT_CHECK(fi_cwrite(pair.c.cw, out, 1, NULL, FT_ANY, 1, NULL) ==
 			 -FI_EINVAL,
 		 "fi_cwrite to any peer");

@@ -87,7 +87,7 @@ static void run_case(const void *arg)
 		FT_CHECK(ret == (left_out(part) ? -FI_ENOSYS : 0), "%s: %d",
 			 part->name, ret);
 	}
-	ret = fi_mrrc_feature(pair.dom[0].domain, part->feature);
+	ret = fi_mrrc_feature(&pair.dom[0].domain->fid, part->feature);
 	FT_CHECK(ret == !left_out(part), "feature %s: %d", part->feature, ret);
 	if (!strcmp(part->name, "hooks") && left_out(part)) {
 		ft_stats(&pair.dom[0], &st);

@@ -348,7 +348,7 @@ int main(int argc, char **argv)
 	}
 	by_library();
 	plain_exit();
-	if (fi_mrrc_feature(pair.dom[0].domain, "alloc") == 1)
+	if (fi_mrrc_feature(&pair.dom[0].domain->fid, "alloc") == 1)
 		no_memory();
 	/* over verbs it would be librdmacm that is forked */
 	for (i = 0; i < rounds && !ft_core("verbs"); i++)

@@ -159,23 +159,14 @@ static int cw_ops_pep_query(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr)
 /* What the provider has, whatever the object is */
 static int cw_ops_feature(struct fi_mrrc_cw *cw, const char *name)
 {
-	static const char *const has[] = { "msg", "rdm", "cancel", "keep" };
-	size_t i;
-
-	if (!name)
-		return -FI_EINVAL;
-	for (i = 0; i < count_of(has); i++) {
-		if (!strcmp(name, has[i]))
-			return 1;
-	}
-	return 0;
+	return name ? !strcmp(name, "cw") : -FI_EINVAL;
 }
 
 static int cw_ops_ep_feature(struct fi_mrrc_cw *cw, const char *name)
 {
 	const struct mrrc_ep *ep = cw_ops_own(cw);
 
-	if (name && !strcmp(name, "auto_progress"))
+	if (name && !strcmp(name, "cw-auto-progress"))
 		return mrrc_ep_has_cw(ep) && ep->domain->cw->automatic;
 	return cw_ops_feature(cw, name);
 }
