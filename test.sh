@@ -122,6 +122,9 @@ usage()
 	  wheel      a wheel of the provider for libfabric 1.x and 2.x, installed
 	             into environments of their own, where mpi4py runs over the
 	             wheels of MPICH and Open MPI
+	  upstream_tree  packaging/upstream: patches for libfabric's own cache,
+	             applied to Debian 13's source; their test over verbs, and
+	             what hits cost, before and after
 	  guest      the virtual machine's own script
 
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.

@@ -624,6 +624,19 @@ stage_clients()
 		"$GUEST" -t 900 -e "$path" -- "$CLIENTS" -w "$dir" verbs
 }
 
+# What the patches for libfabric's own cache change.
+stage_upstream_tree()
+{
+	local check=$TOP/packaging/upstream/check.sh
+
+	if ! need "$("$check" --packages)" || ! need_guest; then
+		fail "packages are missing"
+		return
+	fi
+	script "libfabric's own cache, before and after" check \
+		"$check" "$BUILD/upstream_tree"
+}
+
 stage_guest()
 {
 	need_guest || {
