@@ -23,11 +23,12 @@ usage()
 	EOT
 }
 
-# files LIBRARY: its sources, in libfabric's tree
+# All sources of the provider, in libfabric's tree
 files()
 {
-	sed -n "/^$1_la_SOURCES = /,/[^\\\\]\$/p" "$TOP/prov/mrrc/Makefile.include" |
-		grep -o 'prov/mrrc/[^ ]*' | sed 's,^,\t,; $!s,$, \\,'
+	grep -oE 'prov/mrrc/(core|sys|fi)/[^ ]*\.[ch]' \
+		"$TOP/prov/mrrc/Makefile.include" | grep -v '/without\.c$' |
+		sort -u | sed 's,^,\t,; $!s,$, \\,'
 }
 
 # after PATTERN LINE FILE: adds the line after the first that matches
@@ -83,12 +84,10 @@ EOT
 cat >"$prov/Makefile.include" <<EOT
 if HAVE_MRRC
 _mrrc_files = \\
-$(files libmrrc_core) \\
-$(files libmrrc_sys) \\
-$(files libmrrc_fi)
+$(files)
 
 _mrrc_cppflags = \$(AM_CPPFLAGS) -I\$(top_srcdir)/prov/mrrc -D_GNU_SOURCE \\
-	\$(mrrc_CPPFLAGS)
+	-DMRRC_LEFT_OUT='" "' \$(mrrc_CPPFLAGS)
 _mrrc_cflags = \$(AM_CFLAGS) -std=gnu11 -fvisibility=hidden
 
 rdmainclude_HEADERS += include/rdma/fi_ext_mrrc.h
