@@ -18,8 +18,6 @@
 #define TRAP   0x100 /* a flag of x86: a trap after each instruction */
 
 static void *caller; /* what a backtrace has to show */
-static unsigned steps, lost;
-static uintptr_t lost_at;
 
 static bool unwinds(void)
 {
@@ -36,6 +34,8 @@ static bool unwinds(void)
 #ifdef __x86_64__
 
 static const struct mrrc_patch *stepped;
+static unsigned steps, lost;
+static uintptr_t lost_at;
 
 /*
  * Two jumps are in code that has no unwind information: those in padding of libc,
