@@ -133,7 +133,10 @@ static void look_file(struct code *code, const char *place, const char *path)
 	for (nth = 0; mrrc_code_segment(&elf, nth, &image); nth++) {
 		ret = mrrc_code_look(&image, look_site, &one, &counts);
 		if (ret) {
-			complain(code, path, strerror(-ret));
+			complain(code, path,
+				 ret == -EOPNOTSUPP ?
+					 "built without a decoder" :
+					 strerror(-ret));
 			break;
 		}
 		code->calls += counts.instructions;
