@@ -27,7 +27,7 @@ readonly BOOT_WORK=150 BOOT_LIMIT=1800
 readonly KVM_WORK=5
 
 # The kernel's; on a busy machine its test of the timer fails.
-readonly APPEND="console=ttyS0 panic=-1 loglevel=3 no_timer_check"
+readonly APPEND="panic=-1 loglevel=3 no_timer_check"
 readonly DISK_DIR=/run/mrrc_disk
 
 readonly MOUNT_OPTIONS=trans=virtio,version=9p2000.L,access=any,msize=524288
@@ -41,7 +41,7 @@ usage()
 {
 	cat <<-EOT
 	Usage: $ME [OPTION]... [--] COMMAND [ARG...]
-	       $ME [-k trixie] --setup | --packages | -h
+	       $ME [-k trixie | --arch arm64] --setup | --packages | -h
 
 	Runs COMMAND as root in a virtual machine with Soft-RoCE: device rxe0,
 	address 10.0.0.1.  The guest sees this machine's files.  What it writes
@@ -55,13 +55,17 @@ usage()
 	  -e VAR=VALUE  set a variable for COMMAND; can be repeated
 	  -C DIR        run COMMAND in DIR (default: the current folder)
 	  -k trixie     boot Debian 13's kernel (Linux 6.12)
+	  --arch arm64  emulate a 64-bit ARM with a Debian 13 of its own; of this
+	                machine's files it sees this source tree, not to be
+	                written to, and the folders named with -w
 	  -d SIZE       TMPDIR is on a disk with ext4, of this size, in memory
 	  -l MODULE     load this module of the kernel, too; can be repeated
 	  -i            one processor, whose clock counts instructions, one a
 	                nanosecond: what else runs on this machine changes no times,
 	                but those of I/O
 	  -n            do not wait for another guest to end: fail at once
-	  --setup       install and unpack what is needed, and stop
+	  --setup       install and unpack what is needed, print where the kernel
+	                is, with --arch the guest's root, and stop
 	  --packages    print the Debian packages that --setup installs
 	  -h, --help    this text
 
@@ -186,6 +190,8 @@ write_exchange()
 	[ /proc/self/fd/1 -ef /proc/self/fd/2 ] && : >"$x/merge"
 	{
 		declare -p KERNEL MODULES MOUNT_OPTIONS DISK DISK_DIR
+		# in the guest
+		[ -z "$ARCH" ] || echo KERNEL=/
 		declare -f guest_disk guest_part
 		echo guest_part
 	} >"$x/init.sh"
@@ -217,8 +223,8 @@ used_ticks()
 # sets VM.
 run_qemu()
 {
-	setsid setpriv --pdeathsig KILL qemu-system-x86_64 -nodefaults \
-		-no-user-config -no-reboot -display none -machine q35 \
+	setsid setpriv --pdeathsig KILL "$QEMU" -nodefaults \
+		-no-user-config -no-reboot -display none -machine "$MACHINE" \
 		-kernel "$KERNEL/boot/vmlinuz-$VERSION" -initrd "$INITRD" \
 		-serial "file:$WORK/console.log" "$@" \
 		</dev/null >"$WORK/qemu.log" 2>&1 &
@@ -231,7 +237,7 @@ try_kvm()
 	local end=$((SECONDS + 60)) said=1 ticks
 
 	run_qemu -accel kvm -cpu host -m 512M \
-		-append "$APPEND"
+		-append "console=$CONSOLE $APPEND"
 	while [ $SECONDS -lt $end ]; do
 		tick 0.1
 		grep -qs "first program" "$WORK/console.log" && said=0 && break
@@ -248,7 +254,8 @@ kvm_works()
 {
 	local file=$KERNEL/kvm id said=no
 
-	[ "${OFI_MRRC_KVM-}" != no ] && [ -w /dev/kvm ] || return 1
+	[ -z "$ARCH" ] && [ "${OFI_MRRC_KVM-}" != no ] && [ -w /dev/kvm ] ||
+		return 1
 	id="$(cat /proc/sys/kernel/random/boot_id) $VERSION"
 	if [ "$(cut -d' ' -f2- "$file" 2>/dev/null)" = "$id" ]; then
 		[[ $(<"$file") == yes* ]]
@@ -262,7 +269,7 @@ kvm_works()
 
 start_guest()
 {
-	local i accel=(-accel tcg -cpu max)
+	local i only accel=(-accel tcg -cpu "$CPU")
 
 	if [ "$COUNTS" = no ] && kvm_works; then
 		accel=(-accel kvm -cpu host)
@@ -270,14 +277,16 @@ start_guest()
 	# shellcheck disable=SC2054 # one word
 	[ "$COUNTS" = no ] || accel+=(-icount shift=0)
 	QEMU_ARGS=()
-	export_dir / mrrc_root readonly=on
+	export_dir "${ARCH:+"$KERNEL"}/" mrrc_root readonly=on
 	export_dir "$WORK/x" mrrc_x
 	for i in "${!RWDIRS[@]}"; do
-		export_dir "${RWDIRS[i]}" "mrrc_w$i"
+		only=
+		[ "${RWDIRS[i]}" != "$SOURCES" ] || only=readonly=on
+		export_dir "${RWDIRS[i]}" "mrrc_w$i" "$only"
 	done
 	say "booting (Linux $VERSION, $CPUS processors, $MEMORY, ${accel[1]})"
 	run_qemu "${accel[@]}" -m "$MEMORY" -smp "$CPUS" \
-		-append "$APPEND" "${QEMU_ARGS[@]}"
+		-append "console=$CONSOLE $APPEND" "${QEMU_ARGS[@]}"
 	tail -n +1 -f -s 0.1 --pid="$VM" "$WORK/x/out" 2>/dev/null 9<&- &
 	TAILS+=($!)
 	tail -n +1 -f -s 0.1 --pid="$VM" "$WORK/x/err" >&2 2>/dev/null 9<&- &
@@ -343,6 +352,22 @@ use_kernel()
 	INITRD=$KERNEL/initrd-1
 }
 
+# use_arch arm64: a root of its own, with its kernel in it.
+use_arch()
+{
+	[ "$1" = arm64 ] || usage_error "--arch knows arm64, not $1"
+	use_kernel trixie
+	# before those of -w, which may lie in it
+	SOURCES=$(realpath -- "$HERE/../..")
+	RWDIRS=("$SOURCES" "${RWDIRS[@]}")
+	ARCH=$1 QEMU=qemu-system-aarch64 MACHINE=virt CONSOLE=ttyAMA0
+	# authentication of pointers as QEMU does it, not as ARM: much quicker
+	CPU=max,pauth-impdef=on
+	PACKAGES=$ARM_PACKAGES
+	KERNEL=$CACHE/guest-$ARCH
+	INITRD=$KERNEL/initrd-1
+}
+
 positive()
 {
 	[[ $2 =~ ^[1-9][0-9]*$ ]] || usage_error "$1 wants a number above 0: $2"
@@ -357,12 +382,13 @@ main()
 	HOME_DIR=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
 	CACHE=${OFI_MRRC_CACHE:-${XDG_CACHE_HOME:-$HOME_DIR/.cache}/ofi_mrrc}
 	use_kernel ''
+	ARCH='' SOURCES='' QEMU=qemu-system-x86_64 MACHINE=q35 CONSOLE=ttyS0 CPU=max
 	CALLER_PATH=$PATH
 	PATH=$PATH:/usr/sbin:/sbin	# not in every user's
 	WORK_STEM=${TMPDIR:-/tmp}/ofi_mrrc-guest-run
 
 	LIMIT=600 MEMORY=4G CPUS=2 DISK='' DIR=$PWD WAIT=yes COUNTS=no
-	RWDIRS=() ENVS=() MODULES=()
+	RWDIRS=() ENVS=() MODULES=() SETUP=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--setup) setup; exit ;;
@@ -371,7 +397,7 @@ main()
 		-i) COUNTS=yes; shift; continue ;;
 		-n) WAIT=no; shift; continue ;;
 		--) shift; break ;;
-		-[tmcweCkdl]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
+		--arch|-[tmcweCkdl]) [ $# -ge 2 ] || usage_error "$1 wants a value" ;;
 		-*) usage_error "unknown option $1" ;;
 		*) break ;;
 		esac
@@ -385,6 +411,11 @@ main()
 			[ "$2" = trixie ] ||
 				usage_error "-k knows trixie, not $2"
 			use_kernel "$2"
+			SETUP=("$1" "$2")
+			;;
+		--arch)
+			use_arch "$2"
+			SETUP=("$1" "$2")
 			;;
 		-C)
 			DIR=$(cd -- "$2" 2>/dev/null && pwd) ||
@@ -411,7 +442,7 @@ main()
 	if [ -n "$lacking" ]; then
 		say "missing here:"
 		printf '%s\n' "$lacking" | sed 's/^/guest:   /' >&2
-		die $RC_NO_GUEST "to install: $0${RELEASE:+ -k $RELEASE} --setup"
+		die $RC_NO_GUEST "to install: $0 ${SETUP[*]} --setup"
 	fi
 	VERSION=$(cat "$KERNEL/ready")
 

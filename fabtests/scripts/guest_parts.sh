@@ -68,6 +68,9 @@ guest_part()
 	exec >"$x/init.log" 2>&1 </dev/null
 	export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
+	# a root that was unpacked and not installed has none
+	[ -e /etc/ld.so.cache ] || ldconfig
+
 	# COMMAND's, not the console's
 	ln -sfn /proc/self/fd/1 /dev/stdout
 	ln -sfn /proc/self/fd/2 /dev/stderr

@@ -2,20 +2,29 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # What guest.sh needs: packages, a kernel, the guest's first file system.
-# Sourced, with CACHE, RELEASE, KERNEL and INITRD set.
+# Sourced, with CACHE, RELEASE, ARCH, QEMU, KERNEL and INITRD set.
 
 # The packages that --setup installs; no other list names them.
-readonly PACKAGES="busybox-static e2fsprogs ibverbs-providers ibverbs-utils
-	iproute2 kmod libfabric-bin qemu-system-x86 rdma-core rdmacm-utils
-	util-linux"
+readonly IN_GUEST="busybox-static e2fsprogs ibverbs-providers ibverbs-utils
+	iproute2 kmod libfabric-bin rdma-core rdmacm-utils util-linux"
+PACKAGES="$IN_GUEST qemu-system-x86"
+# shellcheck disable=SC2034 # guest.sh makes them PACKAGES
+readonly ARM_PACKAGES="busybox-static kmod mmdebstrap qemu-system-arm util-linux"
+# The guest's own where it has a root of its own, which is also what programs for
+# it are built against.
+readonly ARM_ROOT="$IN_GUEST base-files base-passwd bash check coreutils dash
+	diffutils findutils gawk grep hostname libbsd-dev libc-bin libc6-dev
+	libfabric-dev libjansson-dev liblzma-dev libsodium-dev liburing-dev
+	libxxhash-dev linux-image-arm64 mount procps sed"
 
 # Prints one line for each thing that is missing.
 missing()
 {
 	local tool
 
-	for tool in busybox depmod flock ip mkfs.ext4 modprobe \
-		qemu-system-x86_64 rdma setpriv; do
+	# shellcheck disable=SC2046 # words
+	for tool in busybox depmod flock modprobe "$QEMU" setpriv \
+		$([ -n "$ARCH" ] || echo ip mkfs.ext4 rdma); do
 		command -v "$tool" >/dev/null || echo "program $tool"
 	done
 	[ -f "$KERNEL/ready" ] || echo "guest kernel in $KERNEL"
@@ -59,6 +68,31 @@ kernel_package()
 		head -n 1
 }
 
+# The guest's own root, with a kernel: packages unpacked, none configured, which
+# only an ARM could do.
+install_root()
+{
+	local work=$KERNEL.new version
+
+	[ "$(cat "$KERNEL/packages" 2>/dev/null)" != "$ARM_ROOT" ] || return 0
+	rm -rf "$work" "$KERNEL"
+	# of Debian 13's folder the mirror
+	"$HERE/trixie.sh" --setup || return 1
+	say "unpacking Debian 13 for $ARCH"
+	mmdebstrap --quiet --variant=extract --architectures="$ARCH" \
+		--include="$(tr -s '[:space:]' , <<<"${ARM_ROOT}")" "$RELEASE" \
+		"$work" "$CACHE/trixie/etc/apt/sources.list" || return 1
+	# what setting up would have made
+	cp "$work/usr/share/base-passwd/passwd.master" "$work/etc/passwd" &&
+		cp "$work/usr/share/base-passwd/group.master" \
+			"$work/etc/group" &&
+		ln -s gawk "$work/usr/bin/awk" || return 1
+	version=$(basename "$work"/lib/modules/*)
+	depmod -b "$work" "$version" || return 1
+	echo "$version" >"$work/ready" &&
+		echo "$ARM_ROOT" >"$work/packages" && mv "$work" "$KERNEL"
+}
+
 install_kernel()
 {
 	local work=$KERNEL.new pkg version
@@ -98,15 +132,17 @@ install_kernel()
 # order, and a script that mounts it.
 install_initrd()
 {
-	local work=$KERNEL/initrd.new version name path i=100
+	local work=$KERNEL/initrd.new version name path i=100 busybox more=
 
 	[ -f "$INITRD" ] && return 0
 	version=$(cat "$KERNEL/ready") || return 1
 	rm -rf "$work"
 	mkdir -p "$work/bin" "$work/modules" || return 1
-	cp "$(command -v busybox)" "$work/bin/busybox" || return 1
-	# the checksums of rxe are quicker with the last
-	for name in virtio_pci 9pnet_virtio 9p overlay crc32_pclmul; do
+	busybox=$(command -v busybox)
+	cp "${ARCH:+"$KERNEL"}$busybox" "$work/bin/busybox" || return 1
+	# the checksums of rxe are quicker with it
+	[ -n "$ARCH" ] || more=crc32_pclmul
+	for name in virtio_pci 9pnet_virtio 9p overlay $more; do
 		while read -r name path _; do
 			[ "$name" = insmod ] || continue
 			i=$((i + 1))
@@ -135,7 +171,12 @@ setup()
 	[ "$(uname -m)" = x86_64 ] || die "$RC_NO_GUEST" "needs an x86_64 machine"
 	mkdir -p "$CACHE" || die "$RC_NO_GUEST" "cannot make $CACHE"
 	install_packages || die "$RC_NO_GUEST" "cannot install packages"
-	install_kernel || die "$RC_NO_GUEST" "cannot unpack the guest kernel"
+	if [ -n "$ARCH" ]; then
+		install_root
+	else
+		install_kernel
+	fi || die "$RC_NO_GUEST" "cannot unpack the guest kernel"
 	install_initrd || die "$RC_NO_GUEST" "cannot make $INITRD"
 	say "ready"
+	echo "$KERNEL"
 }

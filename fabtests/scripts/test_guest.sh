@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# test_guest.sh: checks guest.sh itself, with about seven boots of a guest.
+# test_guest.sh: checks guest.sh itself, with about eight boots of a guest.
 
 set -u
 
@@ -70,6 +70,8 @@ guest -t 0 -- true
 check "a wrong limit is refused" [ $rc -eq 2 ]
 guest -k sid true
 check "an unknown kernel is refused" [ $rc -eq 2 ]
+guest --arch vax true
+check "an unknown processor is refused" [ $rc -eq 2 ]
 OFI_MRRC_CACHE=$WORK/nothing guest -- true
 check "an empty cache gives 125" [ $rc -eq 125 ]
 check "an empty cache: --setup is named" grep -q -e '--setup$' "$WORK/err"
@@ -124,6 +126,19 @@ check "-k trixie: Linux 6.12" grep -q '^6\.12\.' "$WORK/out"
 check "-k trixie: rxe0 is active" [ $rc -eq 0 ]
 check "-l: both are loaded" [ "$(grep -cxE 'nfsd|rpcrdma' "$WORK/out")" -eq 2 ]
 check "-d: TMPDIR is on ext4" grep -qx 'ext2/ext3' "$WORK/out"
+
+# ---- another processor
+
+"$GUEST" --arch arm64 --setup >"$WORK/err" 2>&1
+# shellcheck disable=SC2016 # for the guest's shell
+guest --arch arm64 -w "$WORK/rw dir,1" -C / -t 120 -- sh -c '
+	uname -m; touch "$0/arm" "$1"; ibv_devinfo -d rxe0 | grep PORT_ACTIVE' \
+	"$WORK/rw dir,1" "$GUEST"
+check "--arch arm64: rxe0 is active" [ $rc -eq 0 ]
+check "--arch arm64: aarch64" grep -qx aarch64 "$WORK/out"
+check "--arch arm64: the sources cannot be written to" \
+	grep -q 'touch.*guest\.sh' "$WORK/err"
+check "--arch arm64: -w" [ -e "$WORK/rw dir,1/arm" ]
 
 # ---- a clock of instructions
 
