@@ -125,6 +125,8 @@ usage()
 	  upstream_tree  packaging/upstream: patches for libfabric's own cache,
 	             applied to Debian 13's source; their test over verbs, and
 	             what hits cost, before and after
+	  arm64      unit tests, races and some functional tests on an emulated
+	             64-bit ARM with Debian 13, for which all is cross-compiled
 	  guest      the virtual machine's own script
 
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.

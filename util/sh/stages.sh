@@ -23,6 +23,8 @@ readonly KERNEL_MORE=hooks,hooks_call,hooks_event,hooks_rely,hooks_late,hooks_si
 readonly RXM_DIES=close,atomic,multi_recv
 # what registers: the rest is the core's own
 readonly HOOKED=msg,rma,mr,readonly,unmap,close,threads,alloc
+# what else may depend on the processor
+readonly ARM=info,completions,atomic,copied,fork,cwrite,cw_enable,cw_end
 # parts of files: over verbs without a copy from Linux 6.2 on
 readonly FILES=files,files_ahead,files_direct,files_change,files_stopped
 # of the rounds of functional tests, under tools that slow them down
@@ -566,6 +568,36 @@ stage_verbs13()
 	part race bash -c "$BUILD/unit/fabtests/benchmarks/demo_race -o -n 20 &&
 		echo '1 passed, 0 failed'"
 	run_parts 3600 -k trixie -d 1G -e "$(provider_path unit)"
+}
+
+# Cross-compiled against the guest's root, which is a Debian 13 for arm64.
+stage_arm64()
+{
+	local bin=$BUILD/arm64/prefix/bin tests=$BUILD/arm64/prov/mrrc/test
+	local root
+
+	if ! need_trixie || ! need gcc-aarch64-linux-gnu ||
+	   ! begin_parts --arch arm64; then
+		fail "the guest cannot be set up"
+		return
+	fi
+	root=$("$GUEST" --arch arm64 --setup 2>/dev/null)
+	need_build arm64 --host=aarch64-linux-gnu CXX=no \
+		"CC=aarch64-linux-gnu-gcc --sysroot=$root" \
+		"PKG_CONFIG_SYSROOT_DIR=$root" \
+		"PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig" ||
+		return
+	# there is no decoder for its instructions
+	part check bash -c "$bin/fi_mrrc_stat --check | tee /dev/stderr |
+		grep -q decoder && echo '1 passed, 0 failed'"
+	# without test_core, which is the same everywhere and slow there
+	part units "$SCRIPTS/units.sh" "$tests"/race_{mon,node} \
+		"$tests"/test_{attr,below,code,node,patch,text,version} \
+		"$tests/test_sys:$KERNEL,$KERNEL_MORE"
+	part fabtests "$RUNFABTESTS" -b "$bin" -t "$HOOKED,$ARM" "tcp;ofi_mrrc"
+	part fabtests-verbs "$RUNFABTESTS" -b "$bin" -t "$HOOKED" \
+		"verbs;ofi_mrrc"
+	run_parts 5400 --arch arm64 -w "$BUILD/arm64" -e "$(provider_path arm64)"
 }
 
 # clients WHAT LOG COMMAND...: clients.sh, and what it says of each.
