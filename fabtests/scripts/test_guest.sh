@@ -143,7 +143,7 @@ check "--arch arm64: -w" [ -e "$WORK/rw dir,1/arm" ]
 # ---- a clock of instructions
 
 # shellcheck disable=SC2016 # for the guest's shell
-guest -i -c 1 -t 100 -- bash -c 'for k in {1..9}; do
+guest -i -t 100 -- bash -c 'for k in {1..9}; do
 		from=${EPOCHREALTIME/./}
 		for ((i = 0; i < 10000; i++)); do :; done
 		echo $((${EPOCHREALTIME/./} - from))
