@@ -23,12 +23,13 @@ usage()
 	EOT
 }
 
-# All sources of the provider, in libfabric's tree
+# All sources of the provider, in libfabric's tree, but for fi/abi.c: a module needs
+# it to find the versions of libfabric's calls.
 files()
 {
 	grep -oE 'prov/mrrc/(core|sys|fi)/[^ ]*\.[ch]' \
-		"$TOP/prov/mrrc/Makefile.include" | grep -v '/without\.c$' |
-		sort -u | sed 's,^,\t,; $!s,$, \\,'
+		"$TOP/prov/mrrc/Makefile.include" |
+		grep -vE '/(without|abi)\.c$' | sort -u | sed 's,^,\t,; $!s,$, \\,'
 }
 
 # after PATTERN LINE FILE: adds the line after the first that matches
@@ -81,6 +82,18 @@ AC_DEFUN([FI_MRRC_CONFIGURE],[
 ])
 EOT
 
+cat >"$prov/built_in.c" <<'EOT'
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* In place of fi/abi.c: the linker finds libfabric's calls. */
+#include "config.h"
+#include "fi/mrrc_fi.h"
+
+bool mrrc_abi_bind(void)
+{
+	return true;
+}
+EOT
+
 cat >"$prov/Makefile.include" <<EOT
 if HAVE_MRRC
 _mrrc_files = \\
@@ -94,7 +107,7 @@ rdmainclude_HEADERS += include/rdma/fi_ext_mrrc.h
 
 if HAVE_MRRC_DL
 pkglib_LTLIBRARIES += libmrrc-fi.la
-libmrrc_fi_la_SOURCES = \$(_mrrc_files)
+libmrrc_fi_la_SOURCES = \$(_mrrc_files) prov/mrrc/fi/abi.c
 libmrrc_fi_la_CPPFLAGS = \$(_mrrc_cppflags)
 libmrrc_fi_la_CFLAGS = \$(_mrrc_cflags)
 libmrrc_fi_la_LIBADD = \$(linkback) \$(mrrc_LIBS)
@@ -104,7 +117,7 @@ libmrrc_fi_la_LDFLAGS = -module -avoid-version -shared -export-dynamic \\
 libmrrc_fi_la_DEPENDENCIES = \$(linkback)
 else
 noinst_LTLIBRARIES += libmrrc.la
-libmrrc_la_SOURCES = \$(_mrrc_files)
+libmrrc_la_SOURCES = \$(_mrrc_files) prov/mrrc/built_in.c
 libmrrc_la_CPPFLAGS = \$(_mrrc_cppflags) -Dfi_prov_ini=fi_mrrc_ini
 libmrrc_la_CFLAGS = \$(_mrrc_cflags)
 src_libfabric_la_LIBADD += libmrrc.la \$(mrrc_LIBS)
