@@ -114,7 +114,8 @@ usage()
 	             core: below ofi_mrrc, and hooked
 	  first      a new user's commands, in bare folders of Debian 12 and 13:
 	             README's, docs/install.md's, the manual pages' programs,
-	             uninstalling; as root, and as a user without sudo
+	             uninstalling; as root, and as a user without sudo; with --ci
+	             in one of the two
 	  packages   Debian's packages, in bare folders of Debian 12 and 13: made,
 	             installed, upgraded, used and purged
 	  switches   the provider without each part that configure can leave out,

@@ -11,7 +11,7 @@ readonly CI_STAGES="verbs asan unit tcp rdm"
 readonly CI_TURNS=(
 	"distcheck asan_rdm fuzz net hook analyze"
 	"verbs_rdm valgrind demo kokkos hosts"
-	"verbs13 libfabric2 tsan smoke alloc openmpi wire"
+	"verbs13 libfabric2 tsan smoke alloc openmpi wire first"
 )
 # Seconds. Mutations come last, until CI_SECONDS are over: for CI_MUTATE_LEAST in
 # any case, and for CI_MUTATE_MOST at most.
@@ -45,7 +45,7 @@ inputs()
 	net|hook|hosts|openmpi) echo "prov include fabtests" ;;
 	alloc) echo "prov include fabtests/scripts/test_alloc.sh" ;;
 	kokkos) echo "prov include fabtests/common fabtests/functional/alloc/kokkos.cc" ;;
-	distcheck) echo "." ;;
+	distcheck|first) echo "." ;;
 	demo) echo "prov include fabtests util demo.sh" ;;
 	smoke) echo "prov include fabtests util bench.sh" ;;
 	fuzz|analyze) echo "prov util" ;;
