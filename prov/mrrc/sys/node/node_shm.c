@@ -323,10 +323,11 @@ static bool slot_dead(struct mrrc_node_shm *shm, unsigned i, bool look)
 
 	if (i == shm->mine)
 		return false;
-	if (look && (!seen->dead || generation != seen->dead) &&
+	if (look && generation != seen->dead &&
 	    slot_lock(shm->fd, i, F_OFD_GETLK, F_WRLCK) == -ESRCH)
 		seen->dead = generation;
-	return seen->dead && generation == seen->dead;
+	/* that of a process is not 0 */
+	return !generation || generation == seen->dead;
 }
 
 /* Has it left the bell unanswered for long? */

@@ -282,6 +282,22 @@ TEST(test_other_version)
 	munmap(file, SIZE);
 }
 
+/* No process has generation 0: such a slot counts for none. */
+TEST(test_no_generation)
+{
+	struct mrrc_node_shm *shm;
+	struct mrrc_node_head *head;
+
+	make(0600, SIZE);
+	head = map();
+	shm = shm_open_here();
+	atomic_store(&head->slots, 2);
+	atomic_store(&head->slot[1].flags, MRRC_NODE_LIVE);
+	ck_assert_uint_eq(count(shm), 1);
+	mrrc_node_shm_close(shm);
+	munmap(head, SIZE);
+}
+
 /* Whatever is in it: no crash, no loop without end, and no live process. */
 LOOP_TEST(test_random, 0, 3)
 {
