@@ -352,7 +352,7 @@ use_kernel()
 	INITRD=$KERNEL/initrd-1
 }
 
-# use_arch arm64: a root of its own, with its kernel in it.
+# use_arch arm64: boots the file system of an arm64 Debian 13, with its own kernel.
 use_arch()
 {
 	[ "$1" = arm64 ] || usage_error "--arch knows arm64, not $1"

@@ -10,8 +10,8 @@ readonly IN_GUEST="busybox-static e2fsprogs ibverbs-providers ibverbs-utils
 PACKAGES="$IN_GUEST qemu-system-x86"
 # shellcheck disable=SC2034 # guest.sh makes them PACKAGES
 readonly ARM_PACKAGES="busybox-static kmod mmdebstrap qemu-system-arm util-linux"
-# The guest's own where it has a root of its own, which is also what programs for
-# it are built against.
+# The packages of the arm64 guest's file system. Programs for that guest are
+# cross-compiled with its headers and libraries.
 readonly ARM_ROOT="$IN_GUEST base-files base-passwd bash check coreutils dash
 	diffutils findutils gawk grep hostname libbsd-dev libc-bin libc6-dev
 	libfabric-dev libjansson-dev liblzma-dev libsodium-dev liburing-dev

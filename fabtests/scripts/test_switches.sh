@@ -11,7 +11,7 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 readonly PARTS="alloc cw files helper hooks node record"
-# functional tests that need no part; info needs record
+# functional tests that pass without any part; "info" needs the part "record"
 readonly NEED_NONE=parts,msg,rma,completions,selective,unmap
 
 usage()

@@ -204,7 +204,7 @@ static void print_hits(const char *name, void *(*beside)(void *), void *arg)
 	fflush(stdout);
 }
 
-/* First uses of pages that the registration did not touch. */
+/* Touches pages of a registered buffer for the first time, so that each faults. */
 static int count_faults(bool reads)
 {
 	unsigned i, sum = 0;

@@ -18,9 +18,9 @@ readonly PACKAGES="autoconf automake dpkg-dev gcc libc6-dev libibverbs-dev
 	librdmacm-dev libtool make patch xz-utils"
 readonly KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 readonly LINES_MAX=500
-# fabtests and the static library have tables of the same name
+# For the linker: fabtests and the static libfabric define the same tables.
 readonly TWICE=-Wl,-z,muldefs
-# s until a run of cache_bench hangs; what it uses takes a second or two
+# seconds after which a run of cache_bench is said to hang; it takes one or two
 readonly HANGS=60
 readonly WRITES=1000
 
@@ -236,14 +236,14 @@ test_no_warnings()
 		"$DIR"/make-new.log "$DIR"/make-fabtests.log
 }
 
-# stale FILE WAY: how many were
+# stale FILE WAY: prints how many lookups or writes were stale in the output FILE
 stale()
 {
 	awk -v way="$2" '$1 == "stale" && $2 == way { print $3 }
 		$1 == way ":" && $NF == "stale" { print $2 }' "$DIR/$1"
 }
 
-# Without the patches the tests see what they are for.
+# The unpatched cache has stale hits; else the next test would prove nothing.
 test_stale_before()
 {
 	# those of moved pages are seen in most runs

@@ -14,7 +14,10 @@ bool mrrc_part(const char *part);
 /* The feature of that name: 1 if it is a part that is built in. */
 int mrrc_part_feature(const char *name);
 
-/* Operations are asked for that nobody has: says once if their part has them. */
+/*
+ * For a failed fi_open_ops() of the name ops: if the operations belong to a part
+ * that was left out, prints so, once.
+ */
 void mrrc_part_asked(const char *ops);
 
 #endif /* MRRC_PARTS_H */

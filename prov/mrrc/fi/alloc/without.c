@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder with --disable-alloc: no domain has fi_mr_alloc(3). */
+/*
+ * Linked by configure --disable-alloc in place of the other files of this folder:
+ * no domain has fi_mr_alloc(3).
+ */
 #include "config.h"
 #include "fi/alloc/alloc.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder with --disable-cw: no endpoint has fi_cwrite(3). */
+/*
+ * Linked by configure --disable-cw in place of the other files of this folder:
+ * no endpoint has fi_cwrite(3).
+ */
 #include "config.h"
 #include "fi/cw/cw.h"
 #include "fi/cw/link.h"

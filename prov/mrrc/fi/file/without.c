@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder with --disable-files: no domain has fi_mrrc_file(3). */
+/*
+ * Linked by configure --disable-files in place of the other files of this folder:
+ * no domain has fi_mrrc_file(3).
+ */
 #include "config.h"
 #include "fi/file/file.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder with --disable-record: no domain is recorded. */
+/*
+ * Linked by configure --disable-record in place of the other files of this folder:
+ * no domain is recorded.
+ */
 #include "config.h"
 #include "fi/record/record.h"
 #include "fi/record/stats_file.h"

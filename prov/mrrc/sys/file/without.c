@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder with --disable-files: nothing opens a ring. */
+/*
+ * Linked by configure --disable-files in place of the other files of this folder:
+ * no io_uring is opened.
+ */
 #include "config.h"
 #include "sys/file/ring.h"
 

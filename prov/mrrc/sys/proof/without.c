@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder with --disable-hooks: nothing is proven. */
+/*
+ * Linked by configure --disable-hooks in place of the other files of this folder:
+ * no code is examined.
+ */
 #include "config.h"
 #include "sys/proof/code_kept.h"
 #include "sys/proof/prove.h"
