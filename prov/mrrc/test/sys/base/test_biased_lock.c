@@ -47,8 +47,9 @@ static void keep_behind(void)
 
 static void pause_for(int n)
 {
+	/* clang leaves out a loop of fences */
 	while (n--)
-		atomic_signal_fence(memory_order_seq_cst);
+		__asm__ volatile("" ::: "memory");
 }
 
 /* The nth of the processors that this thread may use. */
@@ -161,6 +162,8 @@ static void *use(void *arg)
 		if (found && *found)
 			atomic_fetch_add(&misused, 1);
 		mrrc_biased_leave(&biased);
+		/* outside for longer, so that the other sees it there soon */
+		pause_for(10 * PAUSES);
 	}
 	return NULL;
 }
