@@ -19,9 +19,6 @@
 #include <stdint.h>
 #include <time.h>
 #include <bsd/sys/queue.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "core/helper/predict.h"
 #include "sys/monitor/mon.h"
@@ -69,7 +66,7 @@ static inline uint64_t mrrc_ticks_now(bool counter)
 {
 #if defined(__x86_64__)
 	if (__builtin_expect(counter, 1))
-		return __rdtsc();
+		return __builtin_ia32_rdtsc();
 #endif
 	return mrrc_uses_ns();
 }
