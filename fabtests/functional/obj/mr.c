@@ -379,7 +379,9 @@ static bool slower(uint64_t first, const uint64_t *last, unsigned count)
 /* Views of one buffer, all at once, again and again. */
 static void views(void)
 {
-	const unsigned count = ft_core("verbs") ? 300 : ft_rdm() ? 2000 : 10000;
+	const unsigned count = ft_iters(ft_core("verbs") ? 300 :
+					ft_rdm()	 ? 2000 :
+							   10000);
 	struct fid_mr **mrs = calloc(count, sizeof(*mrs));
 	uint64_t us = 0, first = UINT64_MAX, last[LOOPS / 4] = { 0 };
 	char *p = ft_map(NULL, count * FT_PAGE);
