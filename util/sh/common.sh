@@ -103,6 +103,13 @@ progress()
 	[ -t 1 ] && printf '\r'
 }
 
+# processor FILE: the seconds of a processor that the children of a shell have
+# used, which times(1) has printed there
+processor()
+{
+	awk -F'[ms ]+' 'END { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$1"
+}
+
 # logged TITLE LOG COMMAND...: runs COMMAND with its output in LOG, and shows its
 # progress, and the end of LOG if it fails.  COMMAND, and what it may leave
 # running, does not inherit descriptor 9, which locks (see below).  This shell
@@ -110,10 +117,12 @@ progress()
 # not be understood.
 logged()
 {
-	local title=$1 log=$2 pid rc start=$SECONDS
+	local title=$1 log=$2 pid rc start=$SECONDS used
 
 	shift 2
 	mkdir -p "$(dirname "$log")"
+	times >"$log"
+	used=$(processor "$log")
 	set -m
 	"$@" >"$log" 2>&1 </dev/null 9>&- &
 	pid=$!
@@ -124,8 +133,12 @@ logged()
 	wait $pid
 	rc=$?
 	CHILD=
+	times >"$log.times"
+	used=$(($(processor "$log.times") - used))
+	rm -f "$log.times"
 	if [ $rc -eq 0 ]; then
-		say "   $title: done in $(minutes $((SECONDS - start)))"
+		say "   $title: done in $(minutes $((SECONDS - start)));" \
+			"$(minutes $used) of a processor"
 	else
 		say "   $title: FAILED (status $rc) after" \
 			"$(minutes $((SECONDS - start)))"

@@ -26,13 +26,6 @@ select_test()
 	done
 }
 
-# processor FILE: the seconds of a processor that the children of a shell have
-# used, which times(1) has printed there
-processor()
-{
-	awk -F'[ms ]+' 'END { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$1"
-}
-
 counts_file()
 {
 	echo "$LOGS/${1//[^a-z0-9]/_}.counts"
