@@ -318,7 +318,8 @@ test_limit()
 {
 	local dropped
 
-	FI_OFI_MRRC_TRACE_SIZE=100K recorded split -p "$PROVIDER" || return 1
+	FT_PERCENT=100 FI_OFI_MRRC_TRACE_SIZE=100K \
+		recorded split -p "$PROVIDER" || return 1
 	[ "$(stat -c %s "$FILE")" -le 102400 ] || fail "longer than 100K" ||
 		return 1
 	[ "$(grep -c "TRACE_SIZE is reached" "$DIR/out")" -eq 1 ] ||

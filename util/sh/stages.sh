@@ -74,7 +74,6 @@ run_test()
 
 	shift 3
 	script "$what" "test_$name" env "$(provider_path "$build")" \
-		FT_PERCENT=100 \
 		"$SCRIPTS/test_$name.sh" -b "$BUILD/$build/prefix/bin" "$@"
 }
 
@@ -545,7 +544,7 @@ stage_verbs()
 	part test_serve env SERVE_ADDRESS=10.0.0.1 "$SCRIPTS/test_serve.sh" \
 		-b "$bin" -t "$SERVE_VERBS" "verbs;ofi_mrrc"
 	# on another kernel than ours
-	part units "$SCRIPTS/units.sh" "$tests/test_sys:$KERNEL,$KERNEL_MORE"
+	part units "$SCRIPTS/units.sh" "$tests/test_sys:$KERNEL"
 	run_parts 3600 -e "$(provider_path unit)"
 }
 
