@@ -30,12 +30,17 @@ struct fi_provider mrrc_prov = {
 	.cleanup = mrrc_cleanup,
 };
 
+struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain)
+{
+	struct mrrc_reg *reg = mrrc_domain_reg(domain);
+
+	return reg ? reg : mrrc_hook_domain_reg(domain);
+}
+
 static void prov_init(void)
 {
 	mrrc_params_init();
-	mrrc_alloc_add_kind(mrrc_domain_reg);
 	mrrc_alloc_set_own(&mrrc_domain_fid_ops);
-	mrrc_alloc_add_kind(mrrc_hook_domain_reg);
 	mrrc_recorded_init();
 	mrrc_checked_init();
 	mrrc_noted_init();

@@ -495,9 +495,11 @@ extern struct fi_ops mrrc_domain_fid_ops;
 /* The registrations of our domain; NULL: not ours */
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 
-/* stats.c: FI_MRRC_DOMAIN_OPS */
-struct fi_mrrc_ops_domain;
-extern const struct fi_mrrc_ops_domain mrrc_domain_ext_ops;
+/*
+ * stats.c: the extension's tables of a domain, the provider's or a hooked one.
+ * -FI_ENOSYS: the name is of another table.
+ */
+int mrrc_ext_open(const char *name, uint64_t flags, void **ops);
 
 /* cq.c: the lock of every CQ of a domain */
 void mrrc_domain_lock_cqs(struct mrrc_domain *domain);

@@ -77,6 +77,12 @@ struct mrrc_reg {
 };
 
 /*
+ * init.c: the registrations of a domain, the provider's or a hooked one; NULL: of
+ * another domain.
+ */
+struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain);
+
+/*
  * What is known before the core's domain is open. @thread_safe: any thread
  * may call it then.
  */

@@ -3,7 +3,6 @@
  * fi_mr_alloc(3): the domain's heaps, made when first needed.
  */
 #include "config.h"
-#include <assert.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -19,31 +18,11 @@
 #define ALLOC_FLAGS \
 	(FI_MR_ALLOC_ISOLATED | FI_MR_ALLOC_ZERO | MRRC_ALLOC_PAGE_FLAGS)
 
-#define KINDS 2
-
-static struct mrrc_reg *(*alloc_kind[KINDS])(struct fid_domain *domain);
-static unsigned alloc_kinds;
 static const struct fi_ops *alloc_own;
-
-void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain))
-{
-	assert(alloc_kinds < KINDS);
-	alloc_kind[alloc_kinds++] = reg;
-}
 
 void mrrc_alloc_set_own(const struct fi_ops *ops)
 {
 	alloc_own = ops;
-}
-
-struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain)
-{
-	struct mrrc_reg *reg = NULL;
-	unsigned i;
-
-	for (i = 0; i < alloc_kinds && !reg; i++)
-		reg = alloc_kind[i](domain);
-	return reg;
 }
 
 /* ---- the domain's allocator ---------------------------------------------- */
@@ -278,8 +257,8 @@ static int alloc_alloc(struct fid_domain *domain, size_t align, size_t len,
 		       uint64_t access, uint64_t flags, void **buf,
 		       struct fid_mr **mr)
 {
-	return alloc_slow(mrrc_alloc_reg(domain), align, len, access, flags,
-			  buf, mr);
+	return alloc_slow(mrrc_reg_of(domain), align, len, access, flags, buf,
+			  mr);
 }
 
 int mrrc_alloc_take(struct mrrc_reg *reg, size_t align, size_t len, void **buf)
@@ -304,7 +283,7 @@ int mrrc_alloc_free(struct mrrc_alloc *alloc, void *buf)
 
 static int alloc_free_any(struct fid_domain *domain, void *buf)
 {
-	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 	struct mrrc_alloc *alloc;
 	int ret;
 
@@ -429,7 +408,7 @@ static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
 static int alloc_query(struct fid_domain *domain, const void *addr,
 		       struct fi_mr_query_attr *attr)
 {
-	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 	struct fi_mr_query_attr full;
 	struct mrrc_tcache *look;
 	struct mrrc_alloc *alloc;
@@ -450,7 +429,7 @@ static int alloc_query(struct fid_domain *domain, const void *addr,
 
 static int alloc_trim(struct fid_domain *domain)
 {
-	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 	struct mrrc_alloc *alloc;
 
 	if (!reg)
@@ -490,7 +469,7 @@ int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
 static int alloc_stats(struct fid_domain *domain,
 		       struct fi_mr_heap_stats *stats)
 {
-	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 	struct mrrc_heap_stats sum = { 0 };
 	struct mrrc_alloc *alloc;
 

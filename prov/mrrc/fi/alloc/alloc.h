@@ -19,12 +19,6 @@ struct fi_mrrc_ops_alloc;
 extern const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops;
 
 /*
- * Adds a kind of domain: @reg finds a domain's registrations, or NULL for other
- * domains. To be called once for each kind, before a domain of it is open.
- */
-void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain));
-
-/*
  * Sets the table of calls by which a struct mrrc_domain is told from other
  * domains.
  */

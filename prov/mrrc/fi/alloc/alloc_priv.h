@@ -32,12 +32,6 @@ struct mrrc_alloc_mr {
 		slot; /* at the domain's ring, from 1; 0: none; -1: refused */
 };
 
-/*
- * The registrations of a domain, the provider's or a hooked one; NULL: of
- * another domain.
- */
-struct mrrc_reg *mrrc_alloc_reg(struct fid_domain *domain);
-
 /* alloc.c: made at first use */
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 

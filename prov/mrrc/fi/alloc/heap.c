@@ -152,7 +152,7 @@ int mrrc_alloc_heap_open(struct fid_domain *domain,
 			 const struct fi_mr_heap_attr *user,
 			 struct fid_mr_heap **fid, void *context)
 {
-	struct mrrc_reg *reg = mrrc_alloc_reg(domain);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 	struct mrrc_heap_attr attr;
 	struct mrrc_fi_heap *heap;
 	int ret;

@@ -8,10 +8,6 @@
 
 const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops = NULL;
 
-void mrrc_alloc_add_kind(struct mrrc_reg *(*reg)(struct fid_domain *domain))
-{
-}
-
 void mrrc_alloc_set_own(const struct fi_ops *ops)
 {
 }

@@ -6,14 +6,12 @@
  * Threading: open, bind and close as the application calls them.
  */
 #include "config.h"
-#include <rdma/fi_ext_mrrc.h>
 
 #include "fi/alloc/alloc.h"
 #include "fi/hook/hook.h"
 #include "fi/import.h"
 #include "fi/param.h"
 #include "fi/obj/attach.h"
-#include "fi/parts.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/pool.h"
 
@@ -138,83 +136,15 @@ struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain)
 	return &hooked->reg;
 }
 
-static int hook_ext_stats(struct fid_domain *fid, struct fi_mrrc_stats *out)
-{
-	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
-	struct mrrc_stats stats;
-
-	if (!reg)
-		return -FI_EINVAL;
-	mrrc_reg_stats(reg, &stats);
-	return mrrc_stats_out(&stats, mrrc_mon_title(reg->mon), out);
-}
-
-static int hook_ext_counter(struct fid_domain *fid, size_t index,
-			    struct fi_mrrc_counter *counter)
-{
-	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
-	struct mrrc_stats stats;
-
-	if (!reg)
-		return -FI_EINVAL;
-	mrrc_reg_stats(reg, &stats);
-	return mrrc_stats_out_one(&stats, index, counter);
-}
-
-static int hook_ext_flush(struct fid_domain *fid)
-{
-	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
-
-	if (!reg)
-		return -FI_EINVAL;
-	mrrc_cache_mt_flush(reg->cache);
-	return 0;
-}
-
-static int hook_ext_invalidate(struct fid_domain *fid, const void *addr,
-			       size_t len)
-{
-	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
-
-	return reg ? mrrc_reg_invalidate(reg, addr, len) : -FI_EINVAL;
-}
-
-static int hook_ext_feature(struct fid_domain *fid, const char *name)
-{
-	struct mrrc_reg *reg = mrrc_hook_domain_reg(fid);
-
-	if (!reg || !name)
-		return -FI_EINVAL;
-	return mrrc_part_feature(name) || mrrc_alloc_feature(reg, name);
-}
-
-static const struct fi_mrrc_ops_domain hook_domain_ext_ops = {
-	.size = sizeof(struct fi_mrrc_ops_domain),
-	.stats = hook_ext_stats,
-	.flush = hook_ext_flush,
-	.invalidate = hook_ext_invalidate,
-	.feature = hook_ext_feature,
-	.counter = hook_ext_counter,
-};
-
 static int hook_domain_ops_open(struct fid *fid, const char *name,
 				uint64_t flags, void **ops, void *context)
 {
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);
+	int ret = mrrc_ext_open(name, flags, ops);
 
-	const void *ours = NULL;
-
-	if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
-		ours = &hook_domain_ext_ops;
-	else if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
-		ours = mrrc_alloc_ops;
-	if (!ours)
-		return domain->fid_ops->ops_open(fid, name, flags, ops,
-						 context);
-	if (flags)
-		return -FI_EBADFLAGS;
-	*ops = (void *) ours;
-	return 0;
+	if (ret != -FI_ENOSYS)
+		return ret;
+	return domain->fid_ops->ops_open(fid, name, flags, ops, context);
 }
 
 static int hook_domain_tables(struct mrrc_hook_domain *domain)

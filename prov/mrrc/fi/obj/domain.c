@@ -8,7 +8,6 @@
  * whole domain (info.c).
  */
 #include "config.h"
-#include <rdma/fi_ext_mrrc.h>
 
 #include "fi/alloc/alloc.h"
 #include "fi/blocks.h"
@@ -95,19 +94,11 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags,
 			   void **ops, void *context)
 {
-	const void *ours = NULL;
+	int ret = mrrc_ext_open(name, flags, ops);
 
-	/* first what programs may open at each allocation */
-	if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
-		ours = mrrc_alloc_ops;
-	else if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
-		ours = &mrrc_domain_ext_ops;
-	if (!ours)
-		return mrrc_fid_ops_open(fid, name, flags, ops, context);
-	if (flags)
-		return -FI_EBADFLAGS;
-	*ops = (void *) ours;
-	return 0;
+	if (ret != -FI_ENOSYS)
+		return ret;
+	return mrrc_fid_ops_open(fid, name, flags, ops, context);
 }
 
 struct fi_ops mrrc_domain_fid_ops = {

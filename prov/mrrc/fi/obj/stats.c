@@ -10,23 +10,11 @@
 #include "fi/data/op.h"
 #include "fi/parts.h"
 
-/*
- * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
- * call comes with a domain that is not ours.
- */
-static struct mrrc_domain *domain_check(struct fid_domain *domain)
+/* What the provider's own domains count. */
+static void stats_add(struct mrrc_domain *domain, uint64_t *value)
 {
-	return mrrc_fid_core(&domain->fid) ? mrrc_domain_of(domain) : NULL;
-}
-
-static void stats_fill(struct mrrc_domain *domain, struct mrrc_stats *stats)
-{
-	uint64_t *value = stats->value;
 	struct mrrc_cq *cq;
 
-	*stats = (struct mrrc_stats){ 0 };
-	if (domain->implicit)
-		mrrc_reg_stats(&domain->reg, stats);
 	value[MRRC_STAT_CLAIMED] = atomic_load(&domain->claimed_lengths);
 	mrrc_mutex_lock(&domain->cq_lock);
 	value[MRRC_STAT_POSTS] = atomic_load(&domain->posts);
@@ -38,70 +26,82 @@ static void stats_fill(struct mrrc_domain *domain, struct mrrc_stats *stats)
 	mrrc_mutex_unlock(&domain->cq_lock);
 }
 
-static int ext_stats(struct fid_domain *domain_fid, struct fi_mrrc_stats *out)
+/*
+ * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
+ * call comes with a domain that is not ours. Then NULL.
+ */
+static struct mrrc_reg *stats_fill(struct fid_domain *domain,
+				   struct mrrc_stats *stats)
 {
-	struct mrrc_domain *domain = domain_check(domain_fid);
-	struct mrrc_stats stats;
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 
-	if (!domain)
+	*stats = (struct mrrc_stats){ 0 };
+	if (reg && reg->cache)
+		mrrc_reg_stats(reg, stats);
+	if (mrrc_domain_reg(domain))
+		stats_add(mrrc_domain_of(domain), stats->value);
+	return reg;
+}
+
+static int ext_stats(struct fid_domain *domain, struct fi_mrrc_stats *out)
+{
+	struct mrrc_stats stats;
+	struct mrrc_reg *reg = stats_fill(domain, &stats);
+
+	if (!reg)
 		return -FI_EINVAL;
-	stats_fill(domain, &stats);
 	return mrrc_stats_out(&stats,
-			      domain->implicit ?
-				      mrrc_mon_title(domain->reg.mon) :
-				      "none",
+			      reg->cache ? mrrc_mon_title(reg->mon) : "none",
 			      out);
 }
 
-static int ext_counter(struct fid_domain *domain_fid, size_t index,
+static int ext_counter(struct fid_domain *domain, size_t index,
 		       struct fi_mrrc_counter *counter)
 {
-	struct mrrc_domain *domain = domain_check(domain_fid);
 	struct mrrc_stats stats;
 
-	if (!domain)
-		return -FI_EINVAL;
-	stats_fill(domain, &stats);
-	return mrrc_stats_out_one(&stats, index, counter);
+	return stats_fill(domain, &stats) ?
+		       mrrc_stats_out_one(&stats, index, counter) :
+		       -FI_EINVAL;
 }
 
-static int ext_flush(struct fid_domain *domain_fid)
+static int ext_flush(struct fid_domain *domain)
 {
-	struct mrrc_domain *domain = domain_check(domain_fid);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 
-	if (!domain)
+	if (!reg)
 		return -FI_EINVAL;
-	if (domain->implicit)
-		mrrc_cache_mt_flush(domain->reg.cache);
+	if (reg->cache)
+		mrrc_cache_mt_flush(reg->cache);
 	return 0;
 }
 
-static int ext_invalidate(struct fid_domain *domain_fid, const void *addr,
+static int ext_invalidate(struct fid_domain *domain, const void *addr,
 			  size_t len)
 {
-	struct mrrc_domain *domain = domain_check(domain_fid);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 
-	return domain ? mrrc_reg_invalidate(&domain->reg, addr, len) :
-			-FI_EINVAL;
+	return reg ? mrrc_reg_invalidate(reg, addr, len) : -FI_EINVAL;
 }
 
-static int ext_feature(struct fid_domain *domain_fid, const char *name)
+static int ext_feature(struct fid_domain *domain, const char *name)
 {
-	struct mrrc_domain *domain = domain_check(domain_fid);
+	struct mrrc_reg *reg = mrrc_reg_of(domain);
 
-	if (!domain || !name)
+	if (!reg || !name)
 		return -FI_EINVAL;
-	if (!strcmp(name, "null-desc"))
-		return domain->implicit;
-	if (!strcmp(name, "file"))
-		return domain->implicit && mrrc_part("files");
-	if (!strcmp(name, "cw"))
-		return mrrc_part(name);
-	return mrrc_part_feature(name) ||
-	       mrrc_alloc_feature(&domain->reg, name);
+	if (mrrc_domain_reg(domain)) {
+		if (!strcmp(name, "null-desc"))
+			return reg->cache != NULL;
+		if (!strcmp(name, "file"))
+			return reg->cache && mrrc_part("files");
+		if (!strcmp(name, "cw"))
+			return mrrc_part(name);
+	}
+	return mrrc_part_feature(name) || mrrc_alloc_feature(reg, name);
 }
 
-const struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
+static const struct fi_mrrc_ops_domain ext_ops = {
 	.size = sizeof(struct fi_mrrc_ops_domain),
 	.stats = ext_stats,
 	.flush = ext_flush,
@@ -109,3 +109,20 @@ const struct fi_mrrc_ops_domain mrrc_domain_ext_ops = {
 	.feature = ext_feature,
 	.counter = ext_counter,
 };
+
+int mrrc_ext_open(const char *name, uint64_t flags, void **ops)
+{
+	const void *ours = NULL;
+
+	/* first what programs may open at each allocation */
+	if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
+		ours = mrrc_alloc_ops;
+	else if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))
+		ours = &ext_ops;
+	if (!ours)
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	*ops = (void *) ours;
+	return 0;
+}
