@@ -53,8 +53,8 @@ fields()
 # Of the registry.
 policies()
 {
-	sed -nE 's/^\t\.name = "([a-z0-9-]+)",$/\1/p' \
-		"$top"/prov/mrrc/core/policy/policy_*.c
+	sed -nE 's/^\t&mrrc_policy_([a-z0-9_]+)_ops,$/\1/p' \
+		"$top/prov/mrrc/core/policy/policy.c" | tr _ -
 }
 
 [ -n "$(policies)" ] || fail "no policy found"

@@ -10,10 +10,10 @@
 
 readonly SIZE=1M COUNT=64
 # as many pieces as a core takes buffers in one call, at most: it may be 4
-readonly POLICIES="lru lru:pieces=4 lru:merge=1 fmrd fmrd:pieces=3:batch=5
-	mre-text:pieces=4 mre-fig4:pieces=4:resort=100:evict=20 gdsf
-	gdsf:history=0 gdsf:pieces=2:batch=1 gdl gdl:duel=0
-	gdl:pieces=1"
+readonly POLICIES="lru lru:pieces=4 lru:merge=1 lru:batch=16
+	lru:pieces=3:batch=5 mre-text:pieces=4
+	mre-fig4:pieces=4:resort=100:evict=20 gdl gdl:duel=0 gdl:pieces=1
+	gdl:pieces=2:batch=1"
 readonly COLUMNS="requests,hits,registrations,deregistrations,evictions,splits,merges"
 
 usage()

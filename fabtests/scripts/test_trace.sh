@@ -9,7 +9,7 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 
 readonly SIZE=1M COUNT=64
-readonly POLICIES="lru lru:pieces=4 mre-fig4:pieces=4 gdsf gdl"
+readonly POLICIES="lru lru:pieces=4 mre-fig4:pieces=4 gdl"
 readonly COLUMNS="requests,hits,registrations,deregistrations,evictions,splits,merges"
 
 usage()

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sim/policies.h"
+
 struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
@@ -164,10 +166,15 @@ static enum mrrc_admission sim_admit(struct sim_run *run,
 static int sim_cache_init(struct sim_run *run, uint32_t proc)
 {
 	const struct sim_cell *cell = run->cell;
+	static const struct mrrc_policy_ops *const offline[] = {
+		&sim_offline_ops,
+		NULL,
+	};
 	struct mrrc_cache_conf conf = {
 		.max_bytes = cell->max_bytes,
 		.max_regions = cell->max_regions,
 		.page = cell->page,
+		.policies = sim_policies,
 		.policy = cell->kind == SIM_NONE ? "lru" : cell->policy,
 		.cost = cell->cost,
 	};
@@ -175,7 +182,8 @@ static int sim_cache_init(struct sim_run *run, uint32_t proc)
 	int ret;
 
 	if (cell->kind == SIM_OFFLINE) {
-		conf.policy_ops = &sim_offline_ops;
+		conf.policies = offline;
+		conf.policy = sim_offline_ops.name;
 		conf.policy_arg = run->offline;
 		sim_offline_proc(run->offline, proc);
 	}

@@ -19,7 +19,7 @@
 #define SIM_SERIES 200 /* points of pinned bytes over time */
 
 enum sim_kind {
-	SIM_CACHE,   /* a policy of the provider */
+	SIM_CACHE,   /* one of sim/policies.h */
 	SIM_NONE,    /* registered for one request each */
 	SIM_OFFLINE, /* a heuristic that knows the future */
 };

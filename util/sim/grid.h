@@ -45,7 +45,7 @@ struct sim_grid {
 	size_t limits;
 	size_t *count; /* regions of each process's cache; SIZE_MAX: no limit */
 	size_t counts;
-	char **policy; /* core/policy/policy.h, or one of the names above */
+	char **policy; /* sim/policies.h, or one of the names above */
 	size_t policies;
 	char **helper; /* helpers.h; instead of policies and limits */
 	size_t helpers;

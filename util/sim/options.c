@@ -13,6 +13,7 @@
 
 #include "core/text/text.h"
 #include "sim/gain.h"
+#include "sim/policies.h"
 #include "sys/observe/cost_file.h"
 #include "tool_options.h"
 
@@ -135,7 +136,7 @@ static size_t parse_count(struct argp_state *state, const char *what,
 static void add_policy(struct argp_state *state, struct sim_grid *grid,
 		       const char *text)
 {
-	int ret = mrrc_policy_check(text);
+	int ret = mrrc_policy_check(sim_policies, text);
 
 	if (ret == -ENOENT && sim_name_known(text))
 		ret = 0;

@@ -9,6 +9,7 @@
 
 #include "sim/gen.h"
 #include "sim/libfabric.h"
+#include "sim/policies.h"
 #include "sys/observe/cost_file.h"
 
 static void list_policies(void)
@@ -20,7 +21,7 @@ static void list_policies(void)
 	printf("Policies (all have pieces, 1 to %d; batch, 1 to 65536; and "
 	       "merge, 0 or 1):\n",
 	       MRRC_PIECES_MAX);
-	for (ops = mrrc_policies; *ops; ops++) {
+	for (ops = sim_policies; *ops; ops++) {
 		printf("  %-10s %s\n%13spieces=%zu, batch=%zu, merge=%zu\n",
 		       (*ops)->name, (*ops)->help, "", (*ops)->pieces,
 		       (*ops)->batch, (*ops)->merge);

@@ -107,7 +107,7 @@ static int set_path(const struct mrrc_param *param, const char *value)
 
 static int set_policy(const struct mrrc_param *param, const char *value)
 {
-	if (mrrc_policy_check(value) ||
+	if (mrrc_policy_check(NULL, value) ||
 	    strlen(value) >= sizeof(mrrc_params.policy))
 		return -FI_EINVAL;
 	snprintf(mrrc_params.policy, sizeof(mrrc_params.policy), "%s", value);
@@ -212,7 +212,7 @@ static const struct mrrc_param param_table[] = {
 	  .at = &mrrc_params.node_max_size,
 	  .part = "node" },
 	{ .name = "policy",
-	  .accepts = "gdl, gdsf, lru, fmrd, mre-text or mre-fig4, and perhaps "
+	  .accepts = "gdl, lru, mre-text or mre-fig4, and perhaps "
 		     "parameters of it, as gdl:pieces=2",
 	  .otherwise = MRRC_POLICY_DEFAULT,
 	  .help = "Which region the cache evicts to make room, how many may "

@@ -51,11 +51,8 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 		.max_regions = conf->max_regions,
 		.arg = conf->policy_arg,
 	};
-	if (conf->policy_ops)
-		ret = mrrc_policy_open_ops(conf->policy_ops, NULL, &attr,
-					   &cache->policy);
-	else
-		ret = mrrc_policy_open(conf->policy, &attr, &cache->policy);
+	ret = mrrc_policy_open(conf->policies, conf->policy, &attr,
+			       &cache->policy);
 	if (ret || !cache->policy->merge)
 		return ret;
 	ranges = conf->max_bytes / cost->page;

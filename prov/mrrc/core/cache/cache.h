@@ -32,10 +32,11 @@ struct mrrc_cache_conf {
 	size_t max_regions;
 	size_t page;	    /* page size, a power of two */
 	const char *policy; /* policy.h; NULL: default */
-	const struct mrrc_policy_ops *policy_ops; /* in its place */
-	void *policy_arg;			  /* of policy_ops */
-	const struct mrrc_cost *cost;		  /* copied; NULL: default */
-	struct mrrc_stats *stats; /* zeroes, not owned; NULL: its own */
+	const struct mrrc_policy_ops *const
+		*policies;	      /* NULL: the provider's */
+	void *policy_arg;	      /* of a simulator's */
+	const struct mrrc_cost *cost; /* copied; NULL: default */
+	struct mrrc_stats *stats;     /* zeroes, not owned; NULL: its own */
 };
 
 struct mrrc_cache {

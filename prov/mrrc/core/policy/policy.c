@@ -15,10 +15,8 @@
 
 const struct mrrc_policy_ops *const mrrc_policies[] = {
 	&mrrc_policy_lru_ops,
-	&mrrc_policy_fmrd_ops,
 	&mrrc_policy_mre_text_ops,
 	&mrrc_policy_mre_fig4_ops,
-	&mrrc_policy_gdsf_ops,
 	&mrrc_policy_gdl_ops,
 	NULL,
 };
@@ -35,17 +33,6 @@ static const struct mrrc_policy_param mrrc_policy_common[] = {
 static bool policy_named(const char *name, const char *text, size_t len)
 {
 	return strlen(name) == len && !strncmp(name, text, len);
-}
-
-static const struct mrrc_policy_ops *policy_find(const char *name, size_t len)
-{
-	const struct mrrc_policy_ops *const *ops;
-
-	for (ops = mrrc_policies; *ops; ops++) {
-		if (policy_named((*ops)->name, name, len))
-			break;
-	}
-	return *ops;
 }
 
 /* The value of a parameter: @len digits. */
@@ -125,13 +112,36 @@ static void policy_defaults(struct mrrc_policy *policy,
 		policy->param[i] = ops->param[i].value;
 }
 
-int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
-			 const struct mrrc_policy_attr *attr,
-			 struct mrrc_policy **policy)
+/* The policy that the text names; *params: the rest, or NULL. */
+static const struct mrrc_policy_ops *
+policy_parse(const struct mrrc_policy_ops *const *ops, const char *spec,
+	     const char **params)
 {
+	size_t len;
+
+	if (!ops)
+		ops = mrrc_policies;
+	if (!spec)
+		spec = MRRC_POLICY_DEFAULT;
+	len = strcspn(spec, ":");
+	*params = spec[len] ? spec + len + 1 : NULL;
+	while (*ops && !policy_named((*ops)->name, spec, len))
+		ops++;
+	return *ops;
+}
+
+int mrrc_policy_open(const struct mrrc_policy_ops *const *list,
+		     const char *spec, const struct mrrc_policy_attr *attr,
+		     struct mrrc_policy **policy)
+{
+	const struct mrrc_policy_ops *ops;
 	struct mrrc_policy *pol;
+	const char *params;
 	int ret;
 
+	ops = policy_parse(list, spec, &params);
+	if (!ops)
+		return -ENOENT;
 	pol = calloc(1, ops->size);
 	if (!pol)
 		return -ENOMEM;
@@ -149,36 +159,14 @@ err_free:
 	return ret;
 }
 
-/* The policy that the text names; *params: the rest, or NULL. */
-static const struct mrrc_policy_ops *policy_parse(const char *spec,
-						  const char **params)
-{
-	size_t len;
-
-	if (!spec)
-		spec = MRRC_POLICY_DEFAULT;
-	len = strcspn(spec, ":");
-	*params = spec[len] ? spec + len + 1 : NULL;
-	return policy_find(spec, len);
-}
-
-int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
-		     struct mrrc_policy **policy)
-{
-	const struct mrrc_policy_ops *ops;
-	const char *params;
-
-	ops = policy_parse(spec, &params);
-	return ops ? mrrc_policy_open_ops(ops, params, attr, policy) : -ENOENT;
-}
-
-int mrrc_policy_check(const char *spec)
+int mrrc_policy_check(const struct mrrc_policy_ops *const *list,
+		      const char *spec)
 {
 	const struct mrrc_policy_ops *ops;
 	struct mrrc_policy policy;
 	const char *params;
 
-	ops = policy_parse(spec, &params);
+	ops = policy_parse(list, spec, &params);
 	if (!ops)
 		return -ENOENT;
 	policy_defaults(&policy, ops);

@@ -75,33 +75,27 @@ struct mrrc_policy {
 };
 
 extern const struct mrrc_policy_ops mrrc_policy_lru_ops;
-extern const struct mrrc_policy_ops mrrc_policy_fmrd_ops;
+extern const struct mrrc_policy_ops mrrc_policy_fmrd_ops; /* of simulators */
 extern const struct mrrc_policy_ops mrrc_policy_mre_text_ops;
 extern const struct mrrc_policy_ops mrrc_policy_mre_fig4_ops;
-extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops;
+extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops; /* of simulators */
 extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
 
-/*
- * @spec NULL: the default. -ENOENT: unknown name; -ESRCH: unknown parameter;
- * -EINVAL: a value is missing or not a number; -ERANGE: a value is out of
- * range.
- */
-int mrrc_policy_open(const char *spec, const struct mrrc_policy_attr *attr,
-		     struct mrrc_policy **policy);
+/* The provider's policies, with NULL at the end. */
+extern const struct mrrc_policy_ops *const mrrc_policies[];
 
 /*
- * Opens a policy that is not registered, with parameters "[key=value]..." or
- * NULL.
+ * Opens a policy of @list, which ends with NULL; NULL: of mrrc_policies. @spec
+ * NULL: the default. -ENOENT: unknown name; -ESRCH: unknown parameter; -EINVAL:
+ * a value is missing or not a number; -ERANGE: a value is out of range.
  */
-int mrrc_policy_open_ops(const struct mrrc_policy_ops *ops, const char *params,
-			 const struct mrrc_policy_attr *attr,
-			 struct mrrc_policy **policy);
+int mrrc_policy_open(const struct mrrc_policy_ops *const *list,
+		     const char *spec, const struct mrrc_policy_attr *attr,
+		     struct mrrc_policy **policy);
 void mrrc_policy_close(struct mrrc_policy *policy);
 
 /* Checks @spec as mrrc_policy_open() does, and opens nothing. */
-int mrrc_policy_check(const char *spec);
-
-/* The registered policies, with NULL at the end. */
-extern const struct mrrc_policy_ops *const mrrc_policies[];
+int mrrc_policy_check(const struct mrrc_policy_ops *const *list,
+		      const char *spec);
 
 #endif /* MRRC_POLICY_H */

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/policies.h"
 #include "test/models/model.h"
 
 #define MAX_PAGES   80u
@@ -403,6 +404,7 @@ static void run(const char *policy, unsigned long ops)
 		.max_regions = MAX_REGIONS,
 		.page = PAGE,
 		.policy = policy,
+		.policies = sim_policies,
 		.cost = mrrc_cost_find("ou2009"),
 	};
 

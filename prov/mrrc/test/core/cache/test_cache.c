@@ -166,7 +166,7 @@ LOOP_TEST(test_init, 0, sizeof(confs) / sizeof(confs[0]))
 /* The policy's state, and its history. */
 TEST(test_init_fails)
 {
-	const struct mrrc_cache_conf conf = { 1,    1,	  PAGE, "gdsf",
+	const struct mrrc_cache_conf conf = { 1,    1,	  PAGE, "gdl:duel=0",
 					      NULL, NULL, NULL, NULL };
 	struct mrrc_cache other;
 	bool fired;
@@ -202,9 +202,9 @@ static int own_init(struct mrrc_policy *policy,
 TEST(test_own_policy)
 {
 	struct mrrc_policy_ops own = mrrc_policy_lru_ops;
+	const struct mrrc_policy_ops *const list[] = { &own, NULL };
 	const struct mrrc_cache_conf conf = {
-		MAX_BYTES, MAX_REGIONS, PAGE, "not looked at",
-		&own,	   &own,	NULL, NULL,
+		MAX_BYTES, MAX_REGIONS, PAGE, "lru", list, &own, NULL, NULL,
 	};
 
 	mrrc_cache_fini(&cache);
@@ -385,7 +385,7 @@ static void reopen(size_t max_pages, size_t max_regions, const char *policy)
 /* As many as the policy says, though one would do. */
 TEST(test_batch_count)
 {
-	reopen(320, 8, "fmrd:batch=3");
+	reopen(320, 8, "lru:batch=3");
 	fill(8, 1);
 	put(8, 2000, 1, MRRC_RW);
 	ck_assert_int_eq(count_victims(), 3);
@@ -414,8 +414,7 @@ LOOP_TEST(test_batch_bytes, 0, 9)
 		{ 11, 20, 1 }, { 16, 20, 1 }, { 80, 4, 1 },
 	};
 
-	reopen(320, kind[_i].regions,
-	       _i % 2 ? "gdsf:batch=64" : "fmrd:batch=64");
+	reopen(320, kind[_i].regions, _i % 2 ? "gdl:batch=64" : "lru:batch=64");
 	fill(kind[_i].regions, kind[_i].pages);
 	ck_assert_int_eq(put(31, 9000, 1, MRRC_RW), 0);
 	ck_assert_int_eq(count_victims(), kind[_i].gone);
@@ -428,7 +427,7 @@ TEST(test_batch_held)
 {
 	int i;
 
-	reopen(320, 8, "fmrd:batch=5");
+	reopen(320, 8, "lru:batch=5");
 	fill(8, 1);
 	for (i = 0; i < 7; i++)
 		mrrc_cache_hold(&cache, &region[i]);

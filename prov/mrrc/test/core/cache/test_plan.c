@@ -178,7 +178,7 @@ LOOP_TEST(test_remote, 0, 2)
 	const enum mrrc_access peers = RW | MRRC_REMOTE_READ;
 
 	if (_i)
-		reopen("gdsf:pieces=32");
+		reopen("gdl:pieces=32");
 	put(0, 10, 4, RW);
 	expect(10, 4, peers, "10+4");
 	put(1, 10, 4, peers);
@@ -243,7 +243,7 @@ TEST(test_again)
 {
 	struct mrrc_plan plan;
 
-	reopen("gdsf:pieces=1");
+	reopen("gdl:pieces=1");
 	put(0, 10, 4, RW);
 	mrrc_cache_lookup(&cache, 11 * PAGE, 4 * PAGE, RW, 0, &plan);
 	ck_assert_str_eq(plan_text(&plan), "!11+4");

@@ -6,7 +6,7 @@
 #include "config.h"
 #include "test/case.h"
 
-#include "core/policy/policy.h"
+#include "sim/policies.h"
 #include "test/fakes/fault.h"
 
 #define PAGE  4096u
@@ -44,7 +44,8 @@ static void setup(void)
 {
 	int i;
 
-	ck_assert_int_eq(mrrc_policy_open("lru", &attr, &policy), 0);
+	ck_assert_int_eq(mrrc_policy_open(sim_policies, "lru", &attr, &policy),
+			 0);
 	for (i = 0; i < COUNT; i++)
 		insert(i, 1);
 }
@@ -65,17 +66,20 @@ TEST(test_registry)
 	struct mrrc_policy *other = untouched;
 	int count = 0;
 
-	ck_assert_int_eq(mrrc_policy_open(NULL, &attr, &other), 0);
+	ck_assert_int_eq(mrrc_policy_open(sim_policies, NULL, &attr, &other),
+			 0);
 	ck_assert_str_eq(other->ops->name, MRRC_POLICY_DEFAULT);
 	mrrc_policy_close(other);
-	ck_assert_int_eq(mrrc_policy_check(NULL), 0);
-	for (ops = mrrc_policies; *ops; ops++, count++) {
+	ck_assert_int_eq(mrrc_policy_check(sim_policies, NULL), 0);
+	for (ops = sim_policies; *ops; ops++, count++) {
 		ck_assert_str_ne((*ops)->help, "");
 		ck_assert_uint_ge((*ops)->pieces, 1);
 		ck_assert_uint_le((*ops)->pieces, MRRC_PIECES_MAX);
 		ck_assert_uint_ge((*ops)->batch, 1);
-		ck_assert_int_eq(mrrc_policy_check((*ops)->name), 0);
-		ck_assert_int_eq(mrrc_policy_open((*ops)->name, &attr, &other),
+		ck_assert_int_eq(mrrc_policy_check(sim_policies, (*ops)->name),
+				 0);
+		ck_assert_int_eq(mrrc_policy_open(sim_policies, (*ops)->name,
+						  &attr, &other),
 				 0);
 		ck_assert_ptr_eq(other->ops, *ops);
 		ck_assert_uint_eq(other->pieces, (*ops)->pieces);
@@ -87,6 +91,29 @@ TEST(test_registry)
 		mrrc_policy_close(other);
 	}
 	ck_assert_int_eq(count, 6);
+}
+
+/* Without a list, those of the provider; in a list, no others. */
+TEST(test_lists)
+{
+	const struct mrrc_policy_ops *const own[] = {
+		&mrrc_policy_mre_text_ops,
+		NULL,
+	};
+	const struct mrrc_policy_ops *const *ops;
+	struct mrrc_policy *other;
+	int count = 0;
+
+	for (ops = mrrc_policies; *ops; ops++, count++)
+		ck_assert_int_eq(mrrc_policy_check(NULL, (*ops)->name), 0);
+	ck_assert_int_eq(count, 4);
+	ck_assert_int_eq(mrrc_policy_check(NULL, "gdsf"), -ENOENT);
+	ck_assert_int_eq(mrrc_policy_check(NULL, "fmrd"), -ENOENT);
+	ck_assert_int_eq(
+		mrrc_policy_open(own, "mre-text:evict=9", &attr, &other), 0);
+	ck_assert_uint_eq(other->param[1], 9);
+	mrrc_policy_close(other);
+	ck_assert_int_eq(mrrc_policy_open(own, "lru", &attr, &other), -ENOENT);
 }
 
 /* Each allocation fails: the state's, and those of what it learns by. */
@@ -106,7 +133,8 @@ LOOP_TEST(test_open_fails, 0, 6)
 
 	for (n = 1;; n++) {
 		fault_arm(n);
-		ret = mrrc_policy_open(kind[_i].spec, &attr, &other);
+		ret = mrrc_policy_open(sim_policies, kind[_i].spec, &attr,
+				       &other);
 		fired = fault_disarm();
 		if (!fired)
 			break;
@@ -189,8 +217,10 @@ EACH_TEST(test_specs, specs)
 {
 	struct mrrc_policy *other = NULL;
 
-	ck_assert_int_eq(mrrc_policy_check(specs[_i].spec), specs[_i].ret);
-	ck_assert_int_eq(mrrc_policy_open(specs[_i].spec, &attr, &other),
+	ck_assert_int_eq(mrrc_policy_check(sim_policies, specs[_i].spec),
+			 specs[_i].ret);
+	ck_assert_int_eq(mrrc_policy_open(sim_policies, specs[_i].spec, &attr,
+					  &other),
 			 specs[_i].ret);
 	if (specs[_i].ret)
 		ck_assert_ptr_null(other);
@@ -202,7 +232,8 @@ TEST(test_values)
 {
 	struct mrrc_policy *other;
 
-	ck_assert_int_eq(mrrc_policy_open("mre-text:pieces=3:evict=7:batch=11:"
+	ck_assert_int_eq(mrrc_policy_open(sim_policies,
+					  "mre-text:pieces=3:evict=7:batch=11:"
 					  "merge=1:resort=13",
 					  &attr, &other),
 			 0);
@@ -213,21 +244,13 @@ TEST(test_values)
 	ck_assert_uint_eq(other->param[1], 7);
 	mrrc_policy_close(other);
 	/* What is not said is as the table has it; the last one counts. */
-	ck_assert_int_eq(
-		mrrc_policy_open("gdsf:batch=2:batch=5", &attr, &other), 0);
+	ck_assert_int_eq(mrrc_policy_open(sim_policies, "gdsf:batch=2:batch=5",
+					  &attr, &other),
+			 0);
 	ck_assert_uint_eq(other->batch, 5);
 	ck_assert_uint_eq(other->pieces, mrrc_policy_gdsf_ops.pieces);
 	ck_assert_uint_eq(other->param[0], 1);
 	mrrc_policy_close(other);
-	/* One that is not registered. */
-	ck_assert_int_eq(mrrc_policy_open_ops(&mrrc_policy_mre_text_ops,
-					      "evict=9", &attr, &other),
-			 0);
-	ck_assert_uint_eq(other->param[1], 9);
-	mrrc_policy_close(other);
-	ck_assert_int_eq(mrrc_policy_open_ops(&mrrc_policy_lru_ops, "evict=9",
-					      &attr, &other),
-			 -ESRCH);
 }
 
 /* ---- what all have to do ---- */
@@ -256,7 +279,8 @@ EACH_TEST(test_any, kinds)
 	bool held;
 	int i, step;
 
-	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	ck_assert_int_eq(
+		mrrc_policy_open(sim_policies, kinds[_i], &attr, &policy), 0);
 	memset(region, 0, sizeof(region));
 	for (step = 0; step < 20000; step++) {
 		i = pick(MANY);
@@ -304,7 +328,9 @@ LOOP_TEST(test_extremes, 0, 3)
 	int i;
 
 	with.cost = &extreme;
-	ck_assert_int_eq(mrrc_policy_open("gdsf:history=0", &with, &policy), 0);
+	ck_assert_int_eq(mrrc_policy_open(sim_policies, "gdsf:history=0", &with,
+					  &policy),
+			 0);
 	for (i = 0; i < 8; i++)
 		insert(i, 1);
 	for (i = 0; i < 8; i++) {
@@ -327,7 +353,8 @@ EACH_TEST(test_put_again, kinds)
 	struct mrrc_region *victim;
 	unsigned free, i;
 
-	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	ck_assert_int_eq(
+		mrrc_policy_open(sim_policies, kinds[_i], &attr, &policy), 0);
 	memset(region, 0, sizeof(region));
 	for (i = 0; i < MANY; i++) {
 		insert(i, 1 + i % 7);
@@ -357,7 +384,9 @@ TEST(test_gdl_used)
 	struct mrrc_region *victim;
 	int i;
 
-	ck_assert_int_eq(mrrc_policy_open("gdl:duel=0", &attr, &policy), 0);
+	ck_assert_int_eq(mrrc_policy_open(sim_policies, "gdl:duel=0", &attr,
+					  &policy),
+			 0);
 	for (i = 0; i < 3; i++)
 		insert(i, 4);
 	for (i = 0; i < 2; i++) {
@@ -376,7 +405,8 @@ EACH_TEST(test_all_held, kinds)
 	struct mrrc_policy *outer = policy;
 	int i;
 
-	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	ck_assert_int_eq(
+		mrrc_policy_open(sim_policies, kinds[_i], &attr, &policy), 0);
 	for (i = 0; i < COUNT; i++) {
 		insert(i, 1 + 3 * i);
 		region[i].held = 1 + i;
@@ -400,7 +430,8 @@ EACH_TEST(test_valid_notices, kinds)
 	struct mrrc_policy *outer = policy;
 	int i;
 
-	ck_assert_int_eq(mrrc_policy_open(kinds[_i], &attr, &policy), 0);
+	ck_assert_int_eq(
+		mrrc_policy_open(sim_policies, kinds[_i], &attr, &policy), 0);
 	for (i = 0; i < COUNT; i++)
 		insert(i, 1 + i);
 	ck_assert(policy->ops->valid(policy, COUNT));

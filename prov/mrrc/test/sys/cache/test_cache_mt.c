@@ -213,9 +213,9 @@ TEST(test_attr)
 		int ret;
 	} bad[] = {
 		{ "no such", -ENOENT },
-		{ "gdsf:no=1", -ESRCH },
-		{ "gdsf:history", -EINVAL },
-		{ "gdsf:history=2", -ERANGE },
+		{ "gdl:no=1", -ESRCH },
+		{ "gdl:duel", -EINVAL },
+		{ "gdl:duel=2", -ERANGE },
 	};
 	struct mrrc_cache_attr attr = {
 		.ops = &fake_reg_ops,

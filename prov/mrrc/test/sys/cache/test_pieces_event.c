@@ -138,7 +138,7 @@ LOOP_TEST(test_threads, 0, 3)
 {
 	static const char *const kinds[] = {
 		"lru:pieces=32",
-		"gdsf",
+		"gdl",
 		"mre-fig4:merge=1",
 	};
 	pthread_t thread[THREADS];

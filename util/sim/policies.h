@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The policies that the simulator knows by name: the provider's, and those that
+ * it only compares with them.
+ */
+#ifndef SIM_POLICIES_H
+#define SIM_POLICIES_H
+
+#include "core/policy/policy.h"
+
+extern const struct mrrc_policy_ops *const sim_policies[]; /* NULL: the end */
+
+#endif /* SIM_POLICIES_H */
