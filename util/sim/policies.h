@@ -8,6 +8,8 @@
 
 #include "core/policy/policy.h"
 
+extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops;
+
 extern const struct mrrc_policy_ops *const sim_policies[]; /* NULL: the end */
 
 #endif /* SIM_POLICIES_H */

@@ -78,7 +78,6 @@ extern const struct mrrc_policy_ops mrrc_policy_lru_ops;
 extern const struct mrrc_policy_ops mrrc_policy_fmrd_ops; /* of simulators */
 extern const struct mrrc_policy_ops mrrc_policy_mre_text_ops;
 extern const struct mrrc_policy_ops mrrc_policy_mre_fig4_ops;
-extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops; /* of simulators */
 extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
 
 /* The provider's policies, with NULL at the end. */

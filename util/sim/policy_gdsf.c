@@ -12,7 +12,7 @@
  * A step is O(1), a victim O(classes in use): no heap and no sort.
  */
 #include "config.h"
-#include "core/policy/policy.h"
+#include "sim/policies.h"
 
 #include <string.h>
 
