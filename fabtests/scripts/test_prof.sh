@@ -286,7 +286,7 @@ not_loaded()
 test_not_loaded()
 {
 	echo "reg_page=1:reg=2:dereg_page=3" >"$DIR/short"
-	printf 'ucx\nucx\n' >"$DIR/two"
+	printf 'reg_page=1:reg=2:dereg_page=3:dereg=4\n%.0s' 1 2 >"$DIR/two"
 	head -c 10000 /dev/zero >"$DIR/long"
 	not_loaded "file:$DIR/none" "No such file" &&
 		not_loaded "file:$DIR" "Is a directory" &&

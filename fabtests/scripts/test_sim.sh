@@ -14,6 +14,7 @@ readonly POLICIES="lru lru:pieces=4 lru:merge=1 lru:batch=16
 	lru:pieces=3:batch=5 mre-text:pieces=4
 	mre-fig4:pieces=4:resort=100:evict=20 gdl gdl:duel=0 gdl:pieces=1
 	gdl:pieces=2:batch=1"
+readonly COST=reg_page=770:reg=7420:dereg_page=220:dereg=1100:batch=1
 readonly COLUMNS="requests,hits,registrations,deregistrations,evictions,splits,merges"
 
 usage()
@@ -32,7 +33,7 @@ test_policy()
 	local policy=$1 provider simulator
 
 	# the simulator's default model, and no thread besides
-	if ! FI_OFI_MRRC_COST=ou2009 FI_OFI_MRRC_HELPER=never \
+	if ! FI_OFI_MRRC_COST=$COST FI_OFI_MRRC_HELPER=never \
 		FI_OFI_MRRC_POLICY=$policy \
 		FI_OFI_MRRC_CACHE_MAX_SIZE=$SIZE \
 		FI_OFI_MRRC_CACHE_MAX_COUNT=$COUNT "${BIN}fi_mrrc_split" \

@@ -13,6 +13,7 @@
 
 #include "core/text/text.h"
 #include "sim/gain.h"
+#include "sim/models.h"
 #include "sim/policies.h"
 #include "sys/observe/cost_file.h"
 #include "tool_options.h"
@@ -65,7 +66,7 @@ static const struct argp_option option_table[] = {
 	{ "models", 'm', "LIST", 0,
 	  "Cost models, trace for the recorded one, "
 	  "file:PATH, or one as " MRRC_COST_EXAMPLE
-	  " (default trace, else " MRRC_COST_DEFAULT ", with --gain " GAIN_MODEL
+	  " (default trace, else " SIM_MODEL_DEFAULT ", with --gain " GAIN_MODEL
 	  ")",
 	  0 },
 	{ "pages", 'k', "LIST", 0, "Page sizes (default 4K)", 0 },
@@ -263,10 +264,10 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 		argp_failure(state, 1, ENOMEM, "options");
 	if (model.recorded) /* where none was recorded */
 		name = model.otherwise = grid->gain ? GAIN_MODEL :
-						      MRRC_COST_DEFAULT;
+						      SIM_MODEL_DEFAULT;
 	if (!strncmp(name, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))
 		read_model(state, name, &model.cost);
-	else if (mrrc_cost_parse(name, &model.cost))
+	else if (sim_cost_parse(name, &model.cost))
 		argp_error(
 			state,
 			"models: '%s' is neither a model nor nanoseconds as %s",

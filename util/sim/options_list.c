@@ -9,6 +9,7 @@
 
 #include "sim/gen.h"
 #include "sim/libfabric.h"
+#include "sim/models.h"
 #include "sim/policies.h"
 #include "sys/observe/cost_file.h"
 
@@ -46,14 +47,14 @@ static void list_policies(void)
 
 void sim_options_list(void)
 {
-	const struct mrrc_cost_model *model;
+	const struct sim_cost_model *model;
 	const struct sim_gen *gen;
 	size_t i;
 
 	list_policies();
 	printf("Models (ns: a page and a call to register, the same to "
 	       "deregister):\n");
-	for (model = mrrc_cost_models; model->name; model++)
+	for (model = sim_cost_models; model->name; model++)
 		printf("  %-16s %s\n%19s%g, %g; %g, %g\n", model->name,
 		       model->help, "", model->cost.reg_page, model->cost.reg,
 		       model->cost.dereg_page, model->cost.dereg);

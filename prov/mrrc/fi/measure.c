@@ -285,11 +285,11 @@ void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost)
 	}
 	ret = measure_device(reg, cost);
 	if (ret) {
-		*cost = *mrrc_cost_find(NULL);
+		*cost = mrrc_cost_default;
 		MRRC_INFO(MR,
 			  "%s: registering could not be measured (%s); "
-			  "cost model: %s\n",
-			  name, fi_strerror(-ret), MRRC_COST_DEFAULT);
+			  "cost model: ou2009's\n",
+			  name, fi_strerror(-ret));
 		return;
 	}
 	measure_keep(name, cost);

@@ -219,10 +219,8 @@ static const struct mrrc_param param_table[] = {
 		  "serve one buffer (pieces), and how many go at once (batch)",
 	  .set = set_policy },
 	{ .name = "cost",
-	  .accepts = "measure, ou2009, ou2009-nobatch, ucx, mlx5, efa, "
-		     "mietke2006, mietke2006-huge, rxe, nanoseconds "
-		     "as " MRRC_COST_EXAMPLE ", or file:PATH with "
-		     "such a line, as fi_mrrc_prof saves it",
+	  .accepts = "measure, nanoseconds as " MRRC_COST_EXAMPLE ", or "
+		     "file:PATH with such a line, as fi_mrrc_prof saves it",
 	  .otherwise = "measure",
 	  .help = "What registering a buffer of p pages takes, reg_page * p + "
 		  "reg, deregistering it, dereg_page * p + dereg, and copying "

@@ -55,7 +55,7 @@ static void check_libfabric(const struct sim_trace *trace)
 		.max_bytes = SIZE_MAX,
 		.max_regions = 3,
 		.page = 4096,
-		.cost = mrrc_cost_find(NULL),
+		.cost = &mrrc_cost_default,
 	};
 
 	must(!sim_lf_run(&cell, &result));

@@ -29,7 +29,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	    (conf->page & (conf->page - 1)))
 		return -EINVAL;
 	if (!cost)
-		cost = mrrc_cost_find(NULL);
+		cost = &mrrc_cost_default;
 	if (mrrc_cost_check(cost))
 		return -EINVAL;
 

@@ -405,7 +405,7 @@ static void run(const char *policy, unsigned long ops)
 		.page = PAGE,
 		.policy = policy,
 		.policies = sim_policies,
-		.cost = mrrc_cost_find("ou2009"),
+		.cost = &mrrc_cost_default,
 	};
 
 	hits = evictions = splits = merges = 0;

@@ -158,7 +158,7 @@ LOOP_TEST(test_init, 0, sizeof(confs) / sizeof(confs[0]))
 	if (confs[_i].ret)
 		return;
 	ck_assert_str_eq(other.policy->ops->name, MRRC_POLICY_DEFAULT);
-	ck_assert_mem_eq(&other.cost, mrrc_cost_find(NULL), sizeof(other.cost));
+	ck_assert_mem_eq(&other.cost, &mrrc_cost_default, sizeof(other.cost));
 	ck_assert(mrrc_cache_valid(&other));
 	mrrc_cache_fini(&other);
 }

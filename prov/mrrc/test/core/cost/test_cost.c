@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cost/cost: the models by name, what is refused, pages and batches.
+ * core/cost/cost: models in numbers and by name, what is refused, pages and
+ * batches.
  */
 #include "config.h"
 #include "test/case.h"
@@ -8,6 +9,7 @@
 #include <math.h>
 
 #include "core/cost/cost.h"
+#include "sim/models.h"
 
 /* Every sum here is exact. */
 static const struct mrrc_cost simple = {
@@ -20,39 +22,43 @@ static const struct mrrc_cost simple = {
 
 TEST_CASE(cost, NULL, NULL);
 
+/* The simulator's models by name. */
 TEST(test_models)
 {
-	const struct mrrc_cost_model *model, *other;
+	const struct sim_cost_model *model;
+	struct mrrc_cost cost = simple;
 	int count = 0;
 
-	for (model = mrrc_cost_models; model->name; model++, count++) {
-		ck_assert_str_ne(model->name, "");
+	for (model = sim_cost_models; model->name; model++, count++) {
 		ck_assert_str_ne(model->help, "");
 		ck_assert_int_eq(mrrc_cost_check(&model->cost), 0);
 		ck_assert(model->cost.reg > 0 && model->cost.reg_page > 0);
-		ck_assert_ptr_eq(mrrc_cost_find(model->name), &model->cost);
-		for (other = mrrc_cost_models; other < model; other++)
-			ck_assert_str_ne(other->name, model->name);
+		/* no other of this name */
+		ck_assert_int_eq(sim_cost_parse(model->name, &cost), 0);
+		ck_assert_double_eq(cost.reg_page, model->cost.reg_page);
+		ck_assert_int_eq(cost.batch, model->cost.batch);
+		ck_assert_int_eq(mrrc_cost_parse(model->name, &cost), -EINVAL);
 	}
 	ck_assert_int_ge(count, 2);
-	ck_assert_ptr_nonnull(mrrc_cost_find(NULL));
-	ck_assert_ptr_eq(mrrc_cost_find(NULL),
-			 mrrc_cost_find(MRRC_COST_DEFAULT));
-	ck_assert_ptr_null(mrrc_cost_find("no such"));
-	ck_assert_ptr_null(mrrc_cost_find(""));
-	ck_assert_ptr_null(mrrc_cost_find("ou200"));
+	ck_assert_int_eq(sim_cost_parse(SIM_MODEL_DEFAULT, &cost), 0);
+	ck_assert_double_eq(cost.reg, mrrc_cost_default.reg);
+	ck_assert_int_eq(sim_cost_parse(MRRC_COST_EXAMPLE, &cost), 0);
+	ck_assert_double_eq(cost.copy_page, 300);
+	ck_assert_int_eq(sim_cost_parse("ou200", &cost), -EINVAL);
 }
 
 /* The points that the models of devices were made from. */
 TEST(test_devices)
 {
-	const struct mrrc_cost *mlx5 = mrrc_cost_find("mlx5");
-	const struct mrrc_cost *efa = mrrc_cost_find("efa");
+	struct mrrc_cost mlx5, efa;
 
-	ck_assert_double_eq_tol(mrrc_cost_reg(mlx5, 4 << 20) +
-					mrrc_cost_dereg(mlx5, 4 << 20),
+	ck_assert_int_eq(sim_cost_parse("mlx5", &mlx5), 0);
+	ck_assert_int_eq(sim_cost_parse("efa", &efa), 0);
+	ck_assert_double_eq_tol(mrrc_cost_reg(&mlx5, 4 << 20) +
+					mrrc_cost_dereg(&mlx5, 4 << 20),
 				114500, 500);
-	ck_assert_double_eq_tol(mrrc_cost_reg(efa, 391000000), 580e6 / 32, 1e5);
+	ck_assert_double_eq_tol(mrrc_cost_reg(&efa, 391000000), 580e6 / 32,
+				1e5);
 }
 
 TEST(test_parse)
@@ -60,7 +66,7 @@ TEST(test_parse)
 	static const char *const bad[] = {
 		"",
 		"measure",
-		"rxee",
+		"rxe",
 		"reg_page=1",
 		"reg_page=1:reg=2:dereg_page=3",
 		"reg_page=1:reg=2:dereg_page=3:dereg=",
@@ -83,8 +89,6 @@ TEST(test_parse)
 	struct mrrc_cost cost;
 	size_t i;
 
-	ck_assert_int_eq(mrrc_cost_parse("ucx", &cost), 0);
-	ck_assert_double_eq(cost.reg, 16000);
 	ck_assert_int_eq(
 		mrrc_cost_parse("dereg=4:dereg_page=.25:reg=2:reg_page=1.5",
 				&cost),
@@ -119,7 +123,7 @@ TEST(test_parse_file)
 		"reg_page=1:reg=2:dereg_page=3\n",
 		("reg_page=1:reg=2:dereg_page=3:dereg=4\n"
 		 "reg_page=1:reg=2:dereg_page=3:dereg=4\n"),
-		"ucx\nrxe\n",
+		"ucx\n",
 		" reg_page=1:reg=2:dereg_page=3:dereg=4\n",
 		"reg_page=1:reg=2:dereg_page=3:dereg=4\r\n",
 		"measure\n",
@@ -138,8 +142,6 @@ TEST(test_parse_file)
 	ck_assert(cost.reg_page == 1.5 && cost.reg == 2 &&
 		  cost.dereg_page == .25 && cost.dereg == 4 &&
 		  cost.copy_page == 9 && cost.page == 4096);
-	ck_assert_int_eq(mrrc_cost_parse_file("ucx", &cost), 0);
-	ck_assert_double_eq(cost.reg, 16000);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(mrrc_cost_parse_file(bad[i], &cost) == -EINVAL,
 			      "\"%s\"", bad[i]);
@@ -147,7 +149,7 @@ TEST(test_parse_file)
 	memcpy(text, start, sizeof(start) - 1);
 	text[sizeof(text) - 1] = '\0';
 	ck_assert_int_eq(mrrc_cost_parse_file(text, &cost), -EINVAL);
-	ck_assert_double_eq(cost.reg, 16000);
+	ck_assert_double_eq(cost.reg, 2);
 }
 
 TEST(test_check)

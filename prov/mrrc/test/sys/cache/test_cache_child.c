@@ -92,7 +92,7 @@ static int use_all(struct mrrc_region *held)
 		return 1;
 	mrrc_cache_mt_put(cache, region);
 	mrrc_cache_mt_put(cache, held);
-	mrrc_admit_init(&admit, mrrc_cost_find(NULL), page, 1);
+	mrrc_admit_init(&admit, &mrrc_cost_default, page, 1);
 	if (mrrc_cache_mt_get_or_copy(cache, &admit, (void *) base, 1, MRRC_RW,
 				      1, &plan, &copy))
 		return 2;
