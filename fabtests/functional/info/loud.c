@@ -133,6 +133,8 @@ static const struct loud {
 	{ OURS "POLICY", "lru", "above 48 KiB are never kept", locked_lacks },
 	{ OURS "MAX_SIZE", "1G", OURS "MAX_SIZE is not", load },
 	{ OURS "MAX_SIZE", "1G", NEAREST "CACHE_MAX_SIZE", load },
+	{ OURS "X", "1", OURS "X is not a parameter and has no effect\n",
+	  load },
 	{ "FI_OFI_MRCC_POLICY", "lru", NEAREST "POLICY", load },
 	{ "FI_MRRC_MONITOR", "none", NEAREST "MONITOR", load },
 	{ "OFI_MRRC_CACHE_MAX_SIZE", "1G", NEAREST "CACHE_MAX_SIZE", load },

@@ -65,7 +65,7 @@ static const char *meant(const char *variable, bool *exact)
 
 static void check(const char *variable, const char *const *names, size_t cnt)
 {
-	char own[MRRC_PARAM_NAME_MAX], name[MRRC_PARAM_NAME_MAX];
+	char own[MRRC_PARAM_NAME_MAX] = "", name[MRRC_PARAM_NAME_MAX];
 	char text[MRRC_PARAM_NAME_MAX];
 	const char *rest;
 	size_t nearest;
@@ -78,14 +78,14 @@ static void check(const char *variable, const char *const *names, size_t cnt)
 		 variable);
 	snprintf(name, sizeof(name), "%.*s", (int) strcspn(rest, "="), rest);
 	nearest = mrrc_text_nearest(name, names, cnt);
-	if (exact && strcasecmp(name, names[nearest]))
+	if (exact && (nearest == cnt || strcasecmp(name, names[nearest])))
 		return;
-	mrrc_param_variable(names[nearest], own);
+	if (nearest < cnt)
+		mrrc_param_variable(names[nearest], own);
 	if (strcmp(text, own))
 		mrrc_say(NULL, FI_LOG_CORE,
-			 "%s is not a parameter and has no effect; the nearest "
-			 "is %s",
-			 text, own);
+			 "%s is not a parameter and has no effect%s%s", text,
+			 *own ? "; the nearest is " : "", own);
 }
 
 void mrrc_misspelt_say(const char *const *names, size_t cnt)

@@ -169,7 +169,8 @@ static size_t words_distance(const char *text, const char *name)
 
 size_t mrrc_text_nearest(const char *text, const char *const *names, size_t cnt)
 {
-	size_t i, cur, words, best = 0, best_distance = SIZE_MAX;
+	const size_t len = strnlen(text, TEXT_MAX);
+	size_t i, cur, words, best = cnt, best_distance = len / 3 + !!len;
 
 	for (i = 0; i < cnt; i++) {
 		cur = mrrc_text_distance(text, names[i]);

@@ -29,7 +29,7 @@ size_t mrrc_text_distance(const char *a, const char *b);
 
 /*
  * The index of the name nearest to text, as a whole or word by word ("_"); of
- * equally near names the first. cnt > 0.
+ * equally near names the first. @cnt: a third of text is wrong with each.
  */
 size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);

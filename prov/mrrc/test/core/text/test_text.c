@@ -135,11 +135,16 @@ TEST(test_nearest)
 	ck_assert_uint_eq(mrrc_text_nearest("mr_monitor", names, 5), 4);
 	/* word by word */
 	ck_assert_uint_eq(mrrc_text_nearest("MAX_SIZE", more, 4), 2);
-	ck_assert_uint_eq(mrrc_text_nearest("SIZ", more, 4), 1);
+	ck_assert_uint_eq(mrrc_text_nearest("TRACE_SIZ", more, 4), 1);
 	ck_assert_uint_eq(mrrc_text_nearest("idle", more, 4), 3);
-	ck_assert_uint_eq(mrrc_text_nearest("__", more, 4), 0);
 	/* the first of equals */
-	ck_assert_uint_eq(mrrc_text_nearest("x", names + 3, 1), 0);
+	ck_assert_uint_eq(mrrc_text_nearest("cache_max", names, 5), 1);
+	/* nothing that is like it: at most a third may be wrong */
+	ck_assert_uint_eq(mrrc_text_nearest("__", more, 4), 4);
+	ck_assert_uint_eq(mrrc_text_nearest("x", names, 5), 5);
+	ck_assert_uint_eq(mrrc_text_nearest("polxxy", names, 5), 3);
+	ck_assert_uint_eq(mrrc_text_nearest("poxxxy", names, 5), 5);
+	ck_assert_uint_eq(mrrc_text_nearest("", names, 5), 5);
 }
 
 int main(void)
