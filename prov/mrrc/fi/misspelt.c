@@ -63,6 +63,17 @@ static const char *meant(const char *variable, bool *exact)
 	return NULL;
 }
 
+void mrrc_misspelt_entry(const char *entry, const char *const *names,
+			 size_t cnt)
+{
+	size_t nearest = mrrc_text_nearest(entry, names, cnt);
+
+	mrrc_say(NULL, FI_LOG_CORE,
+		 MRRC_PARAM_PREFIX "DEBUG: \"%s\" has no effect%s%s", entry,
+		 nearest < cnt ? "; the nearest is NAME=VALUE with " : "",
+		 nearest < cnt ? names[nearest] : "");
+}
+
 static void check(const char *variable, const char *const *names, size_t cnt)
 {
 	char own[MRRC_PARAM_NAME_MAX] = "", name[MRRC_PARAM_NAME_MAX];

@@ -11,6 +11,10 @@
 /* The parameter's variable, as libfabric looks it up: all upper case */
 void mrrc_param_variable(const char *name, char *variable);
 
+/* Says that an entry of a list of parameters is none, with the nearest. */
+void mrrc_misspelt_entry(const char *entry, const char *const *names,
+			 size_t cnt);
+
 /* Says each of them, with the nearest of @names. */
 void mrrc_misspelt_say(const char *const *names, size_t cnt);
 

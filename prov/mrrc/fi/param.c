@@ -2,7 +2,9 @@
 /*
  * Parameters: FI_OFI_MRRC_* in the environment, read once when libfabric
  * loads us. The table below is all there are; man/check_params.sh compares
- * it with fi_mrrc_params(7).
+ * it with fi_mrrc_params(7), and internal ones with prov/mrrc/README.md:
+ * libfabric does not list those, which come from FI_OFI_MRRC_DEBUG, or as
+ * variables.
  *
  * libfabric is told that all are strings: as a size it would read "4M" as 4.
  *
@@ -55,6 +57,7 @@ struct mrrc_param {
 	bool file;		  /* the value may name one */
 	const char *part;	  /* that it is for; NULL: any build */
 	const char *part_value;	  /* the only value that needs the part */
+	bool internal;		  /* an entry of the list in "debug" */
 	const char *accepts;
 	const char *otherwise; /* the default */
 	const char *help;
@@ -179,6 +182,8 @@ static int set_code_file(const struct mrrc_param *param, const char *value)
 	return 0;
 }
 
+static int set_debug(const struct mrrc_param *param, const char *value);
+
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static const struct mrrc_param param_table[] = {
@@ -198,6 +203,7 @@ static const struct mrrc_param param_table[] = {
 	  .set = set_size,
 	  .at = &mrrc_params.cache_max_size },
 	{ .name = "cache_max_count",
+	  .internal = true,
 	  .accepts = "a number",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most regions that a domain's cache keeps registered",
@@ -212,6 +218,7 @@ static const struct mrrc_param param_table[] = {
 	  .at = &mrrc_params.node_max_size,
 	  .part = "node" },
 	{ .name = "policy",
+	  .internal = true,
 	  .accepts = "gdl, lru, mre-text or mre-fig4, and perhaps "
 		     "parameters of it, as gdl:pieces=2",
 	  .otherwise = MRRC_POLICY_DEFAULT,
@@ -219,6 +226,7 @@ static const struct mrrc_param param_table[] = {
 		  "serve one buffer (pieces), and how many go at once (batch)",
 	  .set = set_policy },
 	{ .name = "cost",
+	  .internal = true,
 	  .accepts = "measure, nanoseconds as " MRRC_COST_EXAMPLE ", or "
 		     "file:PATH with such a line, as fi_mrrc_prof saves it",
 	  .otherwise = "measure",
@@ -229,12 +237,14 @@ static const struct mrrc_param param_table[] = {
 	  .set = set_cost,
 	  .file = true },
 	{ .name = "bounce_size",
+	  .internal = true,
 	  .accepts = "bytes, at most 64K; 0: none",
 	  .otherwise = "64K",
 	  .help = "The largest buffer that is copied instead of registered, "
 		  "where that is cheaper",
 	  .set = set_bounce_size },
 	{ .name = "revoke_ms",
+	  .internal = true,
 	  .accepts = "milliseconds; 0: at once; auto; or unlimited",
 	  .otherwise = "auto",
 	  .help = "How long the keys of closed registrations may go on "
@@ -265,6 +275,7 @@ static const struct mrrc_param param_table[] = {
 	  .part = "helper",
 	  .part_value = "predict" },
 	{ .name = "helper_node",
+	  .internal = true,
 	  .accepts = "auto, conservative or aggressive",
 	  .otherwise = "auto",
 	  .help = "Which processes of the node have a thread that predicts: "
@@ -286,6 +297,7 @@ static const struct mrrc_param param_table[] = {
 	  .words = WORDS("auto", "1", "0"),
 	  .part = "hooks" },
 	{ .name = "probe",
+	  .internal = true,
 	  .accepts = "auto, always, proven or hooked",
 	  .otherwise = "auto",
 	  .help = "Ask the kernel before a cached registration is used "
@@ -297,6 +309,7 @@ static const struct mrrc_param param_table[] = {
 	  .at = &mrrc_params.probe,
 	  .words = WORDS("auto", "always", "hooked", "proven") },
 	{ .name = "code_file",
+	  .internal = true,
 	  .accepts = "auto, 0 or a path",
 	  .otherwise = "auto",
 	  .help = "Where is kept what was found in the code of libraries, for "
@@ -306,6 +319,7 @@ static const struct mrrc_param param_table[] = {
 	  .file = true,
 	  .part = "hooks" },
 	{ .name = "alloc_max_size",
+	  .internal = true,
 	  .accepts = "bytes, or a number followed by K, M, G or T; 0: no limit",
 	  .otherwise = "derived from the system's limits",
 	  .help = "Most memory that fi_mr_alloc registers for a domain",
@@ -313,6 +327,7 @@ static const struct mrrc_param param_table[] = {
 	  .at = &mrrc_params.alloc_max_size,
 	  .part = "alloc" },
 	{ .name = "alloc_pages",
+	  .internal = true,
 	  .accepts = "auto, 4k, thp, 2m or 1g",
 	  .otherwise = "auto",
 	  .help = "Pages that fi_mr_alloc takes memory in, where the call or "
@@ -322,6 +337,7 @@ static const struct mrrc_param param_table[] = {
 	  .words = WORDS("auto", "4k", "thp", "2m", "1g"),
 	  .part = "alloc" },
 	{ .name = "alloc_idle",
+	  .internal = true,
 	  .accepts = "milliseconds",
 	  .otherwise = "10000",
 	  .help = "How long a block of fi_mr_alloc without allocations stays "
@@ -330,6 +346,7 @@ static const struct mrrc_param param_table[] = {
 	  .at = &mrrc_params.alloc_idle,
 	  .part = "alloc" },
 	{ .name = "cw_cancel",
+	  .internal = true,
 	  .accepts = "milliseconds, or 0 for no limit",
 	  .otherwise = "10000",
 	  .help = "How long the peer has to confirm that it will not write to "
@@ -356,6 +373,7 @@ static const struct mrrc_param param_table[] = {
 	  .file = true,
 	  .part = "record" },
 	{ .name = "trace_size",
+	  .internal = true,
 	  .accepts = "bytes, or a number followed by K, M, G or T",
 	  .otherwise = "256M",
 	  .help = "Most bytes of that file; further requests are only "
@@ -363,6 +381,11 @@ static const struct mrrc_param param_table[] = {
 	  .set = set_size,
 	  .at = &mrrc_params.trace_size,
 	  .part = "record" },
+	{ .name = "debug",
+	  .accepts = "NAME=VALUE, with commas between several",
+	  .otherwise = "none",
+	  .help = "Parameters for development, which prov/mrrc/README.md has",
+	  .set = set_debug },
 };
 
 int mrrc_param_path(const char *pattern, char *path, size_t size)
@@ -430,38 +453,87 @@ static bool param_built(const struct mrrc_param *param, const char *value)
 	return false;
 }
 
+/* Sets it, or says why not. */
+static void param_apply(const struct mrrc_param *param, const char *value)
+{
+	char variable[MRRC_PARAM_NAME_MAX];
+	int ret;
+
+	if (!param_allowed(param) || !param_built(param, value))
+		return;
+	ret = param->set(param, value);
+	if (!ret)
+		return;
+	mrrc_param_variable(param->name, variable);
+	mrrc_say(NULL, FI_LOG_CORE,
+		 "%s: \"%s\" is %s%s; it takes %s; the default is used: %s",
+		 variable, value,
+		 ret == -ERANGE || ret == -EINVAL ? "" : "of no use: ",
+		 param_why(ret), param->accepts, param->otherwise);
+}
+
+static void param_names(const char *names[count_of(param_table)])
+{
+	size_t i;
+
+	for (i = 0; i < count_of(param_table); i++)
+		names[i] = param_table[i].name;
+}
+
+static int set_debug(const struct mrrc_param *param, const char *value)
+{
+	const char *names[count_of(param_table)];
+	char *list = strdup(value), *next = list, *name, *text;
+	size_t i;
+
+	if (!list)
+		return -FI_ENOMEM;
+	param_names(names);
+	while ((name = strsep(&next, ","))) {
+		text = strchr(name, '=');
+		if (text)
+			*text++ = '\0';
+		for (i = 0; i < count_of(names); i++) {
+			if (!strcasecmp(name, names[i]))
+				break;
+		}
+		if (i == count_of(names) || !text)
+			mrrc_misspelt_entry(name, names, count_of(names));
+		else
+			param_apply(&param_table[i], text);
+	}
+	free(list);
+	return 0;
+}
+
+/* NULL: not set. Internal ones are unknown to libfabric. */
+static const char *param_value(const struct mrrc_param *param)
+{
+	char variable[MRRC_PARAM_NAME_MAX], *value;
+
+	mrrc_param_variable(param->name, variable);
+	if (param->internal)
+		return getenv(variable);
+	if (fi_param_define(&mrrc_prov, param->name, FI_PARAM_STRING,
+			    "%s. Values: %s (default: %s)", param->help,
+			    param->accepts, param->otherwise) ||
+	    fi_param_get_str(&mrrc_prov, param->name, &value))
+		return NULL;
+	return value;
+}
+
 void mrrc_params_init(void)
 {
-	const struct mrrc_param *param;
-	char *value, variable[MRRC_PARAM_NAME_MAX];
-	const char *names[count_of(param_table)];
+	const char *names[count_of(param_table)], *value;
 	size_t i;
-	int ret;
 
 	mrrc_code_kept_at(NULL);
 	for (i = 0; i < count_of(param_table); i++) {
-		param = &param_table[i];
-		names[i] = param->name;
-		ret = fi_param_define(&mrrc_prov, param->name, FI_PARAM_STRING,
-				      "%s. Values: %s (default: %s)",
-				      param->help, param->accepts,
-				      param->otherwise);
-		if (ret)
-			return;
-		ret = fi_param_get_str(&mrrc_prov, param->name, &value);
-		if (ret || !param_allowed(param) || !param_built(param, value))
-			continue; /* not set */
-		ret = param->set(param, value);
-		if (!ret)
-			continue;
-		mrrc_param_variable(param->name, variable);
-		mrrc_say(NULL, FI_LOG_CORE,
-			 "%s: \"%s\" is %s%s; it takes %s; the default is "
-			 "used: %s",
-			 variable, value,
-			 ret == -ERANGE || ret == -EINVAL ? "" : "of no use: ",
-			 param_why(ret), param->accepts, param->otherwise);
+		value = param_value(&param_table[i]);
+		if (value)
+			param_apply(&param_table[i], value);
 	}
+	param_names(names);
 	mrrc_misspelt_say(names, count_of(names));
 	if (mrrc_params.stats_file[0] &&
 	    !strcmp(mrrc_params.stats_file, mrrc_params.trace)) {
