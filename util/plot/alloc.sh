@@ -4,12 +4,9 @@
 # alloc.sh: the figures of docs/alloc.md and their tables, from what ./bench.sh
 # levy and kokkos have measured: figures 1 to 7 of levy2020.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
-readonly CIRCLES=40
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
+readonly CIRCLES=40
 readonly PLACE="Soft-RoCE, emulated guest, Debian 12"
 
 usage()

@@ -4,12 +4,9 @@
 # check.sh: writes what fi_mrrc_stat --check prints on this machine to
 # docs/results/check.txt, as if the provider was installed in /usr.
 
-set -eu
-export LC_ALL=C
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
+export LC_ALL=C
 
 usage()
 {

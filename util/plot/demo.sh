@@ -4,12 +4,9 @@
 # demo.sh: writes what ./demo.sh prints in the virtual machine to
 # docs/results/demo.txt, and its picture to docs/figures/demo.svg.
 
-set -eu
-export LC_ALL=C
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
+export LC_ALL=C
 
 usage()
 {

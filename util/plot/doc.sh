@@ -1,7 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Shared by the scripts that make figures and results of docs/.  Sourced, with TOP.
+# Shared by the scripts that make figures and results of docs/.  Sourced at the
+# begin of each.
+
+set -eu
+# shellcheck disable=SC2034 # for usage()
+ME=${0##*/}
+TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 
 # The folder of figures and results; tests set another one.
 DOCS=${OFI_MRRC_DOCS:-$TOP/docs}

@@ -4,11 +4,8 @@
 # frrwp.sh: makes the figures of docs/frrwp.md and their tables: figures 5
 # to 8 of ou2009, with the times of ./bench.sh frrwp.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 readonly CORES="tcp verbs"
 # what the figures show
 readonly MEM=cold BYTES=4096

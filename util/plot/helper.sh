@@ -4,11 +4,8 @@
 # helper.sh: registered bytes over time of ./bench.sh helper, as figures 2, 9
 # and 10 of li2011 show them.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 
 usage()
 {

@@ -4,11 +4,8 @@
 # hit.sh: the curve of hits against threads and regions in docs/figures.md, and
 # its table, from what ./bench.sh hit has measured.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 
 usage()
 {

@@ -4,11 +4,8 @@
 # node.sh: registered bytes of four processes over time of ./bench.sh node, as
 # figure 8 of li2011 shows them.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 
 usage()
 {

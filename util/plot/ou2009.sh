@@ -4,11 +4,8 @@
 # ou2009.sh: figures 1 and 2 of ou2009 in docs/figures.md, and their tables,
 # from what ./bench.sh levy and profile have measured.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 # bytes; the paper's
 readonly FROM=1024 TO=131072
 readonly PLACE="Soft-RoCE, emulated guest, Debian 12"

@@ -4,11 +4,8 @@
 # policies.sh: makes the figures of docs/policies.md and their tables:
 # figures 9 to 12 of ou2009, and the comparison of policies.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 readonly MPI_TRACES=$TOP/fabtests/traces
 readonly SIZES=4M,8M,16M,32M,64M,128M MIB="4 8 16 32 64 128"
 readonly SPLIT=lru:pieces=4:batch=16

@@ -5,11 +5,8 @@
 # docs/figures.md, and their table: fi_mrrc_sim over the traces of ./bench.sh
 # predict.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 # shellcheck source=util/sh/bench/predict.sh
 . "$TOP/util/sh/bench/predict.sh"
 

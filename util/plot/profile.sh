@@ -4,11 +4,8 @@
 # profile.sh: makes the figures of docs/figures.md and their tables: figures
 # 2 to 5 and tables 1 and 3 of mietke2006.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 readonly AWK=$TOP/util/plot/profile.awk
 
 usage()

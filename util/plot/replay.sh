@@ -4,11 +4,8 @@
 # replay.sh: registered bytes over time of ./bench.sh replay, as figure 11 of
 # li2011 shows them.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 
 usage()
 {

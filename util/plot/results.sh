@@ -4,11 +4,8 @@
 # results.sh: writes the last result of each benchmark, its goal and the day to
 # docs/results/benchmarks.txt. Benchmarks that were not run here keep theirs.
 
-set -eu
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
 
 usage()
 {

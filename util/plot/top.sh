@@ -5,12 +5,9 @@
 # 24 x 80 to docs/results/stat.txt.  Needs Open MPI (openmpi-bin, libopenmpi-dev) and
 # root, for a name space without other processes.
 
-set -eu
-export LC_ALL=C
-ME=${0##*/}
-TOP=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 # shellcheck source=util/plot/doc.sh
-. "$TOP/util/plot/doc.sh"
+. "$(dirname -- "$0")/doc.sh"
+export LC_ALL=C
 
 usage()
 {
