@@ -38,28 +38,23 @@
 #include "core/cw/cw_wire.h"
 #include "core/text/stats.h"
 
-#define MRRC_CW_WR_STATES(X)                            \
-	X(HELD)	  /* no tag yet */                      \
-	X(READY)  /* a tag, but the network is full */  \
-	X(ISSUED) /* on its way, the target not told */ \
-	X(TOLD)	  /* on its way, the target told */     \
-	X(LANDED) /* completed, the target not told */  \
-	X(ENDED)
-
-#define MRRC_CW_TARGET_STATES(X)                             \
-	X(QUEUED)    /* the peer does not know */            \
-	X(EXPOSED)   /* the peer may write */                \
-	X(WITHDRAWN) /* cancelled, the peer does not know */ \
-	X(REVOKING)  /* the peer has to confirm */           \
-	X(ENDED)
-
-#define MRRC_CW_WR_ENUM(name)	  MRRC_CW_WR_##name,
-#define MRRC_CW_TARGET_ENUM(name) MRRC_CW_TARGET_##name,
-
-enum mrrc_cw_wr_state { MRRC_CW_WR_STATES(MRRC_CW_WR_ENUM) MRRC_CW_WR_CNT };
+enum mrrc_cw_wr_state {
+	MRRC_CW_WR_HELD,   /* no tag yet */
+	MRRC_CW_WR_READY,  /* a tag, but the network is full */
+	MRRC_CW_WR_ISSUED, /* on its way, the target not told */
+	MRRC_CW_WR_TOLD,   /* on its way, the target told */
+	MRRC_CW_WR_LANDED, /* completed, the target not told */
+	MRRC_CW_WR_ENDED,
+	MRRC_CW_WR_CNT,
+};
 
 enum mrrc_cw_target_state {
-	MRRC_CW_TARGET_STATES(MRRC_CW_TARGET_ENUM) MRRC_CW_TARGET_CNT
+	MRRC_CW_TARGET_QUEUED,	  /* the peer does not know */
+	MRRC_CW_TARGET_EXPOSED,	  /* the peer may write */
+	MRRC_CW_TARGET_WITHDRAWN, /* cancelled, the peer does not know */
+	MRRC_CW_TARGET_REVOKING,  /* the peer has to confirm */
+	MRRC_CW_TARGET_ENDED,
+	MRRC_CW_TARGET_CNT,
 };
 
 /* A message that waits for credits or for the network. */
@@ -210,8 +205,6 @@ static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
 	       !TAILQ_EMPTY(&cw->tags);
 }
 
-const char *mrrc_cw_wr_name(enum mrrc_cw_wr_state state);
-const char *mrrc_cw_target_name(enum mrrc_cw_target_state state);
 bool mrrc_cw_valid(const struct mrrc_cw *cw);
 
 #endif /* MRRC_CW_H */

@@ -69,22 +69,6 @@ static const uint8_t cw_target_next[MRRC_CW_TARGET_CNT][TG_EVENTS] = {
 	},
 };
 
-#define CW_NAME(name) #name,
-
-const char *mrrc_cw_wr_name(enum mrrc_cw_wr_state state)
-{
-	static const char *const name[] = { MRRC_CW_WR_STATES(CW_NAME) };
-
-	return (unsigned) state < MRRC_CW_WR_CNT ? name[state] : "?";
-}
-
-const char *mrrc_cw_target_name(enum mrrc_cw_target_state state)
-{
-	static const char *const name[] = { MRRC_CW_TARGET_STATES(CW_NAME) };
-
-	return (unsigned) state < MRRC_CW_TARGET_CNT ? name[state] : "?";
-}
-
 bool mrrc_cw_wr_step(struct mrrc_cw_wr *wr, enum mrrc_cw_wr_event event)
 {
 	uint8_t next = cw_wr_next[wr->state][event];

@@ -305,9 +305,6 @@ const char *mrrc_mon_title(const struct mrrc_mon *mon);
 /* Empty while the monitor works. Stable once it is not. */
 const char *mrrc_mon_reason(const struct mrrc_mon *mon);
 
-/* The registered kinds, NULL-terminated. */
-const char *const *mrrc_mon_names(void);
-
 /* Whether this instance belongs to the parent of this process. */
 static inline bool mrrc_mon_forked(const struct mrrc_mon *mon)
 {

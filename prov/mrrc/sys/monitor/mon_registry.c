@@ -27,12 +27,6 @@ static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
 
 #define MRRC_MON_KINDS (sizeof(mrrc_mon_kinds) / sizeof(mrrc_mon_kinds[0]))
 
-static const char *const mrrc_mon_name_list[MRRC_MON_KINDS + 1] = {
-	"uffd",
-	"none",
-	"manual",
-};
-
 #define MRRC_MON_CHILD "this is a forked child"
 
 static struct {
@@ -41,11 +35,6 @@ static struct {
 	struct mrrc_lock lock;	    /* REGISTRY */
 	TAILQ_HEAD(, mrrc_mon) all; /* every instance of this process */
 } mrrc_mon_registry = { .once = PTHREAD_ONCE_INIT };
-
-const char *const *mrrc_mon_names(void)
-{
-	return mrrc_mon_name_list;
-}
 
 const char *mrrc_mon_name(const struct mrrc_mon *mon)
 {

@@ -278,10 +278,3 @@ TEST(tags_wait_for_the_peer)
 	ck_assert_uint_eq(ends, 2);
 	mrrc_cw_fini(&cw);
 }
-
-TEST(states_have_names)
-{
-	ck_assert_str_eq(mrrc_cw_wr_name(MRRC_CW_WR_HELD), "HELD");
-	ck_assert_str_eq(mrrc_cw_target_name(MRRC_CW_TARGET_ENDED), "ENDED");
-	ck_assert_str_eq(mrrc_cw_wr_name(MRRC_CW_WR_CNT), "?");
-}
