@@ -91,6 +91,28 @@ check_libc()
 		--include='*.[ch]' | grep -vE '(\*|//) .*(scanf|strto|ato)'
 }
 
+# The version is configure.ac's wherever it is stated; the public header has its first
+# two numbers.
+check_versions()
+{
+	local version header file text bad=0
+
+	version=$(sed -n 's/^AC_INIT(\[ofi_mrrc\], \[\(.*\)\])$/\1/p' configure.ac)
+	header=${version%.*}
+	while IFS=: read -r file text; do
+		grep -qF -- "$text" "$file" || {
+			echo "$file: no $text"
+			bad=1
+		}
+	done <<-EOT
+	NEWS.md:## $version
+	docs/install.md:ofi_mrrc-$version.tar.xz
+	include/rdma/fi_ext_mrrc.h:FI_MRRC_VERSION FI_VERSION(${header/./, })
+	packaging/debian/changelog:ofi-mrrc ($version-
+	EOT
+	return "$bad"
+}
+
 # Other versions of clang-format would lay out some lines differently.
 check_layout()
 {
@@ -116,7 +138,8 @@ main()
 
 	NOTHING=$(mktemp -d) || exit 2
 	trap 'rm -rf "$NOTHING"' EXIT
-	for name in listed exist mutations folders libc parameters layout scripts; do
+	for name in listed exist mutations folders libc parameters versions \
+		layout scripts; do
 		check_$name >"$NOTHING/log" 2>&1
 		case $? in
 		0) passed=$((passed + 1)) ;;

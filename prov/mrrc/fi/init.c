@@ -23,7 +23,7 @@ static void mrrc_cleanup(void)
 
 /* libfabric writes to it: it must not be const */
 struct fi_provider mrrc_prov = {
-	.version = FI_VERSION(0, 1),
+	.version = FI_MRRC_VERSION,
 	.name = MRRC_PROV_NAME,
 	.getinfo = mrrc_getinfo,
 	.fabric = mrrc_fabric_open,

@@ -163,7 +163,7 @@ static void hook_cleanup(void)
 
 /* libfabric writes to it: it must not be const */
 static struct fi_provider hook_prov = {
-	.version = FI_VERSION(0, 1),
+	.version = FI_MRRC_VERSION,
 	.name = MRRC_HOOK_NAME,
 	.getinfo = NULL, /* which makes it a hook */
 	.fabric = hook_fabric,
