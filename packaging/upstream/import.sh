@@ -16,10 +16,9 @@ usage()
 	cat <<-EOT
 	Usage: $ME DIR
 
-	DIR is a source tree of libfabric, 2.x. Afterwards run its autogen.sh, and
-	configure with --enable-mrrc=dl for a module, or with --enable-mrrc.
-	Besides what libfabric takes it needs libbsd's headers. The hooking
-	provider is not part of it.
+	DIR is a source tree of libfabric, 1.17 or newer. Afterwards run its
+	autogen.sh, and configure with --enable-mrrc=dl for modules, or with
+	--enable-mrrc. Besides what libfabric takes it needs libbsd's headers.
 	EOT
 }
 
@@ -49,7 +48,7 @@ prov=$DIR/prov/mrrc
 [ ! -e "$prov" ] || { echo "$ME: $prov exists" >&2; exit 1; }
 
 mkdir -p "$prov"
-cp -r "$TOP"/prov/mrrc/{core,sys,fi,README.md} "$prov"
+cp -r "$TOP"/prov/mrrc/{core,sys,fi,hook,README.md} "$prov"
 rm -f "$prov"/*/*.sh
 cp "$TOP/include/rdma/fi_ext_mrrc.h" "$DIR/include/rdma"
 cp "$TOP"/man/fi_mrrc*.7.md "$DIR/man"
@@ -106,7 +105,7 @@ _mrrc_cflags = \$(AM_CFLAGS) -std=gnu11 -fvisibility=hidden
 rdmainclude_HEADERS += include/rdma/fi_ext_mrrc.h
 
 if HAVE_MRRC_DL
-pkglib_LTLIBRARIES += libmrrc-fi.la
+pkglib_LTLIBRARIES += libmrrc-fi.la libhook_mrrc-fi.la
 libmrrc_fi_la_SOURCES = \$(_mrrc_files) prov/mrrc/fi/abi.c
 libmrrc_fi_la_CPPFLAGS = \$(_mrrc_cppflags)
 libmrrc_fi_la_CFLAGS = \$(_mrrc_cflags)
@@ -115,6 +114,14 @@ libmrrc_fi_la_LIBADD = \$(linkback) \$(mrrc_LIBS)
 libmrrc_fi_la_LDFLAGS = -module -avoid-version -shared -export-dynamic \\
 	-Wl,-z,nodelete
 libmrrc_fi_la_DEPENDENCIES = \$(linkback)
+
+# as in the provider's own Makefile.include
+libhook_mrrc_fi_la_SOURCES = prov/mrrc/hook/hook_ini.c
+libhook_mrrc_fi_la_CPPFLAGS = \$(_mrrc_cppflags)
+libhook_mrrc_fi_la_DEPENDENCIES = libmrrc-fi.la
+libhook_mrrc_fi_la_LDFLAGS = -module -avoid-version -shared -export-dynamic \\
+	-Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN' \\
+	-Wl,--no-as-needed,.libs/libmrrc-fi.so
 else
 noinst_LTLIBRARIES += libmrrc.la
 libmrrc_la_SOURCES = \$(_mrrc_files) prov/mrrc/built_in.c
@@ -129,17 +136,19 @@ prov_dist_man_pages += man/fi_mrrc.7.md
 endif HAVE_MRRC
 EOT
 
-after '^FI_PROVIDER_SETUP(\[lnx\])' 'FI_PROVIDER_SETUP([mrrc])' "$DIR/configure.ac"
-after '^include prov\/lnx\/Makefile.include' 'include prov\/mrrc\/Makefile.include' \
+after '^FI_PROVIDER_SETUP(\[rxm\])' 'FI_PROVIDER_SETUP([mrrc])' "$DIR/configure.ac"
+after '^include prov\/rxm\/Makefile.include' 'include prov\/mrrc\/Makefile.include' \
 	"$DIR/Makefile.am"
-after '^	ofi_register_provider(LNX_INIT, NULL);' \
-	'	ofi_register_provider(MRRC_INIT, NULL);' "$DIR/src/fabric.c"
-sed -i '/^#if (HAVE_LNX) && (HAVE_LNX_DL)/,/^#endif/{
-	H
-	/^#endif/{
-		p
-		x
-		s/LNX/MRRC/g
-		s/lnx/mrrc/g
-	}
-}' "$DIR/include/ofi_prov.h"
+after '^	ofi_register_provider(RXM_INIT, NULL);' \
+	'	ofi_register_provider(MRRC_INIT, NULL);\
+	ofi_register_provider(HOOK_MRRC_INIT, NULL);' "$DIR/src/fabric.c"
+after '^#include <rdma\/providers\/fi_prov.h>' '\
+#if (HAVE_MRRC) \&\& !(HAVE_MRRC_DL)\
+struct fi_provider *fi_mrrc_ini(void);\
+struct fi_provider *mrrc_hook_ini(void);\
+#  define MRRC_INIT fi_mrrc_ini()\
+#  define HOOK_MRRC_INIT mrrc_hook_ini()\
+#else\
+#  define MRRC_INIT NULL\
+#  define HOOK_MRRC_INIT NULL\
+#endif' "$DIR/include/ofi_prov.h"
