@@ -108,7 +108,10 @@ check_versions()
 	NEWS.md:## $version
 	docs/install.md:ofi_mrrc-$version.tar.xz
 	include/rdma/fi_ext_mrrc.h:FI_MRRC_VERSION FI_VERSION(${header/./, })
+	packaging/conda/recipe.yaml:version: "$version"
 	packaging/debian/changelog:ofi-mrrc ($version-
+	packaging/spack/package.py:version("$version"
+	packaging/spack/package.py:/ofi_mrrc-$version.tar.xz
 	EOT
 	return "$bad"
 }
