@@ -125,7 +125,7 @@ usage()
 	             wheels of MPICH and Open MPI
 	  upstream_tree  packaging/upstream: patches for libfabric's own cache,
 	             applied to Debian 13's source; their test over verbs, and
-	             what hits cost, before and after
+	             what hits cost, before and after; the provider built there
 	  arm64      unit tests, races and some functional tests on an emulated
 	             64-bit ARM with Debian 13, for which all is cross-compiled
 	  guest      the virtual machine's own script

@@ -38,8 +38,9 @@ logged()
 tree()
 {
 	cp -r "$SOURCE" "$DIR/$1"
-	"$TOP/packaging/upstream/import.sh" "$DIR/$1" || exit
 	cd "$DIR/$1" || exit
+	[ ! -e Makefile ] || logged "distclean-$1" make distclean
+	"$TOP/packaging/upstream/import.sh" . || exit
 	logged "autogen-$1" ./autogen.sh
 	logged "configure-$1" ./configure --prefix="$DIR/$1/prefix" --enable-only \
 		--enable-tcp --enable-rxm --enable-mrrc="$1" --disable-static

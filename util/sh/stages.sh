@@ -686,7 +686,8 @@ stage_clients()
 		"$GUEST" -t 900 -e "$path" -- "$CLIENTS" -w "$dir" verbs
 }
 
-# What the patches for libfabric's own cache change.
+# What the patches for libfabric's own cache change, and the provider as a part
+# of the same source.
 stage_upstream_tree()
 {
 	local check=$TOP/packaging/upstream/check.sh
@@ -697,6 +698,10 @@ stage_upstream_tree()
 	fi
 	script "libfabric's own cache, before and after" check \
 		"$check" "$BUILD/upstream_tree"
+	rm -rf "$BUILD/upstream_import"
+	script "the provider in libfabric's tree" check_import \
+		"${check%.sh}_import.sh" "$BUILD/upstream_tree/old" \
+		"$BUILD/upstream_import"
 }
 
 stage_guest()
