@@ -45,20 +45,33 @@ sources()
 		-o -name '*.c' -print
 }
 
+# on_sources N COMMAND...: on N of them at a time. Each writes a file of its own:
+# lines of programs that run side by side can mix.
+on_sources()
+{
+	local n=$1 out=$BUILD/analyze/out
+
+	shift
+	rm -rf "$out" && mkdir "$out" || return
+	# shellcheck disable=SC2016 # expanded there
+	sources | xargs -P "$JOBS" -n "$n" \
+		sh -c 'exec "$@" >>"$0/$$" 2>&1' "$out" "$@"
+	cat "$out"/*
+}
+
 # Leaks: pointers that are stored in what others free, as fi_info, count as lost;
 # stage asan finds leaks as they happen.
 find_gcc()
 {
-	sources | xargs -P "$JOBS" -n 1 gcc "${FLAGS[@]}" -O1 -fanalyzer \
-		-Wno-analyzer-malloc-leak -S -o /dev/null 2>&1
+	on_sources 1 gcc "${FLAGS[@]}" -O1 -fanalyzer \
+		-Wno-analyzer-malloc-leak -S -o /dev/null
 }
 
 # Not all paths through all calls: that takes ten times as long.
 find_clang()
 {
-	sources | xargs -P "$JOBS" -n 4 clang --analyze \
-		--analyzer-output text -Xclang -analyzer-config \
-		-Xclang mode=shallow "${FLAGS[@]}" -w 2>&1
+	on_sources 4 clang --analyze --analyzer-output text \
+		-Xclang -analyzer-config -Xclang mode=shallow "${FLAGS[@]}" -w
 }
 
 # It knows the loops of libbsd's lists, and of other system headers nothing.
