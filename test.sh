@@ -78,8 +78,8 @@ usage()
 	             folder of Debian 13; each major says that it is not for
 	             the other
 	  distcheck  a release builds, tests, installs and uninstalls, and what
-	             it installs: with clang and with link-time optimization;
-	             with --ci one of the two
+	             it installs, with clang; a build with link-time
+	             optimization, with --ci every second time
 	  mutations  each protection of a list is removed, and its test fails
 	             (fabtests/scripts/mutate.sh)
 	  smoke      each benchmark for seconds: it ends, and has its figures
