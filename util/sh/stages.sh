@@ -456,6 +456,9 @@ stage_distcheck()
 		env HEAP_OPERATIONS=20000 MRRC_RACE_MS=100 \
 		make -C "$BUILD/dist" -j "$JOBS" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS="$flags"
+	# tar's status is lost
+	check "all files are in the release" \
+		eval "! grep '^tar: ' '$LOGS/distcheck.log'"
 	one_of yes no
 	[ "${WAYS[0]}" = no ] || check "link-time optimization" build lto \
 		--enable-werror CFLAGS="-O2 -g -flto -ffat-lto-objects"
