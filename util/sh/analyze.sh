@@ -45,8 +45,8 @@ sources()
 		-o -name '*.c' -print
 }
 
-# on_sources N COMMAND...: on N of them at a time. Each writes a file of its own:
-# lines of programs that run side by side can mix.
+# on_sources N COMMAND...: runs COMMAND on N source files at a time, and prints
+# the output of each run whole: lines of programs that run side by side can mix.
 on_sources()
 {
 	local n=$1 out=$BUILD/analyze/out

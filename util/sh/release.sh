@@ -31,7 +31,7 @@ heading=$(grep -m 1 '^## ' NEWS.md)
 	refuse "NEWS.md begins with \"$heading\", not with \"## $version, YYYY-MM-DD\""
 [[ $(head -n 1 packaging/debian/changelog) == "ofi-mrrc ($version-1) unstable;"* ]] ||
 	refuse "packaging/debian/changelog does not begin with $version-1 for unstable"
-# among other things: other files have this version, too
+# It also compares the version that other files state with configure.ac.
 util/sh/check_tree.sh
 
 mkdir -p "$DIR"

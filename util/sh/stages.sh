@@ -41,8 +41,8 @@ readonly SERVE="files, fetched from the server"
 # waits for a minute
 readonly SLOW=files_stopped
 readonly SERVE_VERBS=end,sizes,list,again,pages,status,resume_client,hostile
-# and where the device is not emulated; with the rest, which has much load and
-# all options, over tcp alone
+# tests of the file server that depend on the transport, or in which a peer sends
+# bad data; stage tcp runs all of its tests
 readonly SERVE_MOST=$SERVE_VERBS,strangers,stuck,dead,secret,tree,many,silent,endless,truncated,checked
 
 # ---- what several stages run -------------------------------------------------

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulator's policies (policies.h).
+ * The list of eviction policies that fi_mrrc_sim accepts.
  */
 #include "config.h"
 #include "sim/policies.h"

@@ -41,9 +41,9 @@ extern const struct mrrc_cost mrrc_cost_default;
 	"reg_page=770:reg=7420:dereg_page=220:dereg=1100:copy_page=300"
 
 /*
- * The fields as KEY=NUMBER with colons between them: the first four, and perhaps
- * copy_page, copy, page (bytes; default 4096) and batch (0 or 1). -EINVAL: @text
- * is no model.
+ * Reads a cost model from text: reg_page=NS:reg=NS:dereg_page=NS:dereg=NS, and
+ * optionally copy_page, copy, page (bytes; default 4096) and batch (0 or 1).
+ * Returns -EINVAL if @text is no model.
  */
 int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
 

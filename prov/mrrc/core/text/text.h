@@ -29,7 +29,8 @@ size_t mrrc_text_distance(const char *a, const char *b);
 
 /*
  * The index of the name nearest to text, as a whole or word by word ("_"); of
- * equally near names the first. @cnt: a third of text is wrong with each.
+ * equally near names the first. Returns @cnt if no name is like text: if more
+ * than a third of its letters would have to change.
  */
 size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);

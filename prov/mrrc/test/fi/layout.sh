@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# layout.sh: the public header has the structures and constants that layout.txt
-# says: offset, size and declaration of each field, value of each constant.
+# layout.sh: compares fi_ext_mrrc.h with layout.txt, which lists the offset, size
+# and declaration of each field of a structure, and the value of each constant.
 # Programs were compiled with those of the last release, so lines of a release
 # stay as they are, and new ones are added:
 #
@@ -15,7 +15,7 @@ header=$top/include/rdma/fi_ext_mrrc.h
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
-# The header without comments -> a program that prints its lines.
+# Prints a C program that, when run, prints the list for the header.
 program()
 {
 	sed -E ':more; /\/\*/{ /\*\//!{ N; b more }; s,/\*([^*]|\*[^/])*\*/,,g }' \
