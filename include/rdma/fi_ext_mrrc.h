@@ -622,7 +622,7 @@ struct fi_mrrc_file_stats {
 struct fid_mrrc_file;
 
 /* As the endpoint's threading allows; query: any thread. */
-struct fi_ops_mrrc_file {
+struct fi_mrrc_ops_file {
 	size_t size;
 	ssize_t (*sendmsg)(struct fid_mrrc_file *file, struct fid_ep *ep,
 			   const struct fi_mrrc_file_msg *msg, uint64_t flags);
@@ -639,11 +639,11 @@ struct fi_ops_mrrc_file {
 
 struct fid_mrrc_file {
 	struct fid fid;
-	const struct fi_ops_mrrc_file *ops;
+	const struct fi_mrrc_ops_file *ops;
 };
 
 /* Of a domain. Any thread. */
-struct fi_mrrc_ops_file {
+struct fi_mrrc_ops_files {
 	size_t size;
 	int (*open)(struct fid_domain *domain, int fd, uint64_t flags,
 		    struct fid_mrrc_file **file, void *context);
@@ -653,7 +653,7 @@ static inline int fi_mrrc_file_open(struct fid_domain *domain, int fd,
 				    uint64_t flags, struct fid_mrrc_file **file,
 				    void *context)
 {
-	const struct fi_mrrc_ops_file *ops;
+	const struct fi_mrrc_ops_files *ops;
 	int ret;
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_FILE_OPS, 0, (void **) &ops,

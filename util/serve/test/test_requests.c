@@ -98,7 +98,7 @@ static struct fi_ops_msg msg_ops = { .send = fake_send,
 static struct fi_ops_av av_ops = { .insert = fake_av_insert,
 				   .remove = fake_av_remove };
 static struct fid_av av = { .ops = &av_ops };
-static const struct fi_ops_mrrc_file file_ops = {
+static const struct fi_mrrc_ops_file file_ops = {
 	.cwritemsg = fake_cwritemsg,
 	.query = fake_query,
 };

@@ -415,8 +415,8 @@ static int file_open(struct fid_domain *domain_fid, int fd, uint64_t flags,
 	return 0;
 }
 
-static const struct fi_mrrc_ops_file file_domain_ops = {
-	.size = sizeof(struct fi_mrrc_ops_file),
+static const struct fi_mrrc_ops_files file_domain_ops = {
+	.size = sizeof(struct fi_mrrc_ops_files),
 	.open = file_open,
 };
 

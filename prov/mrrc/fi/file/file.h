@@ -71,9 +71,9 @@ int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
 bool mrrc_file_forked(const struct mrrc_file *file);
 
 /* post.c */
-extern const struct fi_ops_mrrc_file mrrc_file_ops;
+extern const struct fi_mrrc_ops_file mrrc_file_ops;
 
-/* file.c: const struct fi_ops_mrrc_file */
+/* file.c: const struct fi_mrrc_ops_file */
 int mrrc_file_query(struct fid_mrrc_file *file_fid,
 		    struct fi_mrrc_file_stats *attr);
 

@@ -553,8 +553,8 @@ static ssize_t file_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep_fid,
 		       -FI_EOPNOTSUPP;
 }
 
-const struct fi_ops_mrrc_file mrrc_file_ops = {
-	.size = sizeof(struct fi_ops_mrrc_file),
+const struct fi_mrrc_ops_file mrrc_file_ops = {
+	.size = sizeof(struct fi_mrrc_ops_file),
 	.sendmsg = file_sendmsg,
 	.tsendmsg = file_tsendmsg,
 	.writemsg = file_writemsg,
