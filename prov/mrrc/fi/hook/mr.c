@@ -168,13 +168,19 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 
 /*
  * The core's own. Closing a remotely accessible one must revoke its key, so it
- * bypasses a cache that the core may have.
+ * bypasses a cache that the core may have. Ours never has device memory: where
+ * keys may outlive their registrations at all, the core's goes on caching it.
  */
 static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
-				uint64_t access, uint64_t flags)
+				const struct fi_mr_attr *attr, uint64_t flags)
 {
-	if (domain->reg.below & MRRC_BELOW_CACHES && (access & HOOK_REMOTE) &&
-	    domain->reg.revoke != MRRC_REVOKE_NEVER)
+	const struct mrrc_reg *reg = &domain->reg;
+	bool ends = mrrc_reg_is_system(reg, attr) ?
+			    reg->revoke != MRRC_REVOKE_NEVER :
+			    !reg->revoke;
+
+	if (reg->below & MRRC_BELOW_CACHES && (attr->access & HOOK_REMOTE) &&
+	    ends)
 		flags |= MRRC_MR_NOCACHE;
 	return flags;
 }
@@ -204,7 +210,7 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		return 0;
 	start = mrrc_record_start(&domain->reg);
 	ret = domain->reg.core_ops->regattr(
-		fid, attr, hook_core_flags(domain, attr->access, flags), mr);
+		fid, attr, hook_core_flags(domain, attr, flags), mr);
 	mrrc_record_own(&domain->reg, start, attr, ret, NULL);
 	return ret;
 }
@@ -234,7 +240,7 @@ static int hook_register(struct fid *fid, const struct iovec *iov, size_t count,
 	start = mrrc_record_start(&domain->reg);
 	ret = domain->reg.core_ops->regv(fid, iov, count, access, offset,
 					 requested_key,
-					 hook_core_flags(domain, access, flags),
+					 hook_core_flags(domain, &attr, flags),
 					 mr, context);
 	mrrc_record_own(&domain->reg, start, &attr, ret, NULL);
 	return ret;

@@ -158,11 +158,15 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 
 /*
  * verbs keeps closed registrations in a cache of its own, with all rights:
- * close would not revoke. Other cores have no such flag.
+ * close would not revoke. Other cores have no such flag. Device memory that no
+ * peer has a key of is not in our cache, so it may be in that one.
  */
-static uint64_t mr_core_flags(const struct mrrc_domain *domain, uint64_t flags)
+static uint64_t mr_core_flags(const struct mrrc_domain *domain,
+			      const struct fi_mr_attr *attr, uint64_t flags)
 {
-	if (domain->reg.below & MRRC_BELOW_CACHES)
+	if (domain->reg.below & MRRC_BELOW_CACHES &&
+	    (mrrc_reg_is_system(&domain->reg, attr) ||
+	     (attr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))))
 		flags |= MRRC_MR_NOCACHE;
 	return flags;
 }
@@ -207,8 +211,9 @@ static int mr_register(struct mrrc_domain *domain, const struct iovec *iov,
 	start = mrrc_record_start(&domain->reg);
 	do {
 		ret = fi_mr_regv(domain->core, iov, count, access, offset,
-				 requested_key, mr_core_flags(domain, flags),
-				 &mr->core, context);
+				 requested_key,
+				 mr_core_flags(domain, &attr, flags), &mr->core,
+				 context);
 	} while (mr_make_way(domain, ret));
 	mrrc_record_own(&domain->reg, start, &attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);
@@ -289,7 +294,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	start = mrrc_record_start(&domain->reg);
 	do {
 		ret = fi_mr_regattr(domain->core, attr,
-				    mr_core_flags(domain, flags), &mr->core);
+				    mr_core_flags(domain, attr, flags),
+				    &mr->core);
 	} while (mr_make_way(domain, ret));
 	mrrc_record_own(&domain->reg, start, attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi/hook/mr, fi/obj/mr: which registrations bypass the cache of a core such as
+ * verbs. The core is a fake that keeps the flags; nothing is in our cache.
+ */
+#include "config.h"
+
+#include "fi/hook/hook.h"
+#include "fi/param.h"
+#include "fi/record/record.h"
+#include "test/case.h"
+
+#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* ---- of other rooms ---- */
+
+struct mrrc_params mrrc_params;
+struct fi_provider mrrc_prov = { .name = "test_device" };
+
+bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
+		   uint64_t flags, enum mrrc_access *kind)
+{
+	return false;
+}
+
+uint64_t mrrc_record_start(const struct mrrc_reg *reg)
+{
+	return 0;
+}
+
+void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
+		     const struct fi_mr_attr *attr, int ret, uint64_t *chain)
+{
+}
+
+#define UNUSED(type, function, ...) \
+	type function(__VA_ARGS__)  \
+	{                           \
+		abort();            \
+	}                           \
+	_Static_assert(true, "")
+
+UNUSED(void, mrrc_record_by, enum mrrc_trace_op op, enum mrrc_trace_peer kind,
+       uint64_t peer, const void *site);
+UNUSED(void, mrrc_record_end, uint64_t *chain);
+UNUSED(int, mrrc_record_get, struct mrrc_reg *reg, uint64_t *chain,
+       const struct iovec *iov, enum mrrc_access access, unsigned pieces,
+       struct mrrc_plan *plan, struct mrrc_admit *admit, bool *copy);
+UNUSED(int, mrrc_fid_bind, struct fid *fid, struct fid *bfid, uint64_t flags);
+UNUSED(int, mrrc_fid_control, struct fid *fid, int command, void *arg);
+UNUSED(int, mrrc_fid_ops_open, struct fid *fid, const char *name,
+       uint64_t flags, void **ops, void *context);
+UNUSED(int, mrrc_fid_ops_set, struct fid *fid, const char *name, uint64_t flags,
+       void *ops, void *context);
+UNUSED(int, mrrc_fid_tostr, const struct fid *fid, char *buf, size_t len);
+
+/* ---- the core ---- */
+
+static uint64_t core_flags;
+static struct fid_mr core_mr;
+
+static int core_close(struct fid *fid)
+{
+	return 0;
+}
+
+static int core_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+			uint64_t flags, struct fid_mr **mr)
+{
+	static struct fi_ops ops = { .size = sizeof(ops), .close = core_close };
+
+	core_flags = flags;
+	core_mr.fid.ops = &ops;
+	*mr = &core_mr;
+	return 0;
+}
+
+static struct fi_ops_mr core_ops = {
+	.size = sizeof(core_ops),
+	.regattr = core_regattr,
+};
+
+static const uint64_t revokes[] = { 0, 1000, MRRC_REVOKE_NEVER };
+static const uint64_t rights[] = { FI_SEND, FI_SEND | REMOTE };
+
+/* A registration over verbs; is the core's cache bypassed? */
+static bool
+bypasses(int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr,
+			uint64_t flags, struct fid_mr **mr),
+	 struct fid *domain, uint64_t access, enum fi_hmem_iface iface)
+{
+	static char buf[64];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = access,
+		.iface = iface,
+	};
+	struct fid_mr *mr;
+
+	core_flags = 0;
+	ck_assert_int_eq(regattr(domain, &attr, 0, &mr), 0);
+	ck_assert_int_eq(fi_close(&mr->fid), 0);
+	ck_assert_uint_eq(core_flags & ~MRRC_MR_NOCACHE, 0);
+	return core_flags & MRRC_MR_NOCACHE;
+}
+
+TEST_CASE(device, NULL, NULL);
+
+/* _i: by revokes and rights */
+LOOP_TEST(test_hooked, 0, 6)
+{
+	const uint64_t revoke = revokes[_i / 2], access = rights[_i % 2];
+	struct mrrc_hook_domain domain = {
+		.reg.core_ops = &core_ops,
+		.reg.below = MRRC_BELOW_CACHES,
+		.reg.hmem = true,
+		.reg.revoke = revoke,
+	};
+	const struct {
+		void *owner;
+		struct fi_ops_mr ops;
+	} table = { &domain, mrrc_hook_mr_ops };
+	struct fid_domain core = { .mr = (struct fi_ops_mr *) &table.ops };
+	bool remote = access & REMOTE;
+
+	ck_assert_int_eq(bypasses(table.ops.regattr, &core.fid, access,
+				  FI_HMEM_SYSTEM),
+			 remote && revoke != MRRC_REVOKE_NEVER);
+	ck_assert_int_eq(bypasses(table.ops.regattr, &core.fid, access,
+				  FI_HMEM_CUDA),
+			 remote && !revoke);
+	/* an interface means nothing there, or is not even a field */
+	domain.reg.hmem = false;
+	ck_assert_int_eq(bypasses(table.ops.regattr, &core.fid, access,
+				  FI_HMEM_CUDA),
+			 remote && revoke != MRRC_REVOKE_NEVER);
+}
+
+LOOP_TEST(test_layered, 0, 2)
+{
+	struct fid_domain core = { .mr = &core_ops };
+	struct mrrc_fabric fabric = { .fabric.api_version = FI_VERSION(1, 9) };
+	struct mrrc_domain domain = {
+		.core = &core,
+		.fabric = &fabric,
+		.reg.below = MRRC_BELOW_CACHES,
+		.reg.hmem = true,
+	};
+
+	ck_assert(bypasses(mrrc_mr_ops.regattr, &domain.domain.fid, rights[_i],
+			   FI_HMEM_SYSTEM));
+	ck_assert_int_eq(bypasses(mrrc_mr_ops.regattr, &domain.domain.fid,
+				  rights[_i], FI_HMEM_CUDA),
+			 (rights[_i] & REMOTE) != 0);
+}
+
+int main(void)
+{
+	return run_cases(CK_FORK_GETENV);
+}
