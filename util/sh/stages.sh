@@ -691,7 +691,7 @@ stage_upstream_tree()
 {
 	local check=$TOP/packaging/upstream/check.sh
 
-	if ! need "$("$check" --packages)" || ! need_guest; then
+	if ! need "$("$check" --packages)" || ! need_guest || ! bootstrap; then
 		fail "packages are missing"
 		return
 	fi
