@@ -40,9 +40,9 @@ usage()
 	Tests make a fifth of their rounds; FT_PERCENT=100 has them make all.
 
 	  --ci       what .ci/run runs: $CI_STAGES,
-	             those of the other stages whose inputs have changed since
-	             the last tag, or without a tag a third of them, by the
-	             commit's hash, and some minutes of mutations
+	             a third of the other stages, by the commit's hash, but for
+	             those whose inputs have not changed since the last tag, and
+	             some minutes of mutations
 	  --all      all of the stages below, all rounds of their tests (in the
 	             virtual machine a fifth)
 	  -j N       so many stages at a time (default: one more than processors,

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Which stages `test.sh --ci` runs: those that find most, always; of the others
-# those whose inputs have changed since the last tag, and without a tag a third
-# of them, by the commit's hash.  Sourced, after common.sh.
+# Which stages `test.sh --ci` runs: those that find most, always; and a third of
+# the others, by the commit's hash, without those whose inputs have not changed
+# since the last tag.  Sourced, after common.sh.
 
 # what takes longest begins first
 readonly CI_STAGES="verbs asan unit tcp rdm"
@@ -65,23 +65,15 @@ changed()
 # Prints the stages, and says on standard error why.
 choose_stages()
 {
-	local hash tag turn stage
+	local hash tag stage chosen=''
 
 	hash=$(commit)
-	turn=$((0x${hash:0:7} % ${#CI_TURNS[@]}))
-	if tag=$(git -C "$TOP" describe --tags --abbrev=0 2>/dev/null); then
-		set --
-		for turn in "${CI_TURNS[@]}"; do
-			for stage in $turn; do
-				! changed "$stage" "$tag" || set -- "$@" "$stage"
-			done
-		done
-		say "Since $tag the inputs have changed of: ${*:-no other stage}" >&2
-	else
-		# shellcheck disable=SC2086 # a list
-		set -- ${CI_TURNS[turn]}
-		say "No tag: by the commit's hash, ${hash:0:7}, it is the turn" \
-			"of $*" >&2
-	fi
-	echo "$CI_STAGES $* mutations"
+	tag=$(git -C "$TOP" describe --tags --abbrev=0 2>/dev/null)
+	for stage in ${CI_TURNS[0x${hash:0:7} % ${#CI_TURNS[@]}]}; do
+		[ -n "$tag" ] && ! changed "$stage" "$tag" ||
+			chosen+=" $stage"
+	done
+	say "By the commit's hash, ${hash:0:7}, it is the turn" \
+		"of${chosen:- none: nothing has changed since $tag}" >&2
+	echo "$CI_STAGES$chosen mutations"
 }
