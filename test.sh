@@ -4,7 +4,7 @@
 # test.sh: build and verify everything, on a bare Debian as root or with sudo.
 # The last line is always "N passed, N failed, N skipped".
 #
-# Flow: the sources are checked; then for each stage (util/sh/stages.sh), side by
+# Flow: the sources are checked; then for each stage (util/sh/stages*.sh), side by
 # side with others: packages -> build in $BUILD -> run -> add up what its tests
 # counted.  A stage that cannot run has failed.  At the end each test that
 # failed runs again alone.
@@ -20,6 +20,14 @@ ME=${0##*/}
 . "$TOP/util/sh/side.sh"
 # shellcheck source=util/sh/stages.sh
 . "$TOP/util/sh/stages.sh"
+# shellcheck source=util/sh/stages_clients.sh
+. "$TOP/util/sh/stages_clients.sh"
+# shellcheck source=util/sh/stages_guest.sh
+. "$TOP/util/sh/stages_guest.sh"
+# shellcheck source=util/sh/stages_release.sh
+. "$TOP/util/sh/stages_release.sh"
+# shellcheck source=util/sh/stages_search.sh
+. "$TOP/util/sh/stages_search.sh"
 # shellcheck source=util/sh/choose.sh
 . "$TOP/util/sh/choose.sh"
 # shellcheck source=util/sh/again.sh
