@@ -61,52 +61,43 @@ stage_analyze()
 		"$TOP/util/sh/analyze.sh" "$BUILD/analyze" "${TEST:-${WAYS[@]}}"
 }
 
+# fuzz NAME WHAT CORPUS ARGUMENT...: fuzz_NAME of these sources, for some time,
+# from the inputs in CORPUS on.
+fuzz()
+{
+	local name=$1 what=$2 corpus=$3 dir=$BUILD/fuzz log=$LOGS/fuzz.log
+
+	shift 3
+	mkdir -p "$dir/corpus_$name"
+	check "fuzz_$name builds" logged "clang" "$log" \
+		clang -std=gnu11 -D_GNU_SOURCE -O1 -g \
+		-fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
+		-I"$TOP/prov/mrrc" -o "$dir/fuzz_$name" "$@"
+	check "$what, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
+		"$dir/fuzz_$name" -max_total_time="${FUZZ_SECONDS:-30}" \
+		-artifact_prefix="$dir/" "$dir/corpus_$name" "$corpus"
+}
+
 stage_fuzz()
 {
-	local dir=$BUILD/fuzz log=$LOGS/fuzz.log
+	local core=$TOP/prov/mrrc/core sim=$TOP/util/sim
+	local serve=$TOP/util/serve fuzz=$TOP/prov/mrrc/test/fuzz
 
 	if ! need "$BUILD_PACKAGES clang libclang-rt-dev" ||
 		! TARGETS=config.h build fuzz; then
 		fail "the build failed"
 		return
 	fi
-	mkdir -p "$dir/corpus"
-	check "fuzz_trace builds" logged "clang" "$log" \
-		clang -std=gnu11 -D_GNU_SOURCE -DSIM_LIBFUZZER -O1 -g \
-		-fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
-		-I"$TOP/prov/mrrc" -o "$dir/fuzz_trace" \
-		"$TOP"/util/sim/{libfabric,lines,read,recorded,trace,write}.c \
-		"$TOP"/util/sim/trace_{read,write}.c \
+	fuzz trace "traces" "$sim/test/corpus_trace" -DSIM_LIBFUZZER \
+		"$sim"/{libfabric,lines,read,recorded,trace,write}.c \
+		"$sim"/trace_{read,write}.c "$sim/test/fuzz_trace.c" \
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
-		"$TOP"/prov/mrrc/core/{cost/cost,text/trace}.c \
-		"$TOP/util/sim/test/fuzz_trace.c" -llzma -ljansson
-	check "traces, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
-		"$dir/fuzz_trace" -max_total_time="${FUZZ_SECONDS:-30}" \
-		-artifact_prefix="$dir/" "$dir/corpus" \
-		"$TOP/util/sim/test/corpus_trace"
-	check "fuzz_cw builds" logged "clang" "$log" \
-		clang -std=gnu11 -D_GNU_SOURCE -DMRRC_LIBFUZZER -O1 -g \
-		-fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -I"$TOP/prov/mrrc" \
-		-o "$dir/fuzz_cw" "$TOP"/prov/mrrc/core/cw/cw{,_map,_state,_valid,_wire}.c \
-		"$TOP/prov/mrrc/test/fuzz/fuzz_cw.c"
-	mkdir -p "$dir/corpus_cw"
-	check "peers, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
-		"$dir/fuzz_cw" -max_total_time="${FUZZ_SECONDS:-30}" \
-		-artifact_prefix="$dir/" "$dir/corpus_cw" \
-		"$TOP/prov/mrrc/test/fuzz/corpus_cw"
-	check "fuzz_wire builds" logged "clang" "$log" \
-		clang -std=gnu11 -D_GNU_SOURCE -DSERVE_LIBFUZZER -O1 -g \
-		-fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -I"$dir" -I"$TOP/util" \
-		-o "$dir/fuzz_wire" "$TOP/util/serve/wire/wire.c" \
-		"$TOP/util/serve/test/fuzz_wire.c"
-	mkdir -p "$dir/corpus_wire"
-	check "file server, ${FUZZ_SECONDS:-30} s" logged "fuzzing" "$log" \
-		"$dir/fuzz_wire" -max_total_time="${FUZZ_SECONDS:-30}" \
-		-artifact_prefix="$dir/" "$dir/corpus_wire" \
-		"$TOP/util/serve/test/corpus_wire"
+		"$core"/{cost/cost,text/trace}.c -llzma -ljansson
+	fuzz cw "peers" "$fuzz/corpus_cw" -DMRRC_LIBFUZZER \
+		"$core"/cw/cw{,_map,_state,_valid,_wire}.c "$fuzz/fuzz_cw.c"
+	fuzz wire "file server" "$serve/test/corpus_wire" -DSERVE_LIBFUZZER \
+		"$serve/wire/wire.c" "$serve/test/fuzz_wire.c"
 }
 
 # Recorded bytes, changed, to the file server, its client and an application.
