@@ -9,9 +9,10 @@
  * (2-competitive). When a region is lost, the count of copies starts again:
  * memory that keeps being unmapped is copied again.
  *
- * If nothing has to be evicted, past registrations decide: if they were used so
- * often on average that registering each at its first request would have saved
- * twice its cost, and almost none was lost, a request is registered at once.
+ * If nothing has to be evicted, past registrations decide. A request is
+ * registered at once if past regions were used so often on average that
+ * registering each at its first request would have saved twice its cost, and if
+ * almost none was lost.
  *
  * Not thread-safe. Only init allocates.
  */
@@ -30,7 +31,7 @@ enum mrrc_admission {
 
 struct mrrc_admit {
 	struct mrrc_cost cost;
-	struct mrrc_history history; /* how often a range missed */
+	struct mrrc_history history; /* number of misses of each range */
 	size_t max_bytes;
 	/* the cache's counters when admission last read them */
 	uint64_t hits, registrations, lost;
@@ -49,7 +50,7 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 			       const struct mrrc_cache *cache, uintptr_t addr,
 			       size_t len, size_t missing);
 
-/* If the registration would not be kept: is a single copy cheaper? */
+/* Is a single copy cheaper than a registration that would not be kept? */
 bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len);
 
 #endif /* MRRC_ADMIT_H */

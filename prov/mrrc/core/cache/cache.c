@@ -246,8 +246,8 @@ static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 }
 
 /*
- * Has the batch its bytes? A policy that chooses its batches itself has decided
- * that, too.
+ * Do the victims exceed the needed bytes by a batch's part of the limit? A
+ * policy that chooses its batches itself is not limited here.
  */
 static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 {

@@ -4,9 +4,9 @@
  * regions. It decides and counts, and does not register. It hands regions that
  * have to be deregistered to the caller, which does so outside locks.
  *
- * Not thread-safe, except that other threads may read the words of regions and
- * the number of indexed ones, and count operations, at any time: sys/cache/cache_mt.h is the front for threads;
- * simulators use this directly. Only init allocates.
+ * Not thread-safe: sys/cache/cache_mt.h is the front for threads; simulators
+ * use this directly. Other threads may at any time read the words of regions
+ * and the number of indexed regions, and count operations. Only init allocates.
  *
  * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
  *   C1 a region is NEW, INDEXED or DEAD; the index and the policy know
@@ -32,11 +32,12 @@ struct mrrc_cache_conf {
 	size_t max_regions;
 	size_t page;	    /* page size, a power of two */
 	const char *policy; /* policy.h; NULL: default */
-	const struct mrrc_policy_ops *const
-		*policies;	      /* NULL: the provider's */
-	void *policy_arg;	      /* of a simulator's */
-	const struct mrrc_cost *cost; /* copied; NULL: default */
-	struct mrrc_stats *stats;     /* zeroes, not owned; NULL: its own */
+	/* policies to choose from; NULL: the provider's */
+	const struct mrrc_policy_ops *const *policies;
+	void *policy_arg;	      /* passed to the policies of simulators */
+	const struct mrrc_cost *cost; /* copied; NULL: the default model */
+	/* zeroed by the caller; NULL: the cache's own */
+	struct mrrc_stats *stats;
 };
 
 struct mrrc_cache {
@@ -51,11 +52,12 @@ struct mrrc_cache {
 	size_t bytes;		/* of these */
 	/* regions that entered or left an index */
 	uint64_t moves;
-	size_t loose;			    /* regions held and not indexed */
-	const struct mrrc_holders *holders; /* of its regions; NULL: none */
-	/* insertions that still fail without a try */
+	size_t loose; /* regions held and not indexed */
+	/* counters outside regions; NULL: none */
+	const struct mrrc_holders *holders;
+	/* number of insertions that are still to fail at once */
 	unsigned tight;
-	struct mrrc_stats *stats; /* own, or its owner's */
+	struct mrrc_stats *stats; /* own, or those of the caller */
 	struct mrrc_stats own;
 };
 
@@ -79,7 +81,7 @@ struct mrrc_place {
 struct mrrc_piece {
 	uintptr_t start;
 	size_t len;
-	struct mrrc_region *region; /* covers it; not held yet */
+	struct mrrc_region *region; /* covers the piece; not held yet */
 };
 
 struct mrrc_plan {
@@ -107,7 +109,9 @@ static inline size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 				    memory_order_relaxed);
 }
 
-/* The index must be empty (mrrc_cache_uncache_all, then put what is held). */
+/*
+ * The index must be empty: call mrrc_cache_evict_all(), and put held regions.
+ */
 void mrrc_cache_fini(struct mrrc_cache *cache);
 
 /*
@@ -125,19 +129,20 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * the policy. As in ou2009, section 5 (cases 1 to 4), existing regions serve
  * their part of the request, and the gaps are registered. A region between two
  * gaps is registered together with them if that is cheaper than one more
- * registration. If there are too many pieces, the cheapest neighbours are
- * merged; pages of them outside the request are included if they were used
- * before or the request is repeated, up to a quarter of the byte limit, unless
- * both registrations can stay. More than MRRC_PIECES_MAX pieces become one. For
- * remote access it is one piece, with exactly the pages of the request.
+ * registration. If there are too many pieces, neighbours are merged, the
+ * cheapest ones first. A merge includes pages outside the request, up to a
+ * quarter of the byte limit, if they were used before or the request is
+ * repeated, unless both registrations can stay. More than MRRC_PIECES_MAX
+ * pieces become one. For remote access the plan is one piece, with exactly the
+ * pages of the request.
  */
 void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		     enum mrrc_access access, unsigned pieces,
 		     struct mrrc_plan *plan);
 
 /*
- * Bring the place up to date, with a descent of each index that is not empty,
- * unless the place is still valid.
+ * Brings the place up to date: descends each index that is not empty, unless
+ * the place is still valid.
  */
 void mrrc_cache_seek(const struct mrrc_cache *cache, uintptr_t start,
 		     enum mrrc_access access, struct mrrc_place *place);
@@ -152,7 +157,7 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
- * Tell the policy of a request that one region served without
+ * Tells the policy that one region served a request without
  * mrrc_cache_lookup(). The request is counted already. The range may be stale.
  */
 void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
@@ -160,11 +165,12 @@ void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 
 /*
  * Do an indexed region and a new one that overlaps it both stay indexed? Never
- * if one contains the other. Buffers next to each other share a page. For remote
- * access, where a request needs one region that has all of it, both stay if they
- * share at most half of the smaller one; for local access, with policies that
- * merge, half of the larger one: so a merge registers less than twice what was
- * requested, and a row of buffers is not registered again and again as it grows.
+ * if one contains the other. Buffers next to each other share a page. For
+ * remote access, where one region has to contain all of a request, both stay if
+ * they share at most half of the smaller one. For local access with policies
+ * that merge, the limit is half of the larger one. So a merge registers less
+ * than twice the requested bytes, and a row of buffers is not registered again
+ * and again as it grows.
  */
 bool mrrc_cache_both(const struct mrrc_cache *cache,
 		     const struct mrrc_region *region, uintptr_t start,
@@ -172,13 +178,13 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 
 /*
  * Index a NEW region. Regions of the same access that it overlaps leave the
- * index, except those that may overlap it (mrrc_cache_both). Then victims
- * of the policy leave; regions not held are appended to @victims: one batch, of
- * at most the policy's `batch` regions and 1/32 of the byte limit more than was
- * needed. -E2BIG: larger than the byte limit; -ENOSPC: held regions leave no
- * room. After an error the cache is as before, except that the policy treats
- * victims that were put back as new regions. A failed attempt is expensive, so
- * most calls after it fail at once, until an attempt succeeds.
+ * index, except those that may overlap it (mrrc_cache_both). Then the policy's
+ * victims leave; those not held are appended to @victims. They are one batch:
+ * at most the policy's `batch` regions, and at most 1/32 of the byte limit more
+ * than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held regions
+ * leave no room. After an error the cache is as before, except that the policy
+ * treats victims that were put back as new regions. A failed attempt is
+ * expensive, so most calls after it fail at once, until an attempt succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
@@ -191,15 +197,18 @@ int mrrc_cache_insert_at(struct mrrc_cache *cache, struct mrrc_region *region,
 			 const struct mrrc_place *place,
 			 struct mrrc_region_list *victims);
 
-/* One operation more, or one less, uses the region, in any state. */
+/*
+ * One more operation uses the region, which may be in any state;
+ * mrrc_cache_put() ends it.
+ */
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
- * Like mrrc_cache_put(), for a region that is not INDEXED, when the end of the
- * operation is counted already.
+ * Like mrrc_cache_put(), for a region that is not INDEXED, when the caller has
+ * already counted the end of the operation.
  */
 bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 
@@ -211,8 +220,8 @@ size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);
 
 /*
- * Uncache an indexed region; then, once for all of them, append those not held
- * to @victims.
+ * mrrc_cache_leave() uncaches an indexed region. After all of these calls,
+ * mrrc_cache_left() appends the regions that are not held to @victims.
  */
 void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *gone);

@@ -26,13 +26,13 @@
 
 /* One process. */
 struct mrrc_node_share {
-	uint64_t reserved; /* units it may have registered */
+	uint64_t reserved; /* units that the process may have registered */
 	uint64_t want;	   /* units that it lacks; 0: none */
 	uint64_t used;	   /* units registered */
-	uint64_t cpus;	   /* on which it runs, modulo 64 */
+	uint64_t cpus;	   /* set of processors on which it runs, modulo 64 */
 	bool active;	   /* it has used memory lately */
 	bool deaf;	   /* does not answer requests: it keeps its bytes */
-	bool helper;	   /* it would use a helper thread */
+	bool helper;	   /* the process would use a helper thread */
 };
 
 /* All live processes, the caller's own among them. */
@@ -50,8 +50,9 @@ uint64_t mrrc_node_reserved(const struct mrrc_node_view *view);
 uint64_t mrrc_node_level(const struct mrrc_node_view *view);
 
 /*
- * Units of the budget that this process may add to its reservation: the free
- * units; if it has its share already, without those that others lack of theirs.
+ * Units of the budget that this process may add to its reservation: all free
+ * units; if it has its share already, only those that no other process needs
+ * for its share.
  */
 uint64_t mrrc_node_take(const struct mrrc_node_view *view, uint64_t ask);
 

@@ -29,8 +29,8 @@ bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region)
 }
 
 /*
- * Has the region's time passed? The count of holds is exact unless it changes
- * now.
+ * Has the region's time passed? The count of holds is exact, unless another
+ * thread is changing it.
  */
 static bool revoke_is_due(const struct mrrc_region *region, uint64_t periods)
 {

@@ -24,10 +24,10 @@ struct mrrc_revoke {
 	uint64_t half;	 /* ns of a period; 0: keys have no end */
 	uint64_t due;	 /* end of the period; NEVER: no region has an end */
 	bool walking;	 /* a period has ended: the walk examines regions */
-	bool any;	 /* a region that has an end is indexed */
-	unsigned access; /* the walk: the index, */
-	uintptr_t pos;	 /* and the lowest address */
-	_Atomic uint64_t periods; /* ended, and 1 */
+	bool any;	 /* an indexed region has an end */
+	unsigned access; /* of the index that is being walked */
+	uintptr_t pos;	 /* address from which the walk goes on */
+	_Atomic uint64_t periods; /* number of ended periods, plus 1 */
 };
 
 /* @limit: ns; MRRC_REVOKE_NEVER: keys have no end. */

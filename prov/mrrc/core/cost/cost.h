@@ -23,7 +23,7 @@ struct mrrc_cost {
 	double copy_page; /* copying one page; 0: not known */
 	double copy;	  /* copying a request, besides its pages */
 	size_t page;	  /* bytes, a power of two */
-	bool batch;	  /* one dereg for a batch */
+	bool batch;	  /* the calls of a batch cost one dereg */
 };
 
 /*

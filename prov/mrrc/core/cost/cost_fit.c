@@ -80,7 +80,10 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		line_fit(&copy, &cost.copy_page, &cost.copy);
 	else if (copied)
 		cost.copy_page = copied->copy / (double) copied->pages;
-	/* copies take the same time whatever they copy: a tiny cost per page */
+	/*
+	 * the measured times do not grow with the size: assume a tiny cost per
+	 * page
+	 */
 	if (copied && !(cost.copy_page > 0))
 		cost.copy_page = cost.copy / (double) copied->pages / 1e3;
 	if (mrrc_cost_check(&cost))
@@ -107,7 +110,8 @@ static void residue_add(struct mrrc_residue *residue, double is, double want)
 }
 
 /*
- * r2. If all measured values are equal (total 0): 1 for an exact model, else 0.
+ * R^2. If all measured values are equal (total 0): 1 for an exact model, else
+ * 0.
  */
 static double residue_r2(const struct mrrc_residue *residue)
 {

@@ -16,7 +16,7 @@
 struct mrrc_cost_sample {
 	size_t pages;
 	double reg, dereg; /* nanoseconds */
-	double copy;	   /* the same; 0: not measured */
+	double copy;	   /* time to copy; 0: not measured */
 };
 
 /*
@@ -32,7 +32,8 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 struct mrrc_cost_error {
 	/* R^2; 1: exact, 0: no better than the mean; may be less */
 	double reg_r2, dereg_r2;
-	double reg_worst, dereg_worst; /* largest error, of the time */
+	/* largest error, as a part of the measured time */
+	double reg_worst, dereg_worst;
 };
 
 /* -EINVAL: no samples. */

@@ -374,8 +374,9 @@ static void cw_unmatch(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 }
 
 /*
- * Writes are usually issued as soon as they are ready: only those that are when
- * one is unmatched get into the map, each of them once.
+ * Puts the ready writes into the map `matched`, each of them once. This waits
+ * until a write is unmatched, since most writes are issued as soon as they are
+ * ready.
  */
 static void cw_index_ready(struct mrrc_cw *cw)
 {
@@ -393,9 +394,9 @@ static void cw_index_ready(struct mrrc_cw *cw)
 }
 
 /*
- * Unmatch the ready writes of a key from this one on, the newest first, before
- * it or its tag is cancelled: later writes get other partners, or they would
- * end out of order. Writes before it keep their tags.
+ * Unmatches the ready writes of a key from this one on, the newest first,
+ * before this write or its tag is cancelled. Later writes then get other tags;
+ * otherwise they would end out of order. Writes before it keep their tags.
  */
 static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 {
@@ -459,7 +460,7 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 	mrrc_cw_map_add(&cw->rtag_by_id, &rtag->by_id, rtag->id);
 	TAILQ_INSERT_TAIL(&cw->rtags, rtag, all);
 	cw->rtag_cnt++;
-	/* with a write held no tag of this key is known, and the reverse: W1 */
+	/* a key has held writes or known tags, never both (W1) */
 	held = mrrc_cw_map_first(&cw->held, rtag->cwtag);
 	if (held) {
 		mrrc_cw_map_remove(&cw->held, held);
@@ -471,8 +472,8 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 }
 
 /*
- * The peer revokes a tag. If a message says or will say that the tag is used,
- * it is too late to revoke: that message answers the peer's.
+ * The peer revokes a tag. If a message that the tag is used was sent or waits,
+ * revoking comes too late: that message answers the peer's.
  */
 static void cw_receive_revoke(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {

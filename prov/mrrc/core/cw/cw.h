@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional writes on one connection, as one side sees it: its own writes
- * and the peer's tags that they wait for (the writer's part), its own exposed
+ * Conditional writes on one connection, as one side sees it: its own writes and
+ * the peer's tags that they wait for (the writer's part), its own exposed
  * buffers (the target's part), and the messages between the two, with their
  * credits.
  *
- * Independent of the network: it acts by struct mrrc_cw_ops, and the caller
- * reports what happens. The order that the caller guarantees: what ops->issue
+ * Independent of the network: it acts through struct mrrc_cw_ops, and the
+ * caller reports events. The order that the caller guarantees: what ops->issue
  * sent arrives before what ops->send sends after it.
  *
- * Life of a write: held until a tag matches, ready until the network takes
- * it, issued until it has completed and the target was told. Life of a target:
+ * Life of a write: held until a tag matches, ready until the network takes it,
+ * issued until it has completed and the target was told. Life of a target:
  * queued until the peer has its tag, exposed until the peer has finished with
  * it. cw_state.c has both lives as tables. Each operation ends once, by
  * ops->wr_end or ops->target_end, whatever happens; the caller may then free
@@ -66,10 +66,11 @@ TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
 /* A write. The caller sets len, and data with has_data. */
 struct mrrc_cw_wr {
-	struct mrrc_cw_node node; /* HELD, or matched: by tag */
+	struct mrrc_cw_node node; /* link by tag, while HELD or matched */
 	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
-	bool matched;		   /* READY, and in the map matched */
-	struct mrrc_cw_rtag *rtag; /* READY and after, till told */
+	bool matched; /* READY, and in the map `matched` */
+	/* its tag, from READY until the peer is told */
+	struct mrrc_cw_rtag *rtag;
 	uint64_t cwtag, len, data;
 	bool has_data;
 	enum mrrc_cw_wr_state state;
@@ -90,11 +91,11 @@ struct mrrc_cw_target {
 
 /* A tag of the peer's. */
 struct mrrc_cw_rtag {
-	struct mrrc_cw_node by_tag; /* while no write has it */
-	struct mrrc_cw_node by_id;  /* until REVOKED, or told */
+	struct mrrc_cw_node by_tag; /* link by tag, while no write has it */
+	struct mrrc_cw_node by_id;  /* link by id, until REVOKED or told */
 	TAILQ_ENTRY(mrrc_cw_rtag) all;
 	struct mrrc_cw_out out;
-	struct mrrc_cw_wr *wr; /* that has it, if any */
+	struct mrrc_cw_wr *wr; /* the write that has the tag, or NULL */
 	uint64_t id, cwtag, len, wr_len, data;
 	bool known, has_data;
 	uint16_t count;
@@ -103,7 +104,7 @@ struct mrrc_cw_rtag {
 
 #define MRRC_CW_SPARE 64 /* records of tags whose memory is kept */
 
-/* libfabric's FI_ETRUNC: no errno says it */
+/* libfabric's FI_ETRUNC, for which there is no errno */
 #define MRRC_CW_ETRUNC 265
 
 /* How an operation ended: err is 0, a positive errno, or MRRC_CW_ETRUNC. */
@@ -114,7 +115,7 @@ struct mrrc_cw_end {
 };
 
 struct mrrc_cw_ops {
-	/* 0; -EAGAIN: later, mrrc_cw_push(); else the connection is lost */
+	/* 0; -EAGAIN: mrrc_cw_push() retries; else the connection is lost */
 	int (*send)(void *arg, const struct mrrc_cw_msg *msg);
 	/* Issues the whole write or nothing; the same errors as send */
 	int (*issue)(void *arg, struct mrrc_cw_wr *wr,
@@ -131,12 +132,13 @@ struct mrrc_cw_stats {
 };
 
 struct mrrc_cw_attr {
-	uint16_t credits; /* messages that fit here, besides HELLO */
+	/* messages that this side has buffers for, besides HELLO */
+	uint16_t credits;
 	/* maximum number of operations, and of tags */
 	uint32_t pending;
 	uint64_t cookie;	   /* what the peer must send in HELLO */
 	uint64_t my_cookie;	   /* cookie that is sent in HELLO */
-	struct mrrc_stats *stats;  /* also counts there; or NULL */
+	struct mrrc_stats *stats;  /* counters to increase, too, or NULL */
 	struct mrrc_secret secret; /* random, for the maps */
 };
 
@@ -148,11 +150,14 @@ struct mrrc_cw {
 	bool down, greeted, heard; /* HELLO sent; received */
 	bool stalled;		   /* the last message found no room */
 	const struct mrrc_cw_wr *posting; /* inside mrrc_cw_post_wr() */
-	uint16_t room;			  /* messages that fit at the peer */
-	uint16_t peer_credits, consumed;  /* taken here, not returned */
-	uint32_t peer_tags;		  /* tags of ours that the peer keeps */
+	/* messages that the peer has buffers for */
+	uint16_t room;
+	/* consumed: messages whose credits are not returned */
+	uint16_t peer_credits, consumed;
+	/* how many of our tags the peer keeps */
+	uint32_t peer_tags;
 	uint64_t next_id;
-	uint32_t announced; /* of our tags, those that the peer has */
+	uint32_t announced; /* how many of our tags the peer has */
 	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
 	struct mrrc_cw_wrq wrs;
 	struct mrrc_cw_wrq ready; /* the first ones matched, the rest not */
@@ -171,7 +176,7 @@ void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 /* After mrrc_cw_down(): frees it. */
 void mrrc_cw_fini(struct mrrc_cw *cw);
 
-/* Sends HELLO; the network is connected. */
+/* Sends HELLO. Called when the network is connected. */
 void mrrc_cw_hello(struct mrrc_cw *cw);
 
 /* 0; -EAGAIN: too many pending; -ENOTCONN: down */

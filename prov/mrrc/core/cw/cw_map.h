@@ -29,13 +29,13 @@ struct mrrc_cw_node {
 /* How keys are hashed, by one map or by several that have the same keys */
 struct mrrc_cw_hash {
 	struct mrrc_secret secret;
-	bool keyed;		      /* with the secret */
+	bool keyed;		      /* hashed with the secret */
 	uint64_t last_key, last_hash; /* the key that was hashed last */
 };
 
 struct mrrc_cw_map {
 	struct mrrc_cw_node **bucket; /* small, or allocated */
-	size_t mask;		      /* buckets - 1 */
+	size_t mask;		      /* number of buckets, less 1 */
 	size_t keys, nodes;
 	struct mrrc_cw_hash own, *hash; /* own, or another map's */
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
@@ -45,8 +45,8 @@ struct mrrc_cw_map {
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret);
 /*
- * Hashes as another map does, which lives as long, so that a key is hashed once
- * for both.
+ * Initialises a map that hashes as another map does, so that a key is hashed
+ * once for both. The other map must live as long.
  */
 void mrrc_cw_map_init_as(struct mrrc_cw_map *map, struct mrrc_cw_map *other);
 /* Frees the table; the nodes belong to the caller. */
@@ -57,7 +57,7 @@ struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 				       uint64_t key);
 void mrrc_cw_map_add(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
 		     uint64_t key);
-/* As the oldest. */
+/* Adds the node as the oldest one of its key. */
 void mrrc_cw_map_add_first(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
 			   uint64_t key);
 void mrrc_cw_map_remove(struct mrrc_cw_map *map, struct mrrc_cw_node *node);

@@ -20,16 +20,16 @@
 
 #define MRRC_CW_EVENTS(X)                                              \
 	X(AWAIT)   /* a connection of the peer's is to be accepted */  \
-	X(RECALL)  /* it will not come after all */                    \
+	X(RECALL)  /* the awaited one will not come */                 \
 	X(PLAIN)   /* the peer says that it does not take part */      \
 	X(JOIN)	   /* the peer says where it listens */                \
 	X(DIAL)	   /* we connect */                                    \
-	X(MET)	   /* the connection is there */                       \
+	X(MET)	   /* the connection is established */                 \
 	X(QUIT)	   /* the peer has gone, or a deadline has passed */   \
 	X(REQUEST) /* a peer of reliable datagrams wants to connect */ \
 	X(POST)	   /* the application posts an operation */            \
 	X(CLOSE)   /* the control endpoint is closed */                \
-	X(RESET)   /* it may connect again */
+	X(RESET)   /* the link may connect again */
 
 /* What has to be done */
 #define MRRC_CW_ACTS(X)                                             \
@@ -40,8 +40,8 @@
 	X(DROP)	   /* an attempt is dropped, its operations stay */ \
 	X(END)	   /* end the connection and its operations */      \
 	X(RENEW)   /* after a lost connection: RESET, then go on */ \
-	X(CONNECT) /* it needs a connection */                      \
-	X(FAIL)	   /* it can have none */
+	X(CONNECT) /* the link needs a connection */                \
+	X(FAIL)	   /* the link can have no connection */
 
 #define MRRC_CW_PHASE_ENUM(name) CW_##name,
 #define MRRC_CW_EVENT_ENUM(name) CW_ON_##name,

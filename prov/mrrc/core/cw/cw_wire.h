@@ -17,19 +17,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MRRC_CW_VERSION_MIN 1 /* versions that are spoken here */
+#define MRRC_CW_VERSION_MIN 1 /* oldest version that this side speaks */
 #define MRRC_CW_VERSION_MAX 1
-#define MRRC_CW_SEGS	    8	/* of one tag */
+#define MRRC_CW_SEGS	    8	/* segments of one tag */
 #define MRRC_CW_MSG_MAX	    256 /* bytes */
-#define MRRC_CW_FRAME_MAX   512 /* of messages in one transfer */
+#define MRRC_CW_FRAME_MAX   512 /* bytes of messages in one transfer */
 
 enum mrrc_cw_msg_type {
 	MRRC_CW_HELLO = 1, /* first, once, from both */
 	MRRC_CW_TAG,	   /* target: a buffer is exposed */
 	MRRC_CW_REVOKE,	   /* target: do not write to it */
-	MRRC_CW_REVOKED,   /* writer: it will not */
-	MRRC_CW_DONE,	   /* writer: it has, before this message */
-	MRRC_CW_TRUNC,	   /* writer: it has more, and wrote nothing */
+	MRRC_CW_REVOKED,   /* writer: it will not write */
+	MRRC_CW_DONE,	   /* writer: it has written, before this message */
+	MRRC_CW_TRUNC,	   /* writer: its data is longer, and not written */
 	MRRC_CW_CREDIT,	   /* nothing but its credits */
 	MRRC_CW_TYPES
 };
@@ -42,12 +42,13 @@ struct mrrc_cw_msg {
 	enum mrrc_cw_msg_type type;
 	uint16_t credits;
 	uint64_t id;  /* of the target's operation */
-	uint64_t len; /* TAG: of all segments; DONE, TRUNC */
+	uint64_t len; /* TAG: of all segments; DONE, TRUNC: of the write */
 	union {
 		struct {
 			uint8_t min, max; /* versions */
-			uint16_t credits; /* messages that fit here */
-			uint32_t tags;	  /* that it keeps */
+			/* messages that the sender has buffers for */
+			uint16_t credits;
+			uint32_t tags; /* tags that the sender keeps */
 			uint64_t cookie;
 		} hello;
 		struct {

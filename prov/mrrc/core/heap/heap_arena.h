@@ -14,7 +14,7 @@
 #include "core/heap/heap_class.h"
 
 #define MRRC_RUN_OBJECTS 256u /* at most */
-#define MRRC_ARENA_BINS	 160u /* free spans by their length */
+#define MRRC_ARENA_BINS	 160u /* number of bins, by length of free spans */
 
 /*
  * Marks: whether an object begins at an address. A mark holds the low bits of
@@ -25,12 +25,13 @@
  */
 #define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
 #define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))
-#define MRRC_MARK_NONE(addr)  ((addr) % 0x8000u ? 0u : 0x4000u) /* of a page */
-#define MRRC_MARK_OWN	      0xc000u /* live, of a block that is one object */
+/* mark of a page without objects */
+#define MRRC_MARK_NONE(addr) ((addr) % 0x8000u ? 0u : 0x4000u)
+#define MRRC_MARK_OWN	     0xc000u /* live, of a block that is one object */
 
 #define MRRC_MIB	   ((size_t) 1 << 20)
 #define MRRC_MIB_PAGES	   (MRRC_MIB / MRRC_HEAP_PAGE)
-#define MRRC_CUT_SHIFT_MAX 10u	 /* of spans, and of pages not in use */
+#define MRRC_CUT_SHIFT_MAX 10u	 /* shift of spans and of unused pages */
 #define MRRC_CUT_NONE	   0xffu /* no class */
 
 /* How a page is cut: in each part, 1 << shift bytes, one object may begin. */
@@ -59,7 +60,7 @@ static inline unsigned mrrc_cut_shift(unsigned class)
  * far apart the objects are (mrrc_mib_mark()).
  */
 struct mrrc_heap_mib {
-	void *domain; /* the block's, as is cookie */
+	void *domain; /* the block's domain, as cookie is the block's */
 	void *cookie;
 	struct mrrc_heap_block *block;
 	uint16_t slot; /* the caller's */
@@ -104,10 +105,11 @@ enum mrrc_page_use {
 };
 
 struct mrrc_heap_page {
-	TAILQ_ENTRY(mrrc_heap_page) link; /* FREE: bin; RUN: partial */
+	/* FREE: in a bin; RUN: in the list of partial runs */
+	TAILQ_ENTRY(mrrc_heap_page) link;
 	struct mrrc_heap_block *block;
 	uint32_t head;	/* first page of run or free span */
-	uint32_t count; /* at the head: pages */
+	uint32_t count; /* at the head: number of pages */
 	/* RUN, at its head */
 	uint64_t free[MRRC_RUN_OBJECTS / 64];
 	uint16_t nfree;
@@ -118,7 +120,7 @@ struct mrrc_heap_page {
 TAILQ_HEAD(mrrc_heap_pages, mrrc_heap_page);
 
 struct mrrc_heap_block {
-	/* constant while it exists */
+	/* constant while the block exists */
 	uintptr_t base; /* a multiple of 1 MiB */
 	size_t len;
 	/* the first MiB; an own block has no other */
@@ -129,12 +131,12 @@ struct mrrc_heap_block {
 	struct mrrc_heap_page *page; /* pages; not of an own block */
 	uint32_t *asked;	     /* debug: bytes asked for, for each 16 */
 	uint32_t pages;
-	bool own;      /* one object alone */
-	bool isolated; /* likewise, and ends once it is freed */
+	bool own;      /* the block is one object */
+	bool isolated; /* the same, and the block ends when it is freed */
 	uint8_t page_kind;
 	void *meta; /* mib, page, asked */
 	size_t meta_len;
-	/* by the heap's lock */
+	/* guarded by the heap's lock: */
 	uint32_t used;	     /* pages in runs and spans */
 	uint64_t idle_since; /* when used became 0 */
 	size_t own_len;	     /* bytes asked for */
@@ -146,10 +148,11 @@ TAILQ_HEAD(mrrc_heap_blocks, mrrc_heap_block);
 struct mrrc_arena {
 	struct mrrc_heap_blocks blocks;
 	struct mrrc_heap_pages bin[MRRC_ARENA_BINS];
-	uint64_t bins[(MRRC_ARENA_BINS + 63) / 64]; /* those not empty */
+	/* set of the bins that are not empty */
+	uint64_t bins[(MRRC_ARENA_BINS + 63) / 64];
 	struct mrrc_heap_pages partial[MRRC_CLASS_SMALL];
 	uint8_t run_pages[MRRC_CLASS_SMALL];
-	size_t out[MRRC_CLASSES]; /* objects taken and not given */
+	size_t out[MRRC_CLASSES]; /* objects taken and not yet given back */
 	size_t out_bytes;
 	size_t pages, used; /* of all blocks */
 	uint64_t now;	    /* the caller's clock, for idle_since */
@@ -189,8 +192,8 @@ void mrrc_arena_give(struct mrrc_arena *arena, struct mrrc_heap_block *block,
 		     uintptr_t object, unsigned class);
 
 /*
- * Takes a block that has had no objects since then or longer out of the arena.
- * Returns NULL if there is none.
+ * Takes a block out of the arena that has had no objects since the time @since,
+ * or longer. Returns NULL if there is none.
  */
 struct mrrc_heap_block *mrrc_arena_idle(struct mrrc_arena *arena,
 					uint64_t since);

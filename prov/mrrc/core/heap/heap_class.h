@@ -45,7 +45,10 @@ static inline size_t mrrc_class_size(unsigned class)
 	return (MRRC_CLASS_STEPS + step) << (doubling + 3);
 }
 
-/* The smallest class with all objects at multiples of align, up to 4096. */
+/*
+ * The smallest class that holds len and whose objects are all at multiples of
+ * align, which is at most 4096.
+ */
 static inline unsigned mrrc_class_aligned(size_t len, size_t align)
 {
 	unsigned class = mrrc_class_of(len > align ? len : align);

@@ -29,7 +29,10 @@ static uint64_t mrrc_gaps_end(unsigned bin)
 		       UINT64_MAX;
 }
 
-/* Moves `most` to its class, in few steps: each addition allows for one. */
+/*
+ * Moves `most` to its class. The steps are few: on average one for each
+ * addition.
+ */
 static void mrrc_gaps_settle(struct mrrc_gaps *gaps)
 {
 	const uint32_t allowed = gaps->all / MRRC_GAPS_PART;

@@ -22,10 +22,12 @@
 #define GAP_MAX	 (UINT64_C(1) << 60) /* 36 years: sums do not wrap */
 
 #define GAPS_ENOUGH 2 /* of a signature */
-/* gaps of all buffers together before they are used */
+/* gaps of all buffers that must be known before they are used */
 #define GAPS_OF_ALL 8
 #define ONCE_USES   4 /* uses of a call site before it is judged */
-/* "once": fewer than one of this many was used again */
+/*
+ * a site's buffers are used once if fewer than one of this many was used again
+ */
 #define ONCE_PART 32
 #define RATED_MAX 65536 /* older gaps count less */
 
@@ -128,8 +130,8 @@ mrrc_predict_find(const struct mrrc_predict *predict, uint64_t key)
 }
 
 /*
- * The key's entry; a new entry, which may replace that of another key, if it
- * has none.
+ * The key's entry. If it has none, a new entry, which may replace that of
+ * another key.
  */
 static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 						   uint64_t key)

@@ -8,20 +8,22 @@
  * predictor learns the shortest and the longest gap from such a use to the next
  * use of the same buffer. The paper predicts the shortest gap, and keeps the
  * buffer from then on; here the longest gap limits how long the buffer is kept.
- * The paper hashes the stack, and looks at two points before. The call site here
- * is one address in an MPI library: lengths and more points stand for the stack.
+ * The paper identifies a use by a hash of the stack, and two earlier points.
+ * Here the call site is often the same address in an MPI library: lengths and
+ * more points stand for the stack.
  *
  * If a signature is new, the gaps of the buffer at that call site in any
  * context are used. If these are unknown, too, the call site predicts whether
  * its buffers are used more than once, and the gaps of all buffers (gaps.h) say
  * how long to wait: an idle time that few of them exceed. A signature with few
- * gaps has at least this idle time.
+ * gaps waits at least this long.
  *
  * Some gaps cannot be predicted by the shortest one, such as those between uses
  * of heap memory. So the predictor counts how often the next gap was shorter
- * than predicted, in classes by the number of gaps seen before. If a
- * deregistration would make a use late more often than the time that it saves
- * is worth, nothing is predicted, and the buffer is kept for the idle time.
+ * than predicted, in classes by the number of gaps seen before. Nothing is
+ * predicted, and the buffer is kept for the idle time, if deregistrations at
+ * that number of gaps would cost more in late uses than the registered time
+ * that they save is worth.
  *
  * Times are nanoseconds, and passed as arguments: there is no clock. Not
  * thread-safe. Only init allocates; new entries replace those that were not
@@ -36,9 +38,9 @@
 
 #include "core/helper/gaps.h"
 
-#define MRRC_PREDICT_WINDOW 6 /* communication points before */
+#define MRRC_PREDICT_WINDOW 6 /* earlier points that a signature includes */
 #define MRRC_PREDICT_NEVER  UINT64_MAX
-#define MRRC_PREDICT_RATES  32 /* powers of two */
+#define MRRC_PREDICT_RATES  32 /* classes of numbers of gaps: powers of two */
 
 /* The last communication points of a thread; zero: no point yet. */
 struct mrrc_predict_context {
@@ -54,13 +56,13 @@ struct mrrc_signature {
 /* Times relative to the use. */
 struct mrrc_prediction {
 	uint64_t period; /* the shortest gap; 0: not known */
-	uint64_t from;	 /* not used sooner, with a guard; 0: unsure */
-	uint64_t to;	 /* not used later; NEVER: not known, 0: at once */
+	uint64_t from;	 /* no use before this, less a guard; 0: unsure */
+	uint64_t to;	 /* no use after this; NEVER: unknown, 0: at once */
 };
 
 struct mrrc_predict_entry;
 
-/* How predictions did that were made after a certain number of gaps. */
+/* Quality of the predictions that were made after a certain number of gaps. */
 struct mrrc_predict_rate {
 	uint32_t seen;
 	uint32_t sooner; /* than predicted */
@@ -70,8 +72,8 @@ struct mrrc_predict {
 	struct mrrc_predict_entry *entry;
 	size_t sets;	  /* a power of two */
 	uint64_t uses;	  /* recorded so far */
-	uint64_t gaps;	  /* learned so far, */
-	uint64_t longest; /* and the longest of these */
+	uint64_t gaps;	  /* number of gaps learned so far */
+	uint64_t longest; /* the longest gap so far */
 	struct mrrc_gaps lengths;
 	struct mrrc_predict_rate rate[MRRC_PREDICT_RATES];
 };
@@ -84,7 +86,7 @@ int mrrc_predict_init(struct mrrc_predict *predict, size_t signatures);
 void mrrc_predict_fini(struct mrrc_predict *predict);
 
 /*
- * mrrc_predict_init() in memory of the caller's: mrrc_predict_bytes() bytes,
+ * Initialises a predictor in the caller's memory: mrrc_predict_bytes() bytes,
  * all zero.
  */
 size_t mrrc_predict_bytes(size_t signatures);
@@ -103,7 +105,10 @@ void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
 void mrrc_predict_use(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature);
 
-/* A buffer was used again, this long after its use with that signature. */
+/*
+ * Records that a buffer was used again, @gap ns after its use with that
+ * signature.
+ */
 void mrrc_predict_gap(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature, uint64_t gap);
 

@@ -46,7 +46,7 @@ struct mrrc_scheduled {
 	TAILQ_ENTRY(mrrc_scheduled) link; /* while USED */
 	struct mrrc_deadline deadline;	  /* while KEPT or PLANNED */
 	struct mrrc_signature signature;  /* of the last use */
-	uint64_t last;			  /* when that was */
+	uint64_t last;			  /* time of the last use */
 	size_t len;			  /* bytes */
 	unsigned holds;			  /* operations */
 	enum mrrc_scheduled_state state;
@@ -60,16 +60,17 @@ struct mrrc_schedule_stats {
 	uint64_t again;
 	uint64_t late;	    /* region not registered any more, or not yet */
 	uint64_t predicted; /* uses with a predicted period */
-	uint64_t within_5;  /* percent of it */
-	uint64_t within_05; /* a half percent */
-	uint64_t planned;   /* deregistered until a deadline */
-	uint64_t dropped;   /* deregistered for good */
+	uint64_t within_5;  /* uses within 5 percent of the period */
+	uint64_t within_05; /* uses within a half percent */
+	uint64_t planned;   /* deregistrations until a deadline */
+	uint64_t dropped;   /* deregistrations for good */
 };
 
 struct mrrc_schedule {
 	struct mrrc_predict *predict;
 	struct mrrc_cost cost;
-	uint64_t queue_ns;		   /* to handle a region in a queue */
+	/* time to handle a region in a queue */
+	uint64_t queue_ns;
 	TAILQ_HEAD(, mrrc_scheduled) used; /* deregistration queue */
 	struct mrrc_deadlines planned;	   /* registration queue */
 	struct mrrc_deadlines kept;	   /* until when */

@@ -54,7 +54,7 @@ struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
 struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
 					     uintptr_t addr, size_t len);
 
-/* The next region after @region that shares a byte with it, or NULL. */
+/* The next region after @region that shares a byte with the range, or NULL. */
 struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
 					    uintptr_t addr, size_t len);
 

@@ -41,22 +41,23 @@ enum mrrc_region_state {
 };
 
 /*
- * The word of a region: its tag, above the number of its memory. The tag is odd
- * while the region is indexed, and is never used again for the same memory. A
- * thread that knows the word can find the region and hold it without a lock, or
- * finds that it is gone.
+ * The word of a region: its tag in the upper bits, and below it the number of
+ * the memory in which the region's struct lies. The tag is odd while the region
+ * is indexed, and is never used again for the same memory. A thread that knows
+ * the word can find the region and hold it without a lock, or finds that it is
+ * gone.
  */
-#define MRRC_REGION_TAG	      28 /* bits below it */
+#define MRRC_REGION_TAG	      28 /* bits below the tag */
 #define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
 
 struct mrrc_region;
 
 /*
- * Counters of operations outside the region: its own counter can be negative
- * because of them. A thread that begins an operation counts it first, and then
- * checks that the tag is unchanged. A thread that ends an operation counts it,
- * and then checks whether the region is indexed: if not, the operation may have
- * been the last.
+ * Counters of operations that are kept outside the region. They can make the
+ * region's own counter negative. A thread that begins an operation counts it
+ * first, and then checks that the tag is unchanged. A thread that ends an
+ * operation counts it, and then checks whether the region is indexed: if not,
+ * the operation may have been the last.
  */
 struct mrrc_holders {
 	/* The number of operations that they count, modulo 2^32. */
@@ -72,8 +73,9 @@ struct mrrc_holders {
 struct mrrc_region {
 	/* never reset, even when the memory becomes another region */
 	_Atomic uint64_t word;
-	_Atomic uint32_t held; /* operations, without the holders' */
-	bool loose;	       /* held and not indexed */
+	/* operations, without those that holders count */
+	_Atomic uint32_t held;
+	bool loose; /* held and not indexed */
 	/* of this one */
 	bool watched;	 /* the monitor must be told when it leaves */
 	bool reused;	 /* served a request after its first */
@@ -86,9 +88,10 @@ struct mrrc_region {
 	/* the period of its last close (revoke.h); 0: the key has no end */
 	_Atomic uint64_t closed;
 	const struct mrrc_holders *holders; /* NULL: there are none */
-	uint64_t policy[10]; /* while INDEXED: whatever the policy likes */
-	RB_ENTRY(mrrc_region) node;    /* while INDEXED: index */
-	TAILQ_ENTRY(mrrc_region) link; /* INDEXED: policy; DEAD: victim list */
+	uint64_t policy[10];	    /* while INDEXED: the policy's own data */
+	RB_ENTRY(mrrc_region) node; /* while INDEXED: in the index */
+	/* INDEXED: in the policy; DEAD: in the victims */
+	TAILQ_ENTRY(mrrc_region) link;
 };
 
 TAILQ_HEAD(mrrc_region_list, mrrc_region);
@@ -175,8 +178,8 @@ static inline void mrrc_region_retire(struct mrrc_region *region)
 }
 
 /*
- * A new region in the same memory, whose number this is, NEW and unheld; only
- * the word is set.
+ * Initialises the word of a new region, NEW and unheld, in memory of that
+ * number. Sets nothing else.
  */
 static inline void mrrc_region_renew(struct mrrc_region *region,
 				     uint32_t number)

@@ -24,7 +24,7 @@ struct mrrc_span {
 struct mrrc_spans {
 	RB_HEAD(mrrc_span_tree, mrrc_span) tree;
 	size_t count;
-	size_t longest; /* since the set was last empty */
+	size_t longest; /* longest span since the set was last empty */
 };
 
 void mrrc_spans_init(struct mrrc_spans *spans);

@@ -63,7 +63,7 @@ void mrrc_ghosts_put(struct mrrc_ghosts *ghosts, const struct mrrc_ghost *ghost)
 		ghosts_clear(ghosts, *place);
 	}
 	set = oldest = ghosts_set(ghosts, ghost->key);
-	/* an empty one was last used at 0 */
+	/* an empty entry has the last use 0 */
 	for (i = 0; i < WAYS; i++) {
 		if (set[i].key == ghost->key) {
 			oldest = &set[i];

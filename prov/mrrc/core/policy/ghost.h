@@ -17,7 +17,7 @@
 
 struct mrrc_ghost {
 	uint64_t key;  /* 0: none */
-	uint64_t last; /* of its last use */
+	uint64_t last; /* time of its last use */
 	uint32_t uses;
 };
 
@@ -29,7 +29,7 @@ struct mrrc_ghosts {
 	struct mrrc_ghost *entry;
 	uint16_t *place; /* place of each set; 0: not used yet */
 	size_t sets;	 /* a power of two */
-	uint16_t used;	 /* sets with a place of their own */
+	uint16_t used;	 /* number of sets that have a place */
 };
 
 /*

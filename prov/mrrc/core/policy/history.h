@@ -19,9 +19,9 @@
 #define MRRC_HISTORY_MAX 255 /* counts stop there */
 
 struct mrrc_history {
-	uint8_t *count; /* several rows; not set before `used` */
+	uint8_t *count; /* rows of counters; not set before `used` */
 	size_t mask;	/* entries of a row, less one */
-	size_t added;	/* since the last halving */
+	size_t added;	/* additions since the last halving */
 	size_t period;
 	bool used; /* something was added */
 };

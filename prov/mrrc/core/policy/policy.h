@@ -38,10 +38,11 @@ struct mrrc_policy_param {
 struct mrrc_policy_ops {
 	const char *name;
 	const char *help;
-	size_t pieces; /* regions for one request, at most */
-	size_t batch;  /* victims at a time, at most */
+	size_t pieces; /* maximum number of regions for one request */
+	size_t batch;  /* maximum number of victims at a time */
 	size_t merge;  /* 1: overlaps are merged by their cost */
-	size_t size;   /* of the state, a struct mrrc_policy first */
+	/* bytes of the state, which begins with a struct mrrc_policy */
+	size_t size;
 	struct mrrc_policy_param param[MRRC_POLICY_PARAMS];
 	int (*init)(struct mrrc_policy *policy,
 		    const struct mrrc_policy_attr *attr);
@@ -84,9 +85,10 @@ extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
 extern const struct mrrc_policy_ops *const mrrc_policies[];
 
 /*
- * Opens a policy of @list, which ends with NULL; NULL: of mrrc_policies. @spec
- * NULL: the default. -ENOENT: unknown name; -ESRCH: unknown parameter; -EINVAL:
- * a value is missing or not a number; -ERANGE: a value is out of range.
+ * Opens a policy of @list, which ends with NULL; a @list of NULL: of
+ * mrrc_policies. @spec NULL: the default. -ENOENT: unknown name; -ESRCH:
+ * unknown parameter; -EINVAL: a value is missing or not a number; -ERANGE: a
+ * value is out of range.
  */
 int mrrc_policy_open(const struct mrrc_policy_ops *const *list,
 		     const char *spec, const struct mrrc_policy_attr *attr,

@@ -146,7 +146,10 @@ static void gdl_request(struct mrrc_policy *policy, uintptr_t start, size_t len)
 	gdl->end = (start + len + mask) & ~mask;
 }
 
-/* For the shadow cache, kinds of access lie apart: each is registered alone. */
+/*
+ * The address for the shadow cache. Kinds of access get separate ranges, since
+ * each is registered separately.
+ */
 static uintptr_t gdl_shadow(const struct mrrc_region *region, uintptr_t addr)
 {
 	return addr + ((uintptr_t) region->access << 60);
@@ -179,7 +182,7 @@ static void gdl_judge(const struct mrrc_gdl *gdl, struct gdl_node *node)
 							node->weight);
 }
 
-/* Puts the region at its place as of now, the newest. */
+/* Puts the region at the place that a region used now has, the newest. */
 static void gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
 	struct gdl_node *node = gdl_node(region);
@@ -297,7 +300,8 @@ static void gdl_set_aside(struct mrrc_gdl *gdl, struct mrrc_region *region)
 }
 
 /*
- * Brings back those of the next @left regions aside that are no longer in use.
+ * Examines the next @left regions of the list aside, and brings back those that
+ * are no longer in use.
  */
 static bool gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 {

@@ -20,13 +20,13 @@
 #include <stdint.h>
 
 #define MRRC_REUSE_CLASSES 8
-#define MRRC_REUSE_USES	   255 /* more are not told apart */
+#define MRRC_REUSE_USES	   255 /* larger numbers of uses are not told apart */
 
 struct mrrc_reuse {
 	double hit[MRRC_REUSE_CLASSES];
 	double occupied[MRRC_REUSE_CLASSES];
-	double age;	   /* of regions that leave, on average */
-	unsigned requests; /* since the last decay */
+	double age;	   /* average age of the regions that leave */
+	unsigned requests; /* requests since the last decay */
 };
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse);
@@ -48,7 +48,7 @@ void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age);
  */
 double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses);
 
-/* The weight of its size: (cost / pages) ^ 1.5. */
+/* The weight of a region's size: (cost / pages) ^ 1.5. */
 double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len);
 
 /* The whole estimate; @here: uses since the region was registered. */

@@ -15,7 +15,8 @@
 #define ALLOWANCE .03	      /* of what LRU spends */
 #define FADE	  .999	      /* of old costs, a request LRU misses */
 #define SAVED	  .1	      /* of an overhead, where batches save */
-#define AT_RISK	  1.5	      /* of the allowance, with what is at risk */
+/* limit of difference and risk together, as a factor of the allowance */
+#define AT_RISK 1.5
 /* prior for the number of risky victims that returned */
 #define PRIOR 70.0
 
@@ -111,7 +112,7 @@ static void shadow_thin(struct mrrc_shadow *shadow)
 		if (!shadow_sampled(shadow, range->start))
 			shadow_drop(shadow, range);
 	}
-	/* more than half of it may be sampled */
+	/* if more than half was sampled, the halved limits are exceeded */
 	while (shadow->index.bytes > shadow->max_bytes ||
 	       shadow->index.count > shadow->max_ranges)
 		shadow_drop(shadow, TAILQ_FIRST(&shadow->list));
@@ -191,7 +192,7 @@ static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
 					uintptr_t start, size_t len,
 					uint32_t *hint)
 {
-	/* the first one is set before it is used */
+	/* entry 0 is set before it is used */
 	struct mrrc_region *range =
 		&shadow->range[*hint < shadow->used ? *hint : 0];
 
@@ -216,7 +217,7 @@ static void shadow_find(struct mrrc_shadow *shadow, struct mrrc_region *range,
 }
 
 /*
- * Handles that the policy has registered a range, of which parts from @range on
+ * Records that the policy has registered a range, of which parts from @range on
  * are present.
  */
 static void shadow_fresh(struct mrrc_shadow *shadow, struct mrrc_region *range,

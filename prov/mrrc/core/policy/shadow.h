@@ -26,18 +26,19 @@
 
 struct mrrc_shadow {
 	const struct mrrc_cost *cost;
-	struct mrrc_region *range;    /* all; the first `used` are set */
+	/* array of ranges; the first `used` are set */
+	struct mrrc_region *range;
 	struct mrrc_index index;      /* ranges that LRU would have */
-	struct mrrc_region_list list; /* these, oldest use first */
+	struct mrrc_region_list list; /* the same ranges, oldest use first */
 	struct mrrc_region_list unused;
-	size_t used; /* of the array, ever */
+	size_t used; /* number of entries that were ever used */
 	size_t max_bytes, max_ranges;
 	uint64_t sample; /* an address counts if its hash has no such bit */
-	double spent;	 /* ns, by LRU; old costs fade */
+	double spent;	 /* ns that LRU would have spent; old costs fade */
 	double over;	 /* ns that the policy has spent beyond that */
 	double risk;	 /* ns, to register all ranges at risk */
 	double returned; /* ranges at risk that the policy registered again */
-	double gone;	 /* that LRU evicted, too */
+	double gone;	 /* ranges at risk that LRU evicted, too */
 };
 
 /*

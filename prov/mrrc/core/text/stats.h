@@ -4,10 +4,10 @@
  * struct fi_mrrc_stats, and all that is shown of them.
  *
  * Counters only grow; gauges follow the present state or its maximum. The
- * cache's lock guards them, but for those of conditional writes, which are
- * added to atomically; a snapshot is a copy made under that lock. Other
- * processes read them without the lock (sys/observe/stats_shm.h): each value is
- * read whole, but the values are not of the same moment.
+ * cache's lock guards them, except those of conditional writes, which are
+ * atomic; a snapshot is a copy made under that lock. Other processes read them
+ * without the lock (sys/observe/stats_shm.h): each value is consistent, but the
+ * values belong to slightly different times.
  */
 #ifndef MRRC_STATS_H
 #define MRRC_STATS_H
@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 /*
- * X(ENUM, name, FIELD or OTHER, COUNTER or GAUGE, "unit", scope, "help"): one of
- * FIELD is a field of struct fi_mrrc_stats, by its name. The unit is empty for
- * numbers of what the help names.
+ * X(ENUM, name, FIELD or OTHER, COUNTER or GAUGE, "unit", scope, "help"): FIELD
+ * makes it a field of struct fi_mrrc_stats, of the same name. The unit is empty
+ * where the help says what is counted.
  */
 #define MRRC_STATS(X)                                                          \
 	X(LOOKUPS, lookups, FIELD, COUNTER, "", DOMAIN,                        \
@@ -201,7 +201,9 @@ enum mrrc_stat {
 	MRRC_STATS(X)
 #undef X
 		MRRC_STAT_CNT,
-	/* those from here on are made when asked for: others do not see them */
+	/*
+	 * the rest is computed on request, and not shared with other processes
+	 */
 	MRRC_STAT_SHARED = MRRC_STAT_UNCACHED
 };
 
@@ -236,7 +238,7 @@ static inline void mrrc_stats_add(struct mrrc_stats *stats, enum mrrc_stat stat,
 
 void mrrc_stats_copy(struct mrrc_stats *to, const struct mrrc_stats *from);
 
-/* By enum mrrc_stat. */
+/* Indexed by enum mrrc_stat. */
 extern const struct mrrc_stat_text mrrc_stat_text[MRRC_STAT_CNT];
 
 static inline const char *mrrc_stat_name(enum mrrc_stat stat)

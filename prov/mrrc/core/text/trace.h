@@ -29,8 +29,8 @@
 #define MRRC_TRACE_VERSION 1
 #define MRRC_TRACE_HEAD	   4096
 #define MRRC_TRACE_CHUNK   65536
-#define MRRC_TRACE_DOMAINS 24 /* described in the header */
-#define MRRC_TRACE_COSTS   16 /* of these, with their costs */
+#define MRRC_TRACE_DOMAINS 24 /* domains described in the header */
+#define MRRC_TRACE_COSTS   16 /* of these, domains described with their costs */
 
 /*
  * X(ENUM, "name", "help"): the call that made the request. Files contain the
@@ -122,7 +122,7 @@ struct mrrc_trace_head {
 	uint32_t pid;
 	uint32_t page;	    /* bytes */
 	uint64_t start;	    /* nanoseconds since 1970 */
-	uint64_t max_bytes; /* of the file */
+	uint64_t max_bytes; /* maximum size of the file */
 	uint64_t dropped;   /* requests that found no room */
 	uint32_t domains;   /* opened so far */
 	uint32_t reserved;
@@ -163,11 +163,16 @@ mrrc_trace_peer(const struct mrrc_trace_rec *rec)
 	return rec->how >> 6;
 }
 
-/* Between the file's byte order and the machine's, either way, in place. */
+/*
+ * Converts a record in place between the file's byte order and the machine's.
+ */
 void mrrc_trace_swap_rec(struct mrrc_trace_rec *rec);
 void mrrc_trace_swap_head(struct mrrc_trace_head *head);
 
-/* In the machine's byte order. false: @cost has no known costs. */
+/*
+ * Convert a cost model to and from its form in the file, in the machine's byte
+ * order. mrrc_trace_get_cost() returns false: the file has no known costs.
+ */
 void mrrc_trace_put_cost(const struct mrrc_cost *cost,
 			 struct mrrc_trace_cost *to);
 bool mrrc_trace_get_cost(const struct mrrc_trace_cost *from,
