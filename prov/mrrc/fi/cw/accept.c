@@ -6,10 +6,10 @@
  * before the endpoint that it names as sender has confirmed it (cw/ask.c).
  *
  * Each pair has one connection. If both sides begin at once, the request of the
- * side with the lesser name counts: that side leaves the other's request
+ * side with the lesser name counts. That side leaves the other's request
  * unanswered until its own has succeeded or failed; the other side drops its
  * own request in favour of the one that it receives. The accepting side sends
- * the nonce of its own attempt, which makes that attempt void: it does not
+ * the nonce of its own attempt, which makes that attempt void: it cannot
  * replace the connection that they agreed on. A request with a newer nonce does
  * replace the connection, which that peer has lost.
  *

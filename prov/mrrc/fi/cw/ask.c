@@ -3,12 +3,12 @@
  * Verifies the sender of a request for a reliable datagram endpoint: see cw.h.
  * A name is no secret: any process could use it to connect. So the named
  * endpoint is asked, at the port that its name gives, which no other process
- * has as long as that endpoint lives. It confirms the request if it is
- * connecting to this endpoint with the same nonce at this moment. So an
- * existing connection is not given up for a forged request.
+ * has as long as that endpoint lives. The asked endpoint confirms the request
+ * if it is connecting to this endpoint at this moment, with the same nonce. So
+ * an existing connection is not given up for a forged request.
  *
  * A question is a connection that is always refused, and the answer is in the
- * refusal: that takes neither an endpoint there nor a message.
+ * refusal: the asked side needs neither an endpoint nor a message for it.
  */
 #include "config.h"
 #include "fi/cw/group.h"

@@ -3,11 +3,11 @@
  * The application's connection of two endpoints with conditional writes, over
  * which their control endpoints learn of each other. See cw/cw.h.
  *
- * Marks in front of the application's own private data do that: the connecting
- * side says that it takes part; the accepting side says the same, and adds the
- * port where it listens for the control endpoint, and a cookie that the control
- * endpoint has to bring. The listener is our own, as the application may close
- * its listener, or never look at it again.
+ * They learn it from marks in front of the application's own private data: the
+ * connecting side says that it takes part; the accepting side says the same,
+ * and adds the port where it listens for the control endpoint, and a cookie
+ * that the control endpoint has to bring. The listener is our own, as the
+ * application may close its listener, or never look at it again.
  *
  * The handle of a connection request is noted if the request had a mark
  * (obj/request.c).

@@ -36,17 +36,17 @@
  *   cm_data.c     marks in private data
  *   name.c        names of reliable datagram endpoints
  *
- * A link is what one endpoint has with one peer (struct mrrc_cw_ep): the only
- * one of a connected endpoint, one of many of reliable datagrams.
+ * A link (struct mrrc_cw_ep) is the state between one endpoint and one peer: a
+ * connected endpoint has one, a reliable datagram endpoint one for each peer.
  *
- * A control endpoint is one of the core's, beside the application's, to the
- * same peer. Messages and the writes themselves go over it, in order: the
- * message that a write is done follows the write, and a write that fails breaks
- * no connection of the application's.
+ * A control endpoint is an endpoint of the core, in addition to the
+ * application's, to the same peer. Messages and the writes themselves go over
+ * it, in order: the message that a write is done follows the write, and a write
+ * that fails breaks no connection of the application's.
  *
  * Control endpoints of a domain share CQ and EQ by groups, so that a poll looks
- * at few of them. A group's lock guards all that its members have. The core is
- * called under it, but no memory is registered and no CQ's lock is taken.
+ * at few of them. A group's lock guards the state of all its members. The core
+ * is called under it, but no memory is registered and no CQ's lock is taken.
  * Operations that have ended are put on the member's list, and finished by one
  * thread at a time after the lock is released.
  */

@@ -50,7 +50,7 @@ static const char *cw_lacks(const struct mrrc_ep *ep)
 	if (!cw_inet(info))
 		return "addresses of FI_SOCKADDR_IN or FI_SOCKADDR_IN6";
 	if (info->ep_attr->type == FI_EP_RDM)
-		/* the domain below has to meet the other requirements */
+		/* the MSG domain has to meet the other requirements */
 		return NULL;
 	if (!ep->core->rma || !(info->caps & FI_RMA))
 		return "an endpoint with FI_RMA";

@@ -15,7 +15,7 @@ static struct mrrc_ep *cw_ops_own(struct fi_mrrc_cw *cw)
 	return container_of(cw, struct mrrc_ep, ext_cw);
 }
 
-/* The endpoint that cw, or an alias's, is of */
+/* The endpoint of cw, which may be an alias's */
 static struct mrrc_ep *cw_ops_ep(struct fi_mrrc_cw *cw)
 {
 	return mrrc_cw_base(cw_ops_own(cw));
@@ -42,7 +42,9 @@ static ssize_t cw_ops_cwritev(struct fi_mrrc_cw *cw, const struct iovec *iov,
 		.cwtag = cwtag,
 		.context = context,
 	};
-	/* of the endpoint, or of its alias; levels are refused */
+	/*
+	 * flags of the endpoint, or of its alias; completion levels are refused
+	 */
 	const uint64_t flags = cw_ops_own(cw)->tx.op_flags;
 
 	return cw_ops_cwritemsg(cw, &msg,
@@ -156,7 +158,7 @@ static int cw_ops_pep_query(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr)
 	return cw_ops_limits(attr, 0);
 }
 
-/* What the provider has, whatever the object is */
+/* Features of the provider, the same for every object */
 static int cw_ops_feature(struct fi_mrrc_cw *cw, const char *name)
 {
 	return name ? !strcmp(name, "cw") : -FI_EINVAL;

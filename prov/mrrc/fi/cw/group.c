@@ -332,7 +332,7 @@ static void cw_yield(struct cw_rec *rec, struct mrrc_spare *spare)
 	spare->buf = NULL;
 }
 
-/* Does not wait for a group's lock: it will be tried again soon. */
+/* Does not wait for a group's lock: the caller will try again soon. */
 static void cw_domain_yield(struct mrrc_domain *domain,
 			    struct mrrc_spare *spare)
 {

@@ -13,21 +13,23 @@
 
 struct mrrc_cw_group {
 	/* Set when it is opened; no lock */
-	struct mrrc_cw_group *next; /* the domain's; never removed */
+	/* next group of the domain; never removed */
+	struct mrrc_cw_group *next;
 	struct mrrc_cw_domain *cwd;
 	struct mrrc_domain *domain; /* of the control endpoints */
 	struct mrrc_mutex lock;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	int cq_fd, eq_fd;
-	int timer_fd;		    /* a deadline of the group passed */
+	/* readable when a deadline of the group has passed */
+	int timer_fd;
 	int spare_fd;		    /* for sys/base/sockets */
-	struct sockaddr_storage at; /* where it listens; port 0 */
+	struct sockaddr_storage at; /* address at which it listens; port 0 */
 
 	/* Written under the lock, read without it as well */
-	atomic_uint cnt;       /* of eps, and homes */
-	atomic_uint meeting;   /* listening, connecting, or asking */
-	_Atomic uint16_t port; /* where it listens, in network order */
+	atomic_uint cnt;       /* number of eps, and of homes */
+	atomic_uint meeting;   /* links that listen, connect or ask */
+	_Atomic uint16_t port; /* port at which it listens, in network order */
 	/*
 	 * open while a peer is expected; with an endpoint's home, until the
 	 * endpoint leaves it
@@ -37,23 +39,23 @@ struct mrrc_cw_group {
 	/* The lock: listening */
 	unsigned awaited; /* links that listen, and homes */
 	unsigned vain;	  /* wakes of its EQ without an event */
-	/* in ms; 0: not. See cw/listen.c */
+	/* times in ms; 0: none. See cw/listen.c */
 	int64_t sweep_at, muted_until, close_at;
 
 	/* The lock: progress */
-	bool alarm; /* the next deadline may be another */
+	bool alarm; /* the next deadline may have changed */
 	unsigned polls;
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
-	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* links that fill a slot */
+	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* links whose slot is being filled */
 	bool more;			 /* FI_MORE: wait for more messages */
 	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* links to try again at the core */
 	struct cw_list ended;
-	bool finishing; /* a thread finishes, unlocked */
+	bool finishing; /* a thread finishes operations, without the lock */
 
 	/* The lock: requests of reliable datagrams */
 	struct cw_requests requests, asks;
 	unsigned request_cnt, ask_cnt;
-	bool greeting; /* a thread handles requests, unlocked */
+	bool greeting; /* a thread handles requests, without the lock */
 };
 
 /*
@@ -62,22 +64,26 @@ struct mrrc_cw_group {
  */
 struct mrrc_cw_domain {
 	/* Set when it is opened; no lock */
-	pid_t pid;		    /* the process that opened it */
-	int wake_fd;		    /* epoll: a group has something */
-	struct mrrc_pool *recs;	    /* struct cw_rec */
-	struct mrrc_mutex enabling; /* an endpoint; before other locks */
+	pid_t pid;		/* the process that opened it */
+	int wake_fd;		/* epoll: a group has something */
+	struct mrrc_pool *recs; /* struct cw_rec */
+	/* held to enable an endpoint; taken before other locks */
+	struct mrrc_mutex enabling;
 	struct mrrc_mutex lock;
 
 	/*
-	 * ns, no lock: the application's last read of a CQ, and its last read
-	 * after a gap
+	 * ns, no lock: time of the application's last read of a CQ, and of its
+	 * last read after a gap
 	 */
 	_Atomic uint64_t seen, missed;
 
 	/* Written under the lock, read without it as well */
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
-	/* for reliable datagrams, as long as they exist: cw/msg_domain.c */
+	/*
+	 * in the MSG domain, while there are reliable datagram endpoints:
+	 * cw/msg_domain.c
+	 */
 	struct mrrc_ep *below;
 
 	/* The lock */
@@ -98,7 +104,8 @@ struct mrrc_cw_cq {
 
 	/* The domain's cw->lock */
 	LIST_ENTRY(mrrc_cw_cq) link; /* the domain's */
-	int epoll_fd;		     /* core, groups, wake_fd; -1 */
+	/* epoll set of core, groups and wake_fd; -1: none */
+	int epoll_fd;
 };
 
 /* CLOCK_MONOTONIC: it is never set. */
@@ -119,11 +126,12 @@ static inline void mrrc_cw_alarm(struct mrrc_cw_group *group)
 	group->alarm = true;
 }
 
-#define CW_GAP_NS 500000 /* longer: it does other things */
+/* after a longer gap the application does other things */
+#define CW_GAP_NS 500000
 
 /*
- * Records that the application read a CQ, which makes progress. A post makes
- * none, or only for itself.
+ * Records that the application read a CQ, which makes progress. A post makes no
+ * progress, or only for itself.
  */
 static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 {
@@ -185,7 +193,9 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via);
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always);
 /* Has its EQ something to read while it listens? */
 bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
-/* After a read of the EQ. in_vain: it was readable, without an event */
+/*
+ * Called after a read of the EQ. in_vain: the EQ was readable, but had no event
+ */
 void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
 /*
  * The time of the next call of mrrc_cw_listen_tend(), in ms; 0: at the next
@@ -215,7 +225,7 @@ int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 void mrrc_cw_info_adapt(struct fi_info *info);
 
 /* cw/conn.c. Lock held. */
-#define CW_MEET_MS 10000 /* to connect, before it is given up */
+#define CW_MEET_MS 10000 /* ms to connect, before an attempt is given up */
 
 /* Moves the link to its next phase; returns the action to take */
 enum cw_act mrrc_cw_step(struct mrrc_cw_ep *cw, enum cw_event event);

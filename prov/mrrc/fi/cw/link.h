@@ -13,9 +13,9 @@
 #include "fi/data/op.h"
 #include "fi/obj/cq.h"
 
-#define CW_RX	 128 /* messages that fit here, besides HELLO */
+#define CW_RX	 128 /* buffers for messages, besides HELLO */
 #define CW_TX	 64  /* transfers of one endpoint in flight */
-#define CW_SLOTS 32  /* of these, those with messages */
+#define CW_SLOTS 32  /* of these, transfers with messages */
 
 #define CW_PENDING 65536 /* operations of each kind */
 
@@ -58,12 +58,13 @@ struct cw_rec {
 	};
 	bool is_wr;
 	struct mrrc_cw_ep *cw;
-	STAILQ_ENTRY(cw_rec) link; /* ended, or empty and landed */
-	struct mrrc_comp *comp;	   /* for the application's CQ */
+	/* in the list of ended operations, or in `empty` */
+	STAILQ_ENTRY(cw_rec) link;
+	struct mrrc_comp *comp; /* completion for the application's CQ */
 	void *context;
 	void *buf;
 	uint64_t flags;
-	uint64_t seq; /* of reliable datagrams: its age */
+	uint64_t seq; /* of reliable datagrams: age of the operation */
 	struct mrrc_cw_node by_context;
 	struct mrrc_cw_end end;
 	/* deadline for the peer's confirmation of a cancelled target; or 0 */
@@ -74,11 +75,11 @@ struct cw_rec {
 	unsigned piece_cnt, posted, flying;
 	int err;
 	size_t iov_cnt;
-	struct iovec *iov; /* few, or allocated */
+	struct iovec *iov; /* points to `few`, or is allocated */
 	void **desc;
 	/* a target */
 	unsigned mr_cnt;
-	uint64_t trace; /* what record.c ends; else 0 */
+	uint64_t trace; /* for mrrc_record_end(); 0: not recorded */
 	/* not cleared in a new record: the counts tell what is valid */
 	struct iovec few[MRRC_CW_SEGS];
 	void *few_desc[MRRC_CW_SEGS];
@@ -104,7 +105,7 @@ struct mrrc_cw_ep {
 
 	/* No lock: the application's call to connect, or to accept, sets them */
 	struct sockaddr_storage dest; /* the application's destination */
-	bool accepts;		      /* the passive side */
+	bool accepts;		      /* this is the passive side */
 
 	/*
 	 * No lock: numbers of ended operations that are not finished, and of
@@ -115,7 +116,8 @@ struct mrrc_cw_ep {
 	/* The AV's lock, of reliable datagrams */
 	struct mrrc_cw_node by_name;
 	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
-	atomic_bool stranger; /* its name is not in the AV. Read by any */
+	/* the peer's name is not in the AV. Read without a lock */
+	atomic_bool stranger;
 
 	/* The group's lock: its connection */
 	TAILQ_ENTRY(mrrc_cw_ep) link;
@@ -125,13 +127,14 @@ struct mrrc_cw_ep {
 	TAILQ_ENTRY(mrrc_cw_ep) lost_link;
 	uint64_t cookie; /* of a connected endpoint */
 	struct fid_ep *ctl;
-	/* likewise, of reliable datagrams */
-	atomic_bool hostile;	     /* ANY: quarantined */
-	bool gone;		     /* about to be freed */
-	uint32_t counted;	     /* its tags in strange_tags */
-	uint64_t nonce;		     /* nonce of our last attempt to connect */
-	uint64_t stale;		     /* a void nonce of the peer's */
-	struct cw_request *deferred; /* until ours has ended */
+	/* The group's lock, links of reliable datagrams: */
+	atomic_bool hostile; /* ANY: quarantined */
+	bool gone;	     /* about to be freed */
+	uint32_t counted;    /* number of its tags in strange_tags */
+	uint64_t nonce;	     /* nonce of our last attempt to connect */
+	uint64_t stale;	     /* a void nonce of the peer's */
+	/* request that waits until our attempt has ended */
+	struct cw_request *deferred;
 
 	/* The group's lock: messages and writes */
 	struct mrrc_cw sm;
@@ -144,7 +147,8 @@ struct mrrc_cw_ep {
 	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
 	unsigned busy;		/* transfers in flight, except receives */
 	struct cw_rec *partial; /* a write that the core took partly */
-	bool full;		/* the core took none: on its group's list */
+	/* the core had no room: in the group's list `full` */
+	bool full;
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
 
 	/* The group's lock: operations */
@@ -152,7 +156,8 @@ struct mrrc_cw_ep {
 	TAILQ_HEAD(, cw_rec) confirms; /* cancelled targets, oldest first */
 	struct mrrc_cw_map by_context; /* operations that have not ended */
 	uint64_t issued_ns;	       /* when the core got the latest write */
-	uint64_t tags;		       /* given by fi_cw_tag_alloc() */
+	/* number of tags that fi_cw_tag_alloc() gave */
+	uint64_t tags;
 };
 
 static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
@@ -165,7 +170,7 @@ static inline bool mrrc_cw_up(const struct mrrc_cw_ep *cw)
 	return cw->phase == CW_UP;
 }
 
-/* Closed, or about to be */
+/* Is the link closed, or about to be? */
 static inline bool mrrc_cw_closed(const struct mrrc_cw_ep *cw)
 {
 	return cw->phase == CW_LOST || cw->lost;
@@ -193,7 +198,7 @@ void mrrc_cw_finish(struct cw_list *list);
  * connection. The group's lock held
  */
 struct mrrc_cw_over {
-	/* After a change of the link's tags */
+	/* Called after a change of the link's tags */
 	void (*count)(struct mrrc_cw_ep *cw);
 	/*
 	 * Handles a request at the listener. false: it is for a connected
@@ -201,18 +206,21 @@ struct mrrc_cw_over {
 	 */
 	bool (*request)(struct mrrc_cw_group *group, struct fi_info *info,
 			const void *data, size_t len);
-	/* An event of a core's endpoint that is no link's. err: or 0 */
+	/*
+	 * Handles an event of a core's endpoint that belongs to no link. err:
+	 * its error, or 0
+	 */
 	void (*answer)(struct mrrc_cw_group *group, const struct fid *fid,
 		       const void *data, size_t len, int err);
 	/*
-	 * The next deadline, in ms, or 0; and ending requests whose deadline
-	 * has passed
+	 * until: returns the next deadline in ms, or 0. late: ends requests
+	 * whose deadline has passed
 	 */
 	int64_t (*until)(const struct mrrc_cw_group *group);
 	void (*late)(struct mrrc_cw_group *group);
-	/* Handle waiting requests; releases the lock meanwhile. */
+	/* Handles waiting requests, with the lock released. */
 	void (*greet)(struct mrrc_cw_group *group);
-	/* The group listens no more. */
+	/* Called when the group stops listening. */
 	void (*shut)(struct mrrc_cw_group *group);
 };
 extern const struct mrrc_cw_over *mrrc_cw_over; /* set once, by ext_ops.c */
@@ -222,7 +230,7 @@ extern const struct mrrc_cw_over *mrrc_cw_over; /* set once, by ext_ops.c */
 int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info);
 /* Ends the connection at the next unlock. */
 void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
-/* After each call of the state machine. */
+/* Called after each call of the state machine. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
 /*
  * Sends the queued messages of all links; those that the core does not take now
@@ -236,7 +244,7 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group);
 void mrrc_cw_links_poll(struct mrrc_cw_group *group);
 /* The link's oldest operation with this context, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
-/* Its operations stay. */
+/* Closes the control endpoint; the link's operations stay. */
 void mrrc_cw_link_close(struct mrrc_cw_ep *cw);
 void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,
 		       const struct mrrc_cw_ep *cw);

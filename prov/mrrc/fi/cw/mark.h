@@ -26,13 +26,14 @@ enum cw_mark_kind {
 struct cw_mark {
 	uint32_t magic;
 	uint8_t version, kind;
-	uint16_t len; /* of the application's data */
+	uint16_t len; /* length of the application's data */
 	uint32_t cookie[2];
 	union {
 		struct {
 			uint16_t port, zero;
 		};
-		uint32_t number; /* PEER, ASK: as in the name */
+		/* PEER, ASK: the endpoint's number, as in its name */
+		uint32_t number;
 	};
 };
 
@@ -72,7 +73,8 @@ uint16_t *mrrc_cw_addr_port(void *addr); /* NULL: no such address */
 struct cw_addr_text mrrc_cw_addr_text(const void *addr);
 size_t mrrc_cw_addr_len(const struct sockaddr *addr);
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
-bool mrrc_cw_addr_known(const void *addr); /* has it a host, not "any"? */
+/* has the address a host, other than "any"? */
+bool mrrc_cw_addr_known(const void *addr);
 bool mrrc_cw_addr_same_host(const void *addr, const void *other);
 /* Is this a marked name? Copies it, unless name is NULL */
 bool mrrc_cw_name_read(const void *addr, struct mrrc_cw_name *name);

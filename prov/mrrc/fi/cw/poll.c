@@ -11,7 +11,8 @@
 #include "fi/cw/rdm.h"
 #include "sys/base/pause.h"
 
-#define CW_EQ_EVERY  64 /* polls of a group that is not connecting */
+/* polls for each read of the EQ, unless the group is connecting */
+#define CW_EQ_EVERY  64
 #define CW_EQ_ASLEEP 16 /* a poll before sleeping counts as this many polls */
 
 /* ---- deadlines ----------------------------------------------------------- */

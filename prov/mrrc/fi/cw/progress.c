@@ -2,7 +2,7 @@
 /*
  * Automatic progress of conditional writes: a thread for each domain that
  * promises FI_PROGRESS_AUTO, from its first endpoint with conditional writes
- * until it closes.
+ * until the domain closes.
  *
  * While the application reads its completion queues often enough, reading makes
  * the progress, and the thread only checks from time to time that it still
@@ -26,7 +26,8 @@
 
 #define CW_AUTO_FDS	2
 #define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */
-#define CW_AUTO_WAIT_MS 500	/* in case a core does not wake the thread */
+/* longest sleep, in case a core does not wake the thread */
+#define CW_AUTO_WAIT_MS 500
 /* grace for the application to read first; longer if it does */
 #define CW_AUTO_GRACE_NS    20000
 #define CW_AUTO_PATIENCE_NS 160000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reliable datagram endpoints with conditional writes: a link for each peer
- * that there are operations with, found by the peer's name. It is connected
+ * with which there are operations, found by the peer's name. It is connected
  * when it is first needed, or when the peer connects (cw/accept.c). See
  * cw/cw.h.
  *

@@ -19,16 +19,18 @@ struct cw_request {
 	struct mrrc_cw_name from;
 	uint32_t to; /* our number */
 	uint64_t nonce;
-	bool asks;		 /* it is a question, not a connection */
-	bool proven;		 /* its sender has confirmed it */
-	struct mrrc_cw_rdm *rdm; /* that waits for its end, or NULL */
-	struct fid_ep *ask;	 /* to the sender, until it answers */
+	bool asks;   /* it is a question, not a connection */
+	bool proven; /* its sender has confirmed it */
+	/* endpoint that waits for the end of the request, or NULL */
+	struct mrrc_cw_rdm *rdm;
+	/* endpoint for the question to the sender, until the answer */
+	struct fid_ep *ask;
 	int64_t ask_by;
 	unsigned tries;
 };
 STAILQ_HEAD(cw_requests, cw_request);
 
-/* Of an address vector */
+/* State of an address vector for conditional writes */
 struct mrrc_cw_av {
 	bool inet;		/* may have names: IPv4 or IPv6 */
 	struct mrrc_mutex lock; /* guards what follows */
@@ -38,7 +40,7 @@ struct mrrc_cw_av {
 
 #define CW_STRANGERS 64 /* links to strangers, of one endpoint */
 
-/* Of a reliable datagram endpoint */
+/* State of a reliable datagram endpoint with conditional writes */
 struct mrrc_cw_rdm {
 	/* Set when it is opened; no lock */
 	struct mrrc_ep *ep;
@@ -96,14 +98,14 @@ void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
  * mrrc_cw_put()
  */
 struct mrrc_cw_ep *mrrc_cw_rdm_oldest(struct mrrc_ep *ep, const void *context);
-/* At fi_enable() of the endpoint; at its close. */
+/* Called at fi_enable() of the endpoint, and at its close. */
 void mrrc_cw_rdm_start(struct mrrc_ep *ep);
 void mrrc_cw_rdm_close(struct mrrc_ep *ep);
 /* Replaces the core's name in addr, room bytes, by the marked one */
 void mrrc_cw_rdm_getname(struct mrrc_ep *ep, void *addr, size_t room,
 			 size_t addrlen);
 
-/* cw/request.c. Lock held; a request is used up. */
+/* cw/request.c. Lock held; the request belongs to the callee. */
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request);
 void mrrc_cw_refuse(struct cw_request *request);
@@ -143,7 +145,7 @@ struct cw_av_entry {
 /* cw/av.c: once; then each AV that is opened can have names */
 void mrrc_cw_av_init(void);
 
-/* cw/av_names.c. Its lock held */
+/* cw/av_names.c. The AV's lock held */
 struct cw_av_entry *mrrc_cw_av_entry(struct mrrc_av *av, fi_addr_t addr);
 bool mrrc_cw_av_name(struct mrrc_av *av, fi_addr_t addr,
 		     struct mrrc_cw_name *name);

@@ -16,7 +16,10 @@ void mrrc_cw_refuse(struct cw_request *request)
 void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
 {
-	/* first requests that need not wait until a question can be asked */
+	/*
+	 * requests first that need no question, or whose question is answered:
+	 * the rest may have to wait
+	 */
 	if (request->asks || request->proven)
 		STAILQ_INSERT_HEAD(&group->requests, request, link);
 	else
