@@ -3,9 +3,9 @@
  * Copies that operations hold in place of buffers: because a copy is cheaper
  * than a registration, or because no registration can be made.
  *
- * Small ones are blocks of registered memory (blocks.h). What arrives in them
- * is copied to the buffer under the lock of the CQ that reports it, so that the
- * data are there before the completion is read.
+ * Small ones are blocks of registered memory (blocks.h). Received data are
+ * copied from a block to the buffer under the lock of the CQ that reports them,
+ * so that the data are there before the completion is read.
  *
  * Sources of any size that can be read but not registered are sent from memory
  * by malloc that is registered instead: verbs' own cache registers with all

@@ -18,8 +18,8 @@ struct mrrc_search {
 };
 
 /*
- * Chooses among operations with one context: a receive before a send, then the
- * oldest.
+ * Chooses among operations with the same context: a receive before a send, then
+ * the oldest.
  */
 static bool search_better(const struct mrrc_op *op, const struct mrrc_op *than)
 {

@@ -16,7 +16,7 @@
 
 #define MRRC_OP_REGIONS 6  /* inline; more are allocated */
 #define MRRC_IOV_MAX	64 /* entries of one operation, all arrays */
-/* in flight on one domain, and spare (sys/cache/region_hints.h) */
+/* records of one domain in flight and spare (sys/cache/region_hints.h) */
 #define MRRC_OPS_MAX (1U << 20)
 
 /* three arrays: of an atomic that fetches and compares */
@@ -33,10 +33,10 @@ enum {
 	MRRC_OP_RX = 1 << 6,	    /* a receive */
 	MRRC_OP_FULL = 1 << 7,	    /* MULTI, and FI_MULTI_RECV was seen */
 	MRRC_OP_PEEK = 1 << 8,	    /* FI_PEEK | FI_CLAIM */
-	MRRC_OP_FOUND = 1 << 9,	    /* that found a message: op.c */
-	MRRC_OP_RETRIEVE = 1 << 10, /* FI_CLAIM of it */
+	MRRC_OP_FOUND = 1 << 9,	    /* a peek that found a message: op.c */
+	MRRC_OP_RETRIEVE = 1 << 10, /* FI_CLAIM of that message */
 	MRRC_OP_POSTING = 1 << 11,  /* MULTI, with the core: see op.c */
-	MRRC_OP_OVER = 1 << 12,	    /* MULTI: has ended meanwhile */
+	MRRC_OP_OVER = 1 << 12,	    /* MULTI: ended while POSTING */
 	/*
 	 * began in mrrc_op_begin(). Without any flag an operation is a
 	 * transmission that is reported, with region[0] and nothing else.
@@ -50,8 +50,9 @@ struct mrrc_op {
 	struct mrrc_ep *_Atomic ep;	 /* read by flushes of any endpoint */
 	struct mrrc_domain *domain;
 	struct mrrc_op *next; /* in the list of its claimer */
-	struct mrrc_cq *cq;   /* reports it; NULL: shared context */
-	uint64_t seq;	      /* age in its CQ: smaller is older */
+	/* CQ that reports it; NULL: of a shared context */
+	struct mrrc_cq *cq;
+	uint64_t seq; /* age in its CQ: smaller is older */
 	/* in a free record: bounces and more are NULL, region_cnt is 1 */
 	struct mrrc_block *bounces; /* copies instead of buffers */
 	/* of a receive: bytes posted; SIZE_MAX: any length is possible */
@@ -62,7 +63,7 @@ struct mrrc_op {
 	_Atomic uint32_t flags; /* once posted: under a CQ's lock */
 	uint32_t region_cnt;
 	uint32_t more_max;
-	uint64_t trace; /* what record.c ends; else 0 */
+	uint64_t trace; /* for mrrc_record_end(); 0: not recorded */
 	struct mrrc_region *region[MRRC_OP_REGIONS];
 	struct mrrc_region **more; /* in place of region; allocated */
 };
@@ -129,7 +130,10 @@ static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
 #endif
 }
 
-/* The counter of operations that a CQ reports, or of those that none does. */
+/*
+ * The counter of the operations that a CQ reports; cq NULL: of those that no CQ
+ * reports.
+ */
 static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
 						  struct mrrc_cq *cq)
 {
@@ -186,7 +190,7 @@ static inline void mrrc_op_room(struct mrrc_op *op, const struct iovec *iov,
 		op->rx_len += iov[i].iov_len;
 }
 
-/* The record is for a multi-receive buffer, see complete.c. */
+/* Marks the record as that of a multi-receive buffer, see complete.c. */
 void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		   const struct iovec *iov, size_t count);
 
@@ -196,7 +200,7 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
  */
 ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret);
 
-/* The core's result of posting. */
+/* Handles the result of posting to the core: an error ends the record. */
 static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 {
 	return mrrc_unlikely(ret) ? mrrc_op_refused(op, ret) : 0;
@@ -208,7 +212,7 @@ static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
  */
 bool mrrc_op_make_room(struct mrrc_op *op);
 
-/* The same for a multi-receive buffer. */
+/* Like mrrc_op_posted(), for a multi-receive buffer. */
 ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret);
 
 /* Put the regions and free the record. No lock held. */
@@ -260,7 +264,7 @@ void mrrc_bounce_free(struct mrrc_op *op);
  * that reported it. entry is the core's, in the CQ's core format, or an error
  * entry with its err; received data are copied to the application's buffers.
  * Adds the record to *done when the operation is over. True if the application
- * sees this completion; *context is then its own.
+ * sees this completion; *context is then the application's.
  */
 bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		       int err, void **context, struct mrrc_op **done);
@@ -283,7 +287,10 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 	return true;
 }
 
-/* Is it in flight, with nothing to do at its end but to put region[0]? */
+/*
+ * Is the operation in flight, with nothing to do at its end but to put
+ * region[0]?
+ */
 static inline bool mrrc_op_is_short(const struct mrrc_op *op)
 {
 	return !atomic_load_explicit(&op->flags, memory_order_acquire);

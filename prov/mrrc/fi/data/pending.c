@@ -27,7 +27,10 @@ struct mrrc_comp {
 	fi_addr_t src;
 	union {
 		struct fi_cq_err_entry entry; /* starts as all formats do */
-		/* for the core, which may know of more fields */
+		/*
+		 * larger than this header's, since the core may know more
+		 * fields
+		 */
 		char room[2 * sizeof(struct fi_cq_err_entry)];
 	};
 	char err_data[64];

@@ -47,7 +47,9 @@ struct mrrc_cq_over {
 
 void mrrc_cq_lock_slow(struct mrrc_cq *cq);
 
-/* Spin lock. Held: the core is read, nothing deregistered */
+/*
+ * Spin lock. While it is held the core may be read, but nothing is deregistered
+ */
 static inline void mrrc_cq_lock(struct mrrc_cq *cq)
 {
 	if (mrrc_unlikely(atomic_exchange_explicit(&cq->lock, 1,
@@ -72,9 +74,9 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			const struct fi_cq_err_entry *entry);
 
 /*
- * Makes a core's completion pending that became an error, or loses it if memory
- * is short; and the completions behind it, in their order. Returns false if
- * memory was short. Lock held.
+ * Makes a core's completion pending that became an error, and the completions
+ * behind it, in their order. Completions for which there is no memory are lost.
+ * Returns false if memory was short. Lock held.
  */
 void mrrc_pending_error(struct mrrc_cq *cq,
 			const struct fi_cq_err_entry *entry);

@@ -99,8 +99,10 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 #define MRRC_IN(...) __VA_ARGS__
 
-/* Called with all its parameters, where they are: those that it does not use
- * need no others in their place. */
+/*
+ * The function gets all parameters of its caller, in the same places:
+ * parameters that it does not use stay where they are, so that none is moved.
+ */
 #ifdef __clang__
 #define MRRC_AS_IS __attribute__((noinline))
 #else

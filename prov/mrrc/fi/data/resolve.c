@@ -295,7 +295,7 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 			core_desc[i] = desc[i];
 			continue;
 		}
-		if (!size) /* a type that only the core may support */
+		if (!size) /* a datatype that only the core may know */
 			return -FI_EOPNOTSUPP;
 		iov.iov_base = ioc[i].addr;
 		if (__builtin_mul_overflow(ioc[i].count, size, &iov.iov_len))

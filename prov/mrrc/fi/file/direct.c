@@ -2,10 +2,11 @@
 /*
  * Reads parts past the page cache, and the next ones ahead (direct.h).
  *
- * A part that was read ahead has the bytes of the file of before the posting.
- * It is used only under the lease that it was read under: while that is whole
- * the file does not change. Reading takes no hold, so that a writer need not
- * wait; it loses the lease, and with it what was read ahead.
+ * A part that was read ahead has the bytes that the file had before the
+ * posting. It is used only under the lease under which it was read: while that
+ * lease holds, the file does not change. Reading ahead takes no hold, so that a
+ * writer need not wait: the file then loses the lease, and with it the parts
+ * read ahead.
  *
  * The application posts a part again if the core had no room for it. So a part
  * that was not posted is put in front of those that were read ahead.
@@ -94,7 +95,9 @@ static void ahead_drop_all(struct mrrc_file *file)
 		ahead_drop(file, direct);
 }
 
-/* The part, if it was read under this lease; those before it are not wanted. */
+/*
+ * Takes the part, if it was read under this lease; drops all parts before it.
+ */
 static struct mrrc_direct *ahead_find(struct mrrc_file *file, uint64_t offset,
 				      size_t len, uint64_t lease)
 {
@@ -111,7 +114,7 @@ static struct mrrc_direct *ahead_find(struct mrrc_file *file, uint64_t offset,
 	return NULL;
 }
 
-/* Parts of this length from offset on, more of them each time. */
+/* Reads parts of this length ahead, from offset on, more of them each time. */
 static void ahead_more(struct mrrc_file *file, uint64_t offset, size_t len,
 		       uint64_t length, uint64_t lease)
 {

@@ -18,8 +18,9 @@ struct mrrc_direct {
 	struct mrrc_ring_read read;
 	uint64_t offset; /* of the part in the file */
 	size_t len;
-	char *addr;	/* where it is in read.buf */
-	uint64_t lease; /* the one it was read under: its number; 0: none */
+	char *addr; /* address of the part in read.buf */
+	/* number of the lease under which it was read; 0: none */
+	uint64_t lease;
 	TAILQ_ENTRY(mrrc_direct) link;
 };
 
@@ -27,7 +28,7 @@ TAILQ_HEAD(mrrc_direct_list, mrrc_direct);
 
 /* -FI_EOPNOTSUPP, which is logged, or another error */
 int mrrc_direct_open(struct mrrc_file *file);
-/* There are no parts but those that were read ahead. */
+/* All parts were put, except those that were read ahead. */
 void mrrc_direct_close(struct mrrc_file *file);
 
 /*
@@ -36,7 +37,7 @@ void mrrc_direct_close(struct mrrc_file *file);
 int mrrc_direct_get(struct mrrc_file *file, uint64_t offset, size_t len,
 		    bool follows, struct mrrc_direct **out);
 
-/* again: it was not posted, and may be asked for once more. */
+/* Gives a part back. again: it was not posted, and may be wanted again. */
 void mrrc_direct_put(struct mrrc_file *file, struct mrrc_direct *direct,
 		     bool again);
 

@@ -40,7 +40,10 @@ static void file_no_lease(struct mrrc_file *file, int why)
 					  INT64_MAX;
 }
 
-/* Lock held: not so soon after a writer was met, or never. */
+/*
+ * Is no lease to be asked for, because a writer came recently, or never again?
+ * Lock held.
+ */
 static bool file_barred(const struct mrrc_file *file)
 {
 	return file->again == INT64_MAX || mrrc_now_ms() < file->again;
@@ -121,7 +124,10 @@ int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
 	return ret;
 }
 
-/* The core registers no mapping of it; nor need it for FI_MRRC_FILE_DIRECT. */
+/*
+ * Does the core refuse to register mappings of the file? FI_MRRC_FILE_DIRECT
+ * needs none.
+ */
 static bool file_refused(const struct mrrc_file *file)
 {
 	return !(file->flags & FI_MRRC_FILE_DIRECT) &&
@@ -193,7 +199,10 @@ static void file_forget(void *arg, uintptr_t start, size_t len)
 	mrrc_mon_invalidate(domain->reg.mon, start, len);
 }
 
-/* Conditional writes without a tag would keep a writer until it comes. */
+/*
+ * Conditional writes without a tag give up their parts: a writer would have to
+ * wait until the tag comes.
+ */
 static void file_yield(struct mrrc_domain *domain,
 		       const struct mrrc_domain_over *over)
 {
@@ -285,8 +294,8 @@ static int file_domain_get(struct mrrc_domain *domain,
 /* ---- open and close ---- */
 
 /*
- * A descriptor of ours, which the application's closing does not end: with a
- * position and a life of its own where the file may be opened again.
+ * Returns a descriptor of our own, which stays open when the application closes
+ * its own. Its position is separate where the file may be opened again.
  */
 static int file_open_fd(int fd, struct mrrc_file *file)
 {
@@ -363,7 +372,10 @@ static int file_open_check(const struct mrrc_domain *domain, uint64_t flags)
 	return mrrc_mon_forked(domain->reg.mon) ? -FI_EOPNOTSUPP : 0;
 }
 
-/* Its descriptors and what else can fail; file has the domain and flags. */
+/*
+ * Sets up the descriptors of file, and whatever else can fail; its domain and
+ * flags are set.
+ */
 static int file_setup(struct mrrc_file *file, int fd)
 {
 	int ret;

@@ -3,9 +3,10 @@
  * Parts of files as the source of operations: fi_mrrc_file(3).
  *
  * file.c opens files, post.c posts operations. A part is mapped, held by a
- * lease (sys/file/lease.h) and registered in the domain's cache, or it is read into
- * memory of fi_mr_alloc(3), from the page cache or (direct.c) past it. Each way
- * it is in the operation's list of blocks, and ends with the operation.
+ * lease (sys/file/lease.h) and registered in the domain's cache, or it is read
+ * into memory of fi_mr_alloc(3), from the page cache or (direct.c) past it. In
+ * each case the part is in the operation's list of blocks, and ends with the
+ * operation.
  *
  * Any thread; posting as the endpoint's threading allows.
  */
@@ -19,11 +20,12 @@
 #include "sys/base/fd_id.h"
 #include "sys/file/lease.h"
 
-/* Of a domain, from its first file on. */
+/* State of a domain, from its first file on. */
 struct mrrc_file_domain {
-	struct mrrc_leases *leases; /* NULL: there are none here */
-	atomic_bool refused;	    /* the core registers no such mapping */
-	atomic_size_t ahead;	    /* bytes that direct.c has read ahead */
+	struct mrrc_leases *leases; /* NULL: leases are not available */
+	/* the core does not register mappings of files */
+	atomic_bool refused;
+	atomic_size_t ahead; /* bytes that direct.c has read ahead */
 };
 
 struct mrrc_file {
@@ -33,21 +35,24 @@ struct mrrc_file {
 	uint64_t flags;
 	int fd; /* of ours */
 	struct mrrc_fd_id id;
-	atomic_uint parts;	     /* that operations read */
+	atomic_uint parts;	     /* parts that operations read now */
 	_Atomic uint64_t last, next; /* begin and end of the latest part */
-	atomic_bool cold;	     /* it was read from the disk */
+	/* the latest part was read from the disk */
+	atomic_bool cold;
 	_Atomic uint64_t mapped, mapped_bytes, copied, copied_bytes;
 	_Atomic uint64_t direct, direct_bytes, ahead_bytes;
-	int direct_fd;		  /* FI_MRRC_FILE_DIRECT: of ours, O_DIRECT */
-	size_t direct_align;	  /* of offsets, lengths and memory */
+	/* FI_MRRC_FILE_DIRECT: our descriptor, with O_DIRECT */
+	int direct_fd;
+	size_t direct_align;	  /* alignment of offsets, lengths and memory */
 	struct mrrc_mutex lock;	  /* guards what follows */
 	struct mrrc_lease *lease; /* or NULL */
 	int no_lease;		  /* why */
-	int64_t again;		  /* ms: when to ask for one again */
+	int64_t again;		  /* ms: when to ask for a lease again */
 	uint64_t leases;
 	struct mrrc_direct_list parts_ahead; /* in their order */
 	size_t ahead;			     /* bytes in them */
-	unsigned run;			     /* parts in order, up to now */
+	/* number of parts in order so far */
+	unsigned run;
 };
 
 /*
@@ -67,7 +72,7 @@ bool mrrc_file_asks(struct mrrc_file *file);
 int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
 		     uint64_t *lease, uint64_t *length);
 
-/* In a forked child everything is its parent's. */
+/* Is this a forked child, in which everything is its parent's? */
 bool mrrc_file_forked(const struct mrrc_file *file);
 
 /* post.c */

@@ -2,10 +2,10 @@
 /*
  * Operations whose source is a part of a file (file/file.h).
  *
- * The part is mapped unless that is dearer than a copy by the domain's cost
- * model, or impossible. It is copied, too, where the core may read it by the
- * processor in this process: if the disk failed then, that would be a signal.
- * The copy is made by read(2) in the posting call.
+ * The part is mapped unless mapping costs more than a copy by the domain's cost
+ * model, or is impossible. It is also copied where the core may read it with
+ * the processor in this process: an error of the disk would then raise a
+ * signal. The copy is made by read(2) in the posting call.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -92,7 +92,7 @@ static bool file_part_wanted(const struct mrrc_block *block)
 	       !mrrc_file_forked(part->file) && mrrc_lease_wanted(&part->hold);
 }
 
-/* The writer is not there yet: the file still is what it was. */
+/* The writer has not opened the file yet, so the file is unchanged. */
 static bool file_part_yield(struct mrrc_op *op, struct mrrc_block *block,
 			    void *buf, void **desc)
 {
@@ -135,7 +135,10 @@ static void file_part_free(struct file_part *part, bool again)
 	atomic_fetch_sub(&file->parts, 1);
 }
 
-/* The application's completion, if claiming it left that to us. */
+/*
+ * Writes the application's completion, if claiming left that to this function;
+ * ends the block.
+ */
 static void file_part_end(struct mrrc_op *op, struct mrrc_block *block)
 {
 	struct file_part *part = container_of(block, struct file_part, block);
@@ -162,7 +165,7 @@ static const struct mrrc_block_ops file_part_ops = {
 
 /* ---- mapped ---- */
 
-/* Might the core copy it in this process? */
+/* May the core copy the part in this process? */
 static bool file_core_copies(const struct mrrc_op *op, size_t len)
 {
 	const struct mrrc_ep *ep = atomic_load(&op->ep);
@@ -196,10 +199,10 @@ static int file_refused(struct mrrc_file *file, char *addr, size_t len, int ret)
 }
 
 /*
- * Are parts in their order read from the disk? Then read(2) takes less time than
- * faulting in each page: the kernel reads ahead in large pages. Those that come
- * again are mapped. Threads that post at once may disturb this. lease: NULL: the
- * part is not mapped.
+ * Are parts in their order read from the disk? Then read(2) takes less time
+ * than faulting in each page: the kernel reads ahead in large pages. Parts that
+ * are requested again are mapped. Threads that post at once may disturb this.
+ * lease: NULL: the part is not mapped.
  */
 static bool file_cold(const struct file_source *source,
 		      const struct file_part *part,
@@ -220,8 +223,9 @@ static bool file_cold(const struct file_source *source,
 }
 
 /*
- * Registrations of the part, which is at addr; or it should be copied. With the
- * operation's domain: of conditional writes it is another one than the file's.
+ * Registers the part, which is at addr, or says that it should be copied.
+ * Registers it for the operation's domain, which for conditional writes is not
+ * the file's.
  */
 static int file_register(const struct file_source *source,
 			 const struct mrrc_op *op, const struct file_part *part,
@@ -259,7 +263,7 @@ static int file_map(const struct file_source *source, struct mrrc_op *op,
 	char *addr;
 	int ret;
 
-	/* a lease and a mapping are dearer than many a copy */
+	/* a lease and a mapping cost more than many copies */
 	if (mrrc_file_asks(file) && file_cold(source, part, NULL))
 		return -FI_EAGAIN;
 	ret = mrrc_file_hold(file, source->offset, source->len, &part->hold,
@@ -288,7 +292,10 @@ static int file_map(const struct file_source *source, struct mrrc_op *op,
 
 /* ---- copied ---- */
 
-/* The source is memory of fi_mr_alloc(3). false: of another domain than op's. */
+/*
+ * Uses memory of fi_mr_alloc(3) as the source. false: it belongs to another
+ * domain than op's.
+ */
 static bool file_allocated(struct mrrc_op *op, void *buf, size_t len,
 			   struct mrrc_bufs *core)
 {
@@ -318,8 +325,8 @@ static int file_copy(const struct file_source *source, struct mrrc_op *op,
 }
 
 /*
- * -FI_EAGAIN: copy it. For a conditional write the memory is registered as any
- * other, since it is of the file's domain.
+ * -FI_EAGAIN: copy it. For a conditional write the memory is registered like
+ * any other, since it belongs to the file's domain.
  */
 static int file_direct(const struct file_source *source, struct mrrc_op *op,
 		       size_t limit, struct file_part *part,
@@ -362,7 +369,10 @@ static int file_part_get(const struct file_source *source, struct mrrc_op *op,
 	if (ret == -FI_EAGAIN)
 		ret = file_copy(source, op, part, core);
 	if (ret == -FI_ENOMEM && part->comp && part->follows) {
-		/* was a copy only cheaper? a part apart is mapped in any case */
+		/*
+		 * no block for a copy: map the part, as one that follows no
+		 * other
+		 */
 		part->follows = false;
 		ret = file_map(source, op, limit, part, core);
 		ret = ret == -FI_EAGAIN ? -FI_ENOMEM : ret;
@@ -370,7 +380,10 @@ static int file_part_get(const struct file_source *source, struct mrrc_op *op,
 	return ret;
 }
 
-/* Is the part next to the latest one, or the same, that was not posted? */
+/*
+ * Is the part next to the latest one, or the latest one again, which was not
+ * posted?
+ */
 static bool file_follows(const struct file_source *source)
 {
 	struct mrrc_file *file = source->file;
