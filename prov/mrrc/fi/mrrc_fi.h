@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The objects of the fi layer: a wrapper for each that an application can
- * hold, and nothing else.
+ * The objects of the fi layer: a wrapper for each object that an application
+ * can hold, and nothing else.
  *
  * Each wrapper embeds the public fid, points to the core provider's object
  * (core) and to its parent. The core's object is opened with our fid as its
@@ -58,8 +58,8 @@ extern struct fi_provider mrrc_prov;
 #define mrrc_unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * Without a stack protector: a step of a hit, which would pay 9 instructions for
- * it, and has no array to overrun.
+ * No stack protector: for steps of a hit. It would cost 9 instructions, and
+ * these functions have no array to overrun.
  */
 #if __has_attribute(no_stack_protector)
 #define MRRC_UNGUARDED __attribute__((no_stack_protector))
@@ -106,40 +106,53 @@ struct mrrc_domain {
 	struct fid_domain *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;
-	struct mrrc_reg reg; /* its cache when implicit */
+	struct mrrc_reg reg; /* registrations, with a cache if `implicit` */
 	bool core_local;     /* the core requires local descriptors */
-	/* the core has threads of its own: FI_THREAD_SAFE whatever is asked */
+	/*
+	 * the core has threads of its own, and answers FI_THREAD_SAFE to any
+	 * request
+	 */
 	bool core_safe;
 	bool any_thread; /* threads of ours may read the core's CQs */
-	bool implicit;	 /* null descriptors are ours to resolve */
+	bool implicit;	 /* the provider resolves null descriptors */
 	bool multi_recv; /* opened with FI_MULTI_RECV */
 	char nothing;	 /* a byte that stands for empty buffers */
 	uint32_t addr_format;
-	bool automatic;	       /* a thread of ours may make progress */
-	struct mrrc_eq *eq;    /* bound; for endpoints without one */
-	struct mrrc_eq *mr_eq; /* bound with FI_REG_MR */
+	bool automatic; /* a thread of ours may make progress */
+	/* bound event queue, for endpoints without one */
+	struct mrrc_eq *eq;
+	struct mrrc_eq *mr_eq; /* event queue bound with FI_REG_MR */
 	/*
-	 * records in flight, when implicit, and of receives over a core that
-	 * passes on lengths that peers claim: a context in it is ours
+	 * records of operations in flight, if `implicit`, and of receives over
+	 * a core that passes on lengths that peers claim. A context that lies
+	 * in them is one of ours
 	 */
 	struct mrrc_pool *ops;
-	/* copies: blocks, and when to use them (the cache's lock) */
+	/*
+	 * blocks for copies, and admission to the cache (guarded by the cache's
+	 * lock)
+	 */
 	struct mrrc_blocks *blocks;
-	size_t bounce_max; /* bytes of a buffer; 0: never */
+	/* longest buffer that is copied, in bytes; 0: none */
+	size_t bounce_max;
 	struct mrrc_admit admit;
-	atomic_uint_fast64_t warned;	  /* bit per error said once */
-	atomic_uint_fast64_t posts;	  /* operations of none of its CQs */
-	atomic_uint_fast64_t completions; /* its CQs count others */
-	atomic_uint_fast64_t claimed_lengths; /* of receives, too long */
+	/* a bit for each error already logged */
+	atomic_uint_fast64_t warned;
+	atomic_uint_fast64_t posts;	  /* operations that no CQ reports */
+	atomic_uint_fast64_t completions; /* of these; CQs count the others */
+	/* receives whose claimed length was too long */
+	atomic_uint_fast64_t claimed_lengths;
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
 	LIST_HEAD(, mrrc_cq) cqs; /* every CQ of the domain */
-	atomic_int internal_cqs;  /* of them, opened by us */
-	atomic_int awaited_cqs;	  /* see data/flush.c; under their locks */
-	/* fi/file: once a file was opened; or NULL */
+	/* of these CQs, those that the provider opened */
+	atomic_int internal_cqs;
+	/* CQs that a close waits for (data/flush.c); guarded by their locks */
+	atomic_int awaited_cqs;
+	/* state of fi/file; NULL before the first file is opened */
 	struct mrrc_file_domain *_Atomic files;
 	void (*files_close)(struct mrrc_domain *domain);
-	/* conditional writes, once an endpoint has them; or NULL */
+	/* calls of conditional writes; NULL before an endpoint has these */
 	const struct mrrc_domain_over *_Atomic over;
 	struct mrrc_cw_domain *_Atomic cw;
 };
@@ -158,9 +171,10 @@ struct mrrc_domain_over {
 	/* the application polls for completions, by a poll set */
 	void (*progress)(struct mrrc_domain *domain);
 	/*
-	 * A writer waits for parts of a file. A conditional write of one that
-	 * has no tag yet takes the spare buffer, if that is for its length: it
-	 * is NULL then. On return len is that of another one, or 0.
+	 * A writer waits for parts of a file that operations read. A
+	 * conditional write that reads such a part and has no tag yet takes the
+	 * spare buffer, if the length is right; the buffer is NULL then. On
+	 * return len is the length that another such write needs, or 0.
 	 */
 	void (*yield)(struct mrrc_domain *domain, struct mrrc_spare *spare);
 };
@@ -173,7 +187,7 @@ struct mrrc_eq {
 	const struct mrrc_eq_over *_Atomic over; /* or NULL */
 };
 
-/* The most private data that an event brings, as the cores have it. */
+/* Maximum length of private data in an event, as the cores have it. */
 #define MRRC_EQ_CM_DATA 512
 
 /* Calls that handle events before the application gets them. */
@@ -190,7 +204,7 @@ struct mrrc_wait {
 	struct fid_wait *core;
 	struct mrrc_fabric *fabric;
 	mrrc_ref ref;		   /* queues opened with it */
-	atomic_size_t pending_cnt; /* sum of its CQs' */
+	atomic_size_t pending_cnt; /* pending completions of its CQs, in all */
 };
 
 struct mrrc_poll {
@@ -222,10 +236,13 @@ struct mrrc_mr {
 	struct fid_mr mr;
 	struct fid_mr *core;
 	struct mrrc_domain *domain;
-	struct mrrc_region *region; /* of a local one, from the cache */
-	uint64_t key;		    /* then: the key that was requested */
-	bool no_desc;		    /* the core's descriptor is not given */
-	uint64_t trace;		    /* what record.c ends; else 0 */
+	/* the cache's region, if the registration is local */
+	struct mrrc_region *region;
+	/* the requested key, if the registration is local */
+	uint64_t key;
+	/* the application does not get the core's descriptor */
+	bool no_desc;
+	uint64_t trace; /* for mrrc_record_end(); 0: not recorded */
 };
 
 struct mrrc_cntr {
@@ -249,33 +266,49 @@ struct mrrc_cq {
 	size_t entry_size;	  /* of the application's format */
 	size_t core_entry_size;	  /* >= entry_size: formats are prefixes */
 	bool internal;		  /* opened by us: only we read it */
-	bool rx_selective;	  /* of endpoints with a shared context */
-	bool wait;		  /* it can be waited on */
-	bool wait_taken;	  /* FI_GETWAIT was answered */
+	/*
+	 * has endpoints with a shared context whose receives are unsignalled by
+	 * default
+	 */
+	bool rx_selective;
+	bool wait;	 /* it can be waited on */
+	bool wait_taken; /* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
 	const struct mrrc_cq_over *_Atomic over; /* or NULL */
-	struct mrrc_cw_cq *_Atomic cw; /* with it: its conditional writes */
-	struct mrrc_wait *wait_set;    /* or NULL */
-	bool no_source;		       /* the core has no readfrom */
-	bool threshold;		       /* sread's cond is a count */
-	bool buffered;		       /* has endpoints with FI_BUFFERED_RECV */
+	/* state of conditional writes, or NULL */
+	struct mrrc_cw_cq *_Atomic cw;
+	struct mrrc_wait *wait_set; /* or NULL */
+	bool no_source;		    /* the core has no readfrom */
+	bool threshold;		    /* sread's cond is a count */
+	bool buffered;		    /* has endpoints with FI_BUFFERED_RECV */
 	/* domain->ops, copied for the hit path */
 	const struct mrrc_pool *ops;
-	atomic_int lock;      /* spin; guards reading of core, and pending */
+	/* spin lock; guards reads of the core's CQ, and pending */
+	atomic_int lock;
 	atomic_int signalled; /* fi_cq_signal() was called */
-	/* threads inside the core's sread, and mrrc_cq_leave_alone(); lock */
+	/*
+	 * threads inside the core's sread, and calls of mrrc_cq_leave_alone()
+	 * in force; guarded by lock
+	 */
 	int sreaders;
-	int zombies;	   /* records left for them, see data/flush.c; lock */
-	bool awaited;	   /* shared contexts' are, too; lock */
+	/* records left for these threads, see data/flush.c; guarded by lock */
+	int zombies;
+	/*
+	 * a close waits for receives of shared contexts, too; guarded by lock
+	 */
+	bool awaited;
 	atomic_int silent; /* unsignalled operations outstanding */
 	/* completions read on behalf of the application, oldest first */
 	STAILQ_HEAD(, mrrc_comp) pending;
 	atomic_size_t pending_cnt;
 	void *err_data; /* err_data of the last error read */
-	/* short operations that it reported; the lock's holder writes */
+	/* short operations that it reported; written under lock */
 	atomic_uint_fast64_t completions;
-	/* operations that it is to report; apart from what its readers write.
-	 * No alignment: MemorySanitizer knows that calloc's memory is set. */
+	/*
+	 * operations that it is to report; kept apart from the fields that its
+	 * readers write. No alignment: MemorySanitizer knows that calloc's
+	 * memory is set.
+	 */
 	char apart[64];
 	atomic_uint_fast64_t posts;
 	char behind[56];
@@ -284,8 +317,8 @@ struct mrrc_cq {
 /* One direction of an endpoint. */
 struct mrrc_ep_dir {
 	/*
-	 * the range of domain->ops, copied for the hit path: calls with other
-	 * contexts, and descriptors, get no record
+	 * range of the records in domain->ops, copied for the hit path: calls
+	 * with a context outside it, and with descriptors, get no record
 	 */
 	uintptr_t ops_base;
 	size_t ops_len;
@@ -295,7 +328,8 @@ struct mrrc_ep_dir {
 	bool holds_cq;	   /* mrrc_cq_leave_alone() was called for it */
 	uint64_t op_flags; /* defaults of the calls without flags */
 	size_t iov_limit;
-	size_t split_limit; /* buffers it may become; 0: no split */
+	/* maximum number of buffers into which one is split; 0: no split */
+	size_t split_limit;
 };
 
 /* FI_CLASS_EP, FI_CLASS_SRX_CTX, and scalable endpoints' contexts */
@@ -304,7 +338,7 @@ struct mrrc_ep {
 	struct fid_ep *core;
 	struct mrrc_domain *domain;
 	struct mrrc_ep_dir tx, rx;
-	/* whether blocks may be used, for each kind: see ep.c */
+	/* may blocks be used? for each kind of operation: see ep.c */
 	struct {
 		bool out, recv, read;
 	} copies;
@@ -319,18 +353,23 @@ struct mrrc_ep {
 	size_t buffered_max; /* bytes of one of the core's buffers */
 	size_t copied;	     /* longest message that the core copies; 0: none */
 	struct mrrc_least {
-		size_t known; /* least length for mrrc_resolve_known() */
-		size_t quick; /* the same without function calls */
+		size_t known; /* shortest message for mrrc_resolve_known() */
+		/* the same, for the path without function calls */
+		size_t quick;
 	} least_msg, least_rma;
-	struct mrrc_cq *own_cq; /* bound by us where only a counter was */
-	struct mrrc_ep *base;	/* itself, or what it is an alias of */
-	uint64_t trace_ep;	/* record.c: its number; 0: by address */
+	/*
+	 * CQ that the provider bound where the application bound only a counter
+	 */
+	struct mrrc_cq *own_cq;
+	/* this endpoint, or the one of which it is an alias */
+	struct mrrc_ep *base;
+	uint64_t trace_ep; /* record.c: its number; 0: by address */
 	struct mrrc_track track;
 	mrrc_ref ref;
-	struct fi_info *info; /* the core's view, of FI_EP_MSG */
+	struct fi_info *info; /* the core's info of an FI_EP_MSG endpoint */
 	struct mrrc_eq *eq;
 	bool accepts;	    /* made from a connection request */
-	bool request_noted; /* which was noted: obj/request.c */
+	bool request_noted; /* the request was noted (obj/request.c) */
 	struct mrrc_av *av;
 	bool connecting; /* also: connected, or enabled with an AV */
 	/* fi_cw_enable() was called: connected, reliable datagrams */
@@ -376,7 +415,10 @@ struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy);
 
-/* obj/request.c: notes it; and takes a note back: was there one? */
+/*
+ * obj/request.c: notes a connection request; removes a note, and returns
+ * whether there was one
+ */
 void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 		       bool noted);
 bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle);
@@ -476,14 +518,14 @@ extern struct fi_ops_msg mrrc_msg_checked_ops;
 extern struct fi_ops_tagged mrrc_tagged_checked_ops;
 void mrrc_checked_init(void);
 
-/* The resolving ones where something is recorded; init: once, before use */
+/* Resolving calls for domains that are recorded; init: once, before use */
 extern struct fi_ops_msg mrrc_recorded_msg_ops;
 extern struct fi_ops_rma mrrc_recorded_rma_ops;
 extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
 extern struct fi_ops_atomic mrrc_recorded_atomic_ops;
 void mrrc_recorded_init(void);
 
-/* The same where a helper predicts uses */
+/* The same for domains whose helper predicts uses */
 extern struct fi_ops_msg mrrc_noted_msg_ops;
 extern struct fi_ops_rma mrrc_noted_rma_ops;
 extern struct fi_ops_tagged mrrc_noted_tagged_ops;
@@ -507,11 +549,14 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
 
 /* cq.c: read completions on the application's behalf; any thread */
 void mrrc_cq_drain(struct mrrc_cq *cq);
-/* Until as many _end calls, only the application reads the core's CQ. */
+/*
+ * From now on only the application reads the core's CQ, until
+ * mrrc_cq_leave_alone_end() was called as often.
+ */
 void mrrc_cq_leave_alone(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
 void mrrc_domain_drain(struct mrrc_domain *domain);
-/* The same for its other CQs, too. */
+/* Like mrrc_domain_drain(), for all CQs of the domain. */
 void mrrc_domain_drain_all(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);

@@ -114,7 +114,10 @@ static int hook_domain_close(struct fid *fid)
 	return 0;
 }
 
-/* Events of registrations are wanted: the core writes them for its own only. */
+/*
+ * Events of registrations are wanted: the core writes them for its own
+ * registrations only.
+ */
 static int hook_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_hook_domain *domain = mrrc_hook_owner(fid->ops);

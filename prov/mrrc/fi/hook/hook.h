@@ -15,7 +15,7 @@
 
 #include "fi/mrrc_fi.h"
 
-/* For libhook_mrrc-fi.so, libfabric's way in. */
+/* Entry for libhook_mrrc-fi.so, which libfabric loads. */
 __attribute__((visibility("default"))) struct fi_provider *mrrc_hook_ini(void);
 
 struct mrrc_hook_fabric {
@@ -30,7 +30,7 @@ struct mrrc_hook_domain {
 	struct fid_domain *core;
 	struct mrrc_reg reg;
 	struct fi_ops *fid_ops; /* the core's */
-	struct mrrc_pool *mrs;	/* struct mrrc_hook_mr, those open */
+	struct mrrc_pool *mrs;	/* open registrations, struct mrrc_hook_mr */
 	bool inner;		/* opened by another provider, as ofi_rxm */
 	atomic_bool events;	/* registrations are reported: none is cached */
 };
@@ -47,7 +47,10 @@ static inline void *mrrc_hook_owner(const void *table)
 	return ((void *const *) table)[-1];
 }
 
-/* hook/domain.c: after the core opened a domain; by_provider: not directly */
+/*
+ * hook/domain.c: after the core opened a domain; by_provider: for another
+ * provider
+ */
 int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 			     const struct fi_info *info,
 			     struct fid_domain *core, bool by_provider);

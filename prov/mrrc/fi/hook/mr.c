@@ -25,7 +25,7 @@ struct mrrc_hook_mr {
 	struct fid_mr mr;
 	struct mrrc_hook_domain *domain;
 	struct mrrc_region *region;
-	bool ends;	/* peers know its key, which is revoked in time */
+	bool ends;	/* peers know its key, which will be revoked */
 	uint64_t trace; /* what record.c ends; else 0 */
 };
 
@@ -94,8 +94,8 @@ static struct fi_ops hook_mr_fid_ops = {
 };
 
 /*
- * Is it ofi_rxm's own, for a rendezvous (1.17 to 2.x)? By default its key has
- * no end, as its user has no part in it.
+ * Is it a registration that ofi_rxm made for a rendezvous (1.17 to 2.x)? By
+ * default its key is not revoked, as its user has no part in it.
  */
 static bool hook_rendezvous(const struct mrrc_hook_domain *domain,
 			    const struct fi_mr_attr *attr)
@@ -168,8 +168,8 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 
 /*
  * The core's own. Closing a remotely accessible one must revoke its key, so it
- * bypasses a cache that the core may have. Ours never has device memory: where
- * keys may outlive their registrations at all, the core's goes on caching it.
+ * bypasses a cache that the core may have. Our cache never has device memory:
+ * where keys may outlive their registrations at all, the core's cache keeps it.
  */
 static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 				const struct fi_mr_attr *attr, uint64_t flags)

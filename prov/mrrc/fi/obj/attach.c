@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opens and closes what a domain's registrations need (attach.h). */
+/* Opens and closes the parts that a domain's registrations need (attach.h). */
 #include "config.h"
 #include "fi/measure.h"
 #include "fi/obj/attach.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is opened and closed with a domain that registers memory, the provider's
- * or a hooked one: its cost model, its line in the statistics file, its
- * recorder.
+ * The parts that are opened and closed with a domain that registers memory, the
+ * provider's or a hooked one: its cost model, its line in the statistics file,
+ * its recorder.
  */
 #ifndef MRRC_ATTACH_H
 #define MRRC_ATTACH_H

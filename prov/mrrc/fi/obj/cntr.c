@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Counters: the core's. Where an application binds a counter and no CQ, the
- * provider binds a CQ of its own, which each look at a counter reads.
+ * provider binds a CQ of its own, and reads it whenever the application looks
+ * at the counter.
  *
  * Threading: the core's; mrrc_domain_drain() is for any thread.
  */

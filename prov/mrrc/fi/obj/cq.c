@@ -28,8 +28,9 @@ static ssize_t mrrc_cq_map_behind(struct mrrc_cq *cq, char *to, char *from,
 
 /*
  * Map n entries as the core gave them at from to what the application gets at
- * to (the same place, or one with smaller entries). @behind one that became an
- * error: they become pending, too, where there is memory. Lock held.
+ * to (the same place, or one with smaller entries). @behind: the entries are
+ * those behind one that became an error; they become pending, too, where there
+ * is memory. Lock held.
  */
 static inline __attribute__((always_inline)) ssize_t
 mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
@@ -150,7 +151,7 @@ mrrc_cq_read_mixed(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
 }
 
-/* The same; a single one of a short operation takes no list. */
+/* The same; a single completion of a short operation needs no list. */
 static ssize_t MRRC_UNGUARDED __attribute__((noinline))
 mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
@@ -223,7 +224,10 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry,
 	mrrc_cq_lock(cq);
 	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed))
 		ret = mrrc_pending_readerr(cq, entry);
-	/* pending since the core reported an error: the error is meant */
+	/*
+	 * completions became pending after the core reported an error: the
+	 * caller asks for the error
+	 */
 	if (ret == -FI_EAGAIN) {
 		/* not fi_cq_readerr(): see cq_fwd.c */
 		ret = cq->core->ops->readerr(cq->core, entry, flags);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the tables of calls of completion queues share.
- */
+/* Functions that the tables of calls of completion queues share. */
 #ifndef MRRC_CQ_H
 #define MRRC_CQ_H
 

@@ -157,7 +157,10 @@ static int domain_cache_open(struct mrrc_domain *domain)
 {
 	int ret = 0;
 
-	/* records hold lengths; not those of tcp alone, which are passed on */
+	/*
+	 * records hold lengths; tcp alone needs none, since its lengths are
+	 * passed on
+	 */
 	if (domain->implicit || (domain->reg.below & MRRC_BELOW_LEN_CLAIMED &&
 				 domain->reg.below & MRRC_BELOW_LAYERED))
 		ret = mrrc_pool_open(sizeof(struct mrrc_op), MRRC_OPS_MAX,

@@ -235,9 +235,9 @@ static void ep_set_least(const struct mrrc_ep *ep, struct mrrc_least *least,
 }
 
 /*
- * Which transmissions without flags can go out with nothing but a descriptor
- * added: those that complete by default, on a CQ that the application reads,
- * and that the core does not copy.
+ * Decides which transmissions without flags can go out with nothing but a
+ * descriptor added: those that complete by default, on a CQ that the
+ * application reads, and that the core does not copy.
  */
 static void ep_set_known(struct mrrc_ep *ep)
 {
@@ -682,7 +682,7 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 	return 0;
 }
 
-/* No core that we stack on has them. */
+/* No supported core has them. */
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues: the core's, with what its events name changed into ours.
+ * Event queues: the core's, with the objects that its events name changed into
+ * ours.
  *
  * mrrc_fid_find() finds our object for the core's. Events that name others pass
  * unchanged: those that the application wrote, which name its own objects, and

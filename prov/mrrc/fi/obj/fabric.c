@@ -106,7 +106,7 @@ int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	struct fi_info *core_info;
 	int ret;
 
-	/* libfabric 2.x may be asked to open what is open */
+	/* libfabric 2.x may be asked to open a fabric that is open */
 	if (attr->fabric)
 		return -FI_EINVAL;
 

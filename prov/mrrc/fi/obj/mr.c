@@ -47,7 +47,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* A local one may share a region: it cannot be bound. */
+/* A local registration may share a region: it cannot be bound. */
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
@@ -103,8 +103,8 @@ static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 }
 
 /*
- * From the cache. false: not possible, or the cache failed; then the core
- * returns its own error.
+ * Registers from the cache. false: not possible, or the cache failed; then the
+ * core returns its own error.
  */
 static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct mrrc_mr *mr)
@@ -126,7 +126,7 @@ static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
 	return true;
 }
 
-/* The core registered mr, or failed with ret. */
+/* Completes mr after the core registered it, or failed with ret. */
 static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 {
 	struct mrrc_eq *eq = mr->domain->mr_eq;

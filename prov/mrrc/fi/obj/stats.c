@@ -27,8 +27,8 @@ static void stats_add(struct mrrc_domain *domain, uint64_t *value)
 }
 
 /*
- * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a
- * call comes with a domain that is not ours. Then NULL.
+ * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a call
+ * comes with a domain that is not ours. Returns NULL then.
  */
 static struct mrrc_reg *stats_fill(struct fid_domain *domain,
 				   struct mrrc_stats *stats)
@@ -114,7 +114,7 @@ int mrrc_ext_open(const char *name, uint64_t flags, void **ops)
 {
 	const void *ours = NULL;
 
-	/* first what programs may open at each allocation */
+	/* first the table that programs may open at each allocation */
 	if (name && !strcmp(name, FI_MRRC_ALLOC_OPS))
 		ours = mrrc_alloc_ops;
 	else if (name && !strcmp(name, FI_MRRC_DOMAIN_OPS))

@@ -4,7 +4,7 @@
  * 2.7): none over us. The GPU's operations would not pass through here, and the
  * queues' entries could not be told from those of our operations. info.c does
  * not offer them. An application may call nevertheless, and libfabric calls a
- * table without a look at its size: so each call is there, and refuses.
+ * table without a look at its size: so each call exists, and refuses.
  *
  * The hooking form leaves objects to the core, and these with them.
  *

@@ -266,7 +266,7 @@ uint64_t mrrc_record_start(const struct mrrc_reg *reg)
 	return reg->traced && file ? mrrc_trace_file_now(file) : 0;
 }
 
-/* The access that it would have in a cache. */
+/* The access that the request would have in a cache. */
 static unsigned record_access(uint64_t access)
 {
 	unsigned bits = 0;

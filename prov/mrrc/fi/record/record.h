@@ -8,8 +8,8 @@
  * ones. The request is recorded where the cache, or the core, is asked, and its
  * end where the region is put.
  *
- * A forked child records into a file of its own if the path has %p, when it
- * opens a domain; else nothing.
+ * A forked child that opens a domain records into its own file if the path has
+ * %p; otherwise it records nothing.
  *
  * Any thread, no lock held, but for mrrc_record_end.
  */
@@ -20,13 +20,13 @@
 #include "fi/mrrc_fi.h"
 #include "sys/cache/cache_mt.h"
 
-/* A domain is open: sets reg->traced if it is recorded. */
+/* Called when a domain is open: sets reg->traced if it is recorded. */
 void mrrc_record_open(struct mrrc_reg *reg);
 
 /* A number for an endpoint, from 1. */
 uint64_t mrrc_record_ep(void);
 
-/* Notes which call asks next in this thread. */
+/* Notes which call of this thread makes the next request. */
 void mrrc_record_by(enum mrrc_trace_op op, enum mrrc_trace_peer kind,
 		    uint64_t peer, const void *site);
 
@@ -70,10 +70,13 @@ uint64_t mrrc_record_start(const struct mrrc_reg *reg);
 void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 		     const struct fi_mr_attr *attr, int ret, uint64_t *chain);
 
-/* The hold is over; *chain becomes 0. Any lock. */
+/* Records the end of a hold; *chain becomes 0. Any lock. */
 void mrrc_record_end(uint64_t *chain);
 
-/* Between these, all ends of this thread have the same time. */
+/*
+ * Between mrrc_record_end_begin() and mrrc_record_end_done(), all ends of this
+ * thread have the same time.
+ */
 void mrrc_record_end_begin(void);
 void mrrc_record_end_done(void);
 

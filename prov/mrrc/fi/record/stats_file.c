@@ -19,8 +19,9 @@
 
 static struct {
 	pthread_once_t once;
-	int ready;		/* 0, or why not */
-	struct mrrc_mutex lock; /* before any with a rank; guards the list */
+	int ready; /* 0, or why not */
+	/* guards the list; taken before locks with a rank */
+	struct mrrc_mutex lock;
 	TAILQ_HEAD(, mrrc_reg) open;
 	atomic_bool warned;
 } stats_file = {

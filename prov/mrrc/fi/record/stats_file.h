@@ -11,10 +11,10 @@
 
 struct mrrc_reg;
 
-/* The domain is open. */
+/* Called when the domain is open. */
 void mrrc_stats_file_add(struct mrrc_reg *reg);
 
-/* The domain is closed, the cache not yet: writes reg->last. */
+/* Called when the domain is closed, the cache not yet: writes reg->last. */
 void mrrc_stats_file_close(struct mrrc_reg *reg);
 
 #endif /* MRRC_STATS_FILE_H */
