@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Attributes that an application opens an object with, where the core gets
- * others.
+ * Attributes with which an application opens an object, where the core gets
+ * changed ones.
  *
  * These structures grow at their ends. The application's may be shorter than
  * this header's, or longer: its API version tells which fields it has, and that
@@ -23,11 +23,14 @@
 
 #include "fi/compat.h"
 
-/* The length of a structure whose last field this is. */
+/* The length of a structure that ends with this field. */
 #define MRRC_LEN_TO(type, last) \
 	(offsetof(type, last) + sizeof(((type *) NULL)->last))
 
-/* Copies for the core; two: half of the room is for newer fields. */
+/*
+ * Copies of attributes for the core. The second of the two is room for fields
+ * of newer versions.
+ */
 struct mrrc_cq_attrs {
 	struct fi_cq_attr attr[2];
 };
@@ -70,7 +73,7 @@ mrrc_eq_attr_copy(struct mrrc_eq_attrs *copy, const struct fi_eq_attr *attr)
 }
 
 #if FI_MAJOR_VERSION >= 2
-/* Of an application of this version, 2.0 or newer. */
+/* Copies the attributes of an application of this API version, 2.0 or newer. */
 static inline struct fi_mr_attr *
 mrrc_mr_attr_copy(struct mrrc_mr_attrs *copy, const struct fi_mr_attr *attr,
 		  uint32_t version)

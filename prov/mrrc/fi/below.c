@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Differences between the providers below, by name (below.h). */
+/* Differences between core providers, by name (below.h). */
 #include "config.h"
 #include "fi/below.h"
 

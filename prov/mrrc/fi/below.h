@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Differences between the providers below that fi_getinfo() does not tell. All
+ * Differences between core providers that fi_getinfo() does not tell. All
  * decisions by a provider's name are in below.c.
  *
  * Threading: any.

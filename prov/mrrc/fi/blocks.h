@@ -21,22 +21,23 @@ struct mrrc_op;
 
 /* Before each block's data: 64 bytes. */
 struct mrrc_block {
-	struct mrrc_block *next; /* the operation's list */
-	char *user;		 /* where the data belong */
+	struct mrrc_block *next; /* the next block of the operation */
+	char *user;		 /* the application's buffer */
 	size_t len;
-	size_t offset; /* of it in the message */
+	size_t offset; /* offset of that buffer in the message */
 	void *desc;
 	_Atomic uint32_t free_next;
 	uint8_t class; /* MRRC_BLOCK_HEAP: memory of malloc */
 	bool in;       /* data are to be copied to the user */
-	bool error;    /* the application is to get an error: claim */
+	bool error;    /* claim: the application is to get an error */
 	const struct mrrc_block_ops *ops; /* MRRC_BLOCK_FILE */
 };
 
 struct mrrc_block_ops {
 	/* the operation has ended, or was not posted */
 	void (*end)(struct mrrc_op *op, struct mrrc_block *block);
-	bool (*lost)(const struct mrrc_block *block); /* is its data wrong? */
+	/* is the block's data wrong? */
+	bool (*lost)(const struct mrrc_block *block);
 	/*
 	 * does a writer of the file wait for the part that the operation reads?
 	 */

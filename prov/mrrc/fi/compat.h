@@ -28,7 +28,7 @@
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
 #ifdef FI_XPU		 /* since 2.7 */
-#define MRRC_XPU_CALLS 1 /* tables have calls for them */
+#define MRRC_XPU_CALLS 1 /* tables of calls have entries for them */
 #else
 #define FI_XPU (1ULL << 44) /* FI_XPU_TRIGGER in 1.x, which no core has */
 #endif
@@ -51,10 +51,11 @@
  * Bits of libfabric's own src/fabric.c and util layer, the same from v1.10 to
  * v2.5, in no public header.
  */
-#define MRRC_GETINFO_INTERNAL  (1ULL << 58) /* a provider asks */
+#define MRRC_GETINFO_INTERNAL  (1ULL << 58) /* the caller is a provider */
 #define MRRC_GETINFO_CORE_ONLY (1ULL << 59) /* no utility providers */
-#define MRRC_GETINFO_HIDDEN    (1ULL << 60) /* in spite of FI_PROVIDER */
-#define MRRC_MR_NOCACHE	       (1ULL << 60) /* bypass the core's cache */
+/* also providers that FI_PROVIDER excludes */
+#define MRRC_GETINFO_HIDDEN (1ULL << 60)
+#define MRRC_MR_NOCACHE	    (1ULL << 60) /* bypass the core's cache */
 
 #define MRRC_ALL_MR_MODES                                              \
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | \

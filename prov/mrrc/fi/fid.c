@@ -36,7 +36,10 @@ static bool fid_is_ours(const struct fid *fid)
 
 struct fid *mrrc_fid_core(struct fid *fid)
 {
-	/* a request's handle is the core's own, and may have no ops at all */
+	/*
+	 * the handle of a connection request is the core's own, and may have no
+	 * ops at all
+	 */
 	if (!fid || fid->fclass == FI_CLASS_CONNREQ || !fid_is_ours(fid))
 		return NULL;
 
@@ -167,7 +170,7 @@ void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
-/* Once the core has closed its object, before ours is freed. */
+/* Called when the core has closed its object, before ours is freed. */
 void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track)
 {
 	mrrc_mutex_lock(&fabric->track_lock);
@@ -188,7 +191,10 @@ struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 	return NULL;
 }
 
-/* The same. Another thread may close it at any time: hence a copy. */
+/*
+ * Like mrrc_fid_find_locked(), without the lock. Another thread may close our
+ * object at any time, so it is copied.
+ */
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy)
 {

@@ -19,9 +19,9 @@ static bool mrrc_reorders(const char *core, const struct fi_info *hints)
 }
 
 /*
- * Puts these infos in their place, in lists that libfabric leaves to its
- * callers to order: before those of ofi_rxm over the core, else last. ("net" in
- * 1.x, "tcp" in 2.x; the "tcp" of 1.x has none.)
+ * Moves these infos to their place, in lists that libfabric leaves to its
+ * callers to order: before those of ofi_rxm over the core, else to the end.
+ * ("net" in 1.x, "tcp" in 2.x; the "tcp" of 1.x has none.)
  */
 static void reorder(const char *core, struct fi_info **list)
 {

@@ -91,10 +91,16 @@ bool mrrc_core_keeps_keys(void)
 	return !import_no_count() && (!monitor || strcmp(monitor, "disabled"));
 }
 
-/* A monitor chosen for libfabric in the environment, or none, stays. */
+/*
+ * Was a monitor chosen for libfabric in the environment, or none at all? Then
+ * it stays.
+ */
 static bool import_unwanted(void)
 {
-	/* other users in the process have promised nothing */
+	/*
+	 * with the manual monitor only users of this provider announce unmapped
+	 * memory
+	 */
 	return !strcmp(mrrc_params.monitor, "manual") ||
 	       getenv("FI_MR_CACHE_MONITOR") || import_no_count();
 }

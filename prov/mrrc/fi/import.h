@@ -22,7 +22,7 @@ void mrrc_core_open_end(void);
  */
 bool mrrc_core_keeps_keys(void);
 
-/* Is this thread between them? */
+/* Is this thread between mrrc_core_open_begin() and mrrc_core_open_end()? */
 bool mrrc_core_opening(void);
 
 #endif /* MRRC_IMPORT_H */

@@ -30,8 +30,8 @@ static bool threading_known(enum fi_threading threading)
 }
 
 /*
- * The core's hints for an application without hints. Zero attributes would be
- * requests to some cores, as would the one mode that is a choice.
+ * The core's hints for an application without hints. Some cores take zero
+ * attributes as requests, and also the one mode that is optional.
  */
 static struct fi_info *no_hints(void)
 {

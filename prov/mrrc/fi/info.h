@@ -25,7 +25,10 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 			 const struct fi_info *info, int *mr_mode, bool *local,
 			 bool *safe);
 
-/* info.c: the caller's hints as the core should see them; fi_freeinfo() */
+/*
+ * info.c: the caller's hints as the core should see them; freed with
+ * fi_freeinfo()
+ */
 struct fi_info *mrrc_hints_to_core(uint32_t version,
 				   const struct fi_info *hints,
 				   const char *below);

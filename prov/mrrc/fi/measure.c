@@ -28,8 +28,8 @@
 #define PAGES	  64 /* of the largest size */
 
 /*
- * The last one only if there is time enough: it shows more of the cost of a
- * page.
+ * Numbers of pages that are measured. The last one only if there is time: it
+ * shows more of the cost of a page.
  */
 static const size_t measure_pages[] = { 1, 16, PAGES };
 #define SIZES	      count_of(measure_pages)
@@ -60,7 +60,7 @@ static void keep_least(double *least, double value)
 		*least = value;
 }
 
-/* A cache that finds nothing, for which everything is copied. */
+/* A cache without regions, so that every request is copied. */
 struct measure_rent {
 	struct mrrc_cache_mt *cache;
 	struct mrrc_admit admit;
@@ -122,7 +122,7 @@ static int measure_copy(struct measure_rent *rent, char *from, char *to,
 	return ret;
 }
 
-/* Each step of one size, once; keeps the least time. */
+/* Times each step once for one size; keeps the shortest times. */
 static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 			char *map, size_t page, struct mrrc_cost_sample *least)
 {
@@ -145,7 +145,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	if (watched)
 		mrrc_mon_unwatch(reg->mon, start, len);
 	at[2] = now_ns();
-	/* else it would be watched the next time */
+	/* otherwise the memory is already watched the next time */
 	mrrc_mon_unwatch_idle(reg->mon);
 	if (ret)
 		return ret;
@@ -153,7 +153,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	keep_least(&least->dereg, at[2] - at[1]);
 	if (least->pages > COPY_PAGES)
 		return 0;
-	/* as a bounce does, with pages that are as cold */
+	/* copied as through a bounce block, with equally cold pages */
 	at[0] = now_ns();
 	ret = measure_copy(rent, map, map + PAGES * page, len);
 	at[1] = now_ns();
@@ -161,7 +161,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	return ret;
 }
 
-/* In turn, so that disturbances affect all sizes. */
+/* Measures the sizes in turn, so that disturbances affect all of them. */
 static int measure_rounds(struct mrrc_reg *reg, struct measure_rent *rent,
 			  char *map, size_t page, double end,
 			  struct mrrc_cost_sample *least)

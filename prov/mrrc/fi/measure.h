@@ -10,9 +10,9 @@
 #include "fi/reg.h"
 
 /*
- * By the parameter `cost`: measured, or as it says; the default model if the
- * measurement makes no sense. The core's domain is open, and nothing else uses
- * reg yet.
+ * Sets the cost model by the parameter `cost`: measured, or given there; the
+ * default model if the measurement makes no sense. The core's domain is open,
+ * and nothing else uses reg yet.
  */
 void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * See misspelt.h. Variables of other providers and of the project's own scripts
- * (OFI_MRRC_BUILD) look alike, and are none of these.
+ * (OFI_MRRC_BUILD) look similar, and are not reported.
  */
 #include "config.h"
 #include <stdbool.h>
@@ -27,7 +27,7 @@ void mrrc_param_variable(const char *name, char *variable)
 	*to = '\0';
 }
 
-/* Does @text begin with our word, or one that is almost it, and "_"? */
+/* Does @text begin with our word, or nearly our word, and "_"? */
 static bool almost_our_word(const char *text)
 {
 	char word[sizeof(OUR_WORD) + 1];
@@ -40,9 +40,9 @@ static bool almost_our_word(const char *text)
 }
 
 /*
- * Where the parameter's name begins in what may be meant as one: after a prefix
- * with another word, without its end or its begin; or NULL. @exact: what has
- * this prefix is only meant if the rest is a parameter's name.
+ * Returns the part of @variable that may be meant as a parameter's name, after
+ * a prefix that is misspelt or shortened; NULL: there is none. @exact: after
+ * this prefix only the exact name of a parameter counts.
  */
 static const char *meant(const char *variable, bool *exact)
 {

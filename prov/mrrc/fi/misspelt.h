@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Variables of the environment that are meant as parameters, and are none. */
+/* Environment variables that look like misspelt parameters. */
 #ifndef MRRC_MISSPELT_H
 #define MRRC_MISSPELT_H
 
@@ -11,11 +11,14 @@
 /* The parameter's variable, as libfabric looks it up: all upper case */
 void mrrc_param_variable(const char *name, char *variable);
 
-/* Says that an entry of a list of parameters is none, with the nearest. */
+/*
+ * Reports that an entry of a list of parameters has an unknown name, with the
+ * nearest known name.
+ */
 void mrrc_misspelt_entry(const char *entry, const char *const *names,
 			 size_t cnt);
 
-/* Says each of them, with the nearest of @names. */
+/* Reports each misspelt variable, with the nearest of @names. */
 void mrrc_misspelt_say(const char *const *names, size_t cnt);
 
 #endif /* MRRC_MISSPELT_H */

@@ -66,7 +66,7 @@ static bool names_us(const char *name, size_t len)
 	return false;
 }
 
-/* malloc'd copy of a layering without our name */
+/* malloc'd copy of a provider name without our part */
 static char *name_strip(const char *name, size_t len)
 {
 	const char *end = name + len, *sep;
@@ -131,7 +131,10 @@ static void names_check(const char *name, size_t len, const char *below)
 		  (int) len, name, below);
 }
 
-/* Add the layerings of us in FI_PROVIDER; wanted: only this one, or NULL */
+/*
+ * Adds the provider names with ours from FI_PROVIDER. wanted: the only one to
+ * add, or NULL
+ */
 static int names_env(struct mrrc_names *names, const char *wanted)
 {
 	const char *list = getenv("FI_PROVIDER"), *end;

@@ -10,18 +10,20 @@
 
 #include "fi/mrrc_fi.h"
 
-#define MRRC_NAMES_MAX 16 /* layerings with our name in FI_PROVIDER */
+#define MRRC_NAMES_MAX 16 /* provider names with ours in FI_PROVIDER */
 
-/* Layerings to ask for, by the providers below us. */
+/* Provider names to ask for, each without our name. */
 struct mrrc_names {
 	char *below[MRRC_NAMES_MAX]; /* "": the best core there is */
 	size_t cnt;
-	bool alone; /* FI_PROVIDER has "ofi_mrrc": only that name passes */
-	bool only;  /* FI_PROVIDER is a positive list */
+	/* FI_PROVIDER has "ofi_mrrc" alone: only that name passes */
+	bool alone;
+	bool only; /* FI_PROVIDER is a positive list */
 };
 
 /*
- * The layerings with our name that the caller asks for. None: names->cnt == 0.
+ * Finds the provider names with ours that the caller asks for. None: names->cnt
+ * == 0.
  */
 int mrrc_names_init(struct mrrc_names *names, const struct fi_info *hints);
 void mrrc_names_fini(struct mrrc_names *names);
@@ -29,16 +31,19 @@ void mrrc_names_fini(struct mrrc_names *names);
 char *mrrc_prov_name_below(const char *name);
 
 /*
- * What "ofi_mrrc" alone stands on, in order of preference: a core, and the
- * layering for the reliable datagrams that it lacks. The fabric's name shows
- * which of them an info is of, as libfabric leaves that to us:
- * "192.0.2.0/24|tcp;ofi_rxm". For the core itself it is unchanged.
+ * The providers that "ofi_mrrc" alone may stand on, in order of preference: a
+ * core, and the utility provider for the reliable datagrams that it lacks. The
+ * fabric's name in an info shows which of them it uses, since nothing else in
+ * the info can: "192.0.2.0/24|tcp;ofi_rxm". If it uses the core itself, the
+ * fabric's name is unchanged.
  */
 #define MRRC_ALONE_CNT 2
 #define MRRC_ALONE_MAX 3
 extern const char *const mrrc_alone[MRRC_ALONE_CNT][MRRC_ALONE_MAX];
 void mrrc_fabric_name_mark(struct fi_fabric_attr *attr);
-/* Removes that mark from a fabric's name; returns what it says, or NULL */
+/*
+ * Removes that part from a fabric's name; returns the providers in it, or NULL
+ */
 const char *mrrc_fabric_name_split(char *name);
 
 #endif /* MRRC_NAMES_H */

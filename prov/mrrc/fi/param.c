@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parameters: FI_OFI_MRRC_* in the environment, read once when libfabric
- * loads us. The table below is all there are; man/check_params.sh compares
- * it with fi_mrrc_params(7), and internal ones with prov/mrrc/README.md:
- * libfabric does not list those, which come from FI_OFI_MRRC_DEBUG, or as
- * variables.
+ * Parameters: FI_OFI_MRRC_* in the environment, read once when libfabric loads
+ * us. The table below has all parameters. man/check_params.sh compares it with
+ * fi_mrrc_params(7), and the internal ones with prov/mrrc/README.md. libfabric
+ * does not list the internal ones, which come from FI_OFI_MRRC_DEBUG or from
+ * separate variables.
  *
  * libfabric is told that all are strings: as a size it would read "4M" as 4.
  *
@@ -438,7 +438,10 @@ static bool param_allowed(const struct mrrc_param *param)
 	return false;
 }
 
-/* It has a meaning in this build; its default and 0 ask for nothing. */
+/*
+ * Has the parameter a meaning in this build? Its default and 0 are allowed in
+ * any build.
+ */
 static bool param_built(const struct mrrc_param *param, const char *value)
 {
 	char variable[MRRC_PARAM_NAME_MAX];

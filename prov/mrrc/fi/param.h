@@ -21,15 +21,16 @@ enum mrrc_register {
 	MRRC_REGISTER_NEVER,  /* descriptors are up to the application */
 };
 
-/* In place of a number of milliseconds (revoke). */
+/* Values of `revoke` other than a number of milliseconds. */
 #define MRRC_REVOKE_UNLIMITED SIZE_MAX
 #define MRRC_REVOKE_AUTO      (SIZE_MAX - 1)
 
 enum mrrc_helper {
-	MRRC_HELPER_AUTO,   /* where the core can be called by it */
-	MRRC_HELPER_ALWAYS, /* and where the core is made safe for it */
+	MRRC_HELPER_AUTO, /* a helper where its thread may call the core */
+	/* a helper everywhere: the core is opened for any thread */
+	MRRC_HELPER_ALWAYS,
 	MRRC_HELPER_NEVER,
-	MRRC_HELPER_PREDICT, /* as always; and registers ahead of use */
+	MRRC_HELPER_PREDICT, /* as ALWAYS, and registers ahead of use */
 };
 
 enum mrrc_libc_hooks {
@@ -42,7 +43,7 @@ struct mrrc_params {
 	enum mrrc_register reg;
 	size_t revoke; /* ms that keys may outlive registrations: hook/mr.c */
 	size_t cache_max_size; /* bytes; SIZE_MAX: not set, derive */
-	size_t alloc_max_size; /* likewise, of fi_mr_alloc */
+	size_t alloc_max_size; /* the same for fi_mr_alloc() */
 	size_t alloc_idle;     /* ms */
 	size_t cw_cancel;      /* ms; 0: no limit */
 	enum mrrc_pages alloc_pages;
@@ -55,7 +56,7 @@ struct mrrc_params {
 	bool cost_measure;
 	struct mrrc_cost cost; /* unless measured */
 	char cost_text[PATH_MAX];
-	size_t bounce_size; /* of the largest buffer to be copied */
+	size_t bounce_size; /* size of the largest buffer that is copied */
 	char monitor[16];   /* "auto", "uffd", "manual", "none" */
 	enum mrrc_libc_hooks hooks;
 	char stats_file[PATH_MAX]; /* empty: none */
@@ -64,7 +65,7 @@ struct mrrc_params {
 };
 extern struct mrrc_params mrrc_params;
 void mrrc_params_init(void);
-/* A path with %p replaced by the process; -FI_EINVAL: too long. */
+/* A path with %p replaced by the process id; -FI_EINVAL: too long. */
 int mrrc_param_path(const char *pattern, char *path, size_t size);
 
 #endif /* MRRC_PARAM_H */

@@ -162,7 +162,9 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 	mrrc_secret_make(&reg->secret);
 }
 
-/* As the cache has it: 0 derives the limit, 1 keeps almost nothing. */
+/*
+ * The limit as the cache takes it: 0 derives the limit, 1 keeps almost nothing.
+ */
 static size_t reg_limit(size_t param)
 {
 	if (param == SIZE_MAX)

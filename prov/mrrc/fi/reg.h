@@ -39,18 +39,22 @@ struct mrrc_ring;
 
 struct mrrc_reg {
 	struct fid_domain *core;
-	struct fi_ops_mr *core_ops; /* even if core->mr is replaced */
-	const char *core_name;	    /* the provider's, for messages */
-	char device[64];	    /* the domain's name */
-	struct mrrc_cost cost;	    /* of registering on it */
-	int mr_mode;		    /* what the core asks of us */
+	/* the core's calls, also when core->mr is replaced */
+	struct fi_ops_mr *core_ops;
+	const char *core_name; /* the provider's, for messages */
+	char device[64];       /* the domain's name */
+	struct mrrc_cost cost; /* cost of registering on the device */
+	int mr_mode;	       /* what the core asks of us */
 	size_t key_size;
-	unsigned below;	 /* enum mrrc_below, of the core */
-	bool hmem;	 /* opened with FI_HMEM */
-	bool any_thread; /* may deregister, of the application's or ours */
-	bool helper;	 /* a thread of ours deregisters */
-	bool predicts;	 /* and registers ahead of use */
-	/* ns that keys outlive registrations, as attr.revoke; 0: not at all */
+	unsigned below; /* enum mrrc_below, of the core */
+	bool hmem;	/* opened with FI_HMEM */
+	/* any thread may deregister, the application's or ours */
+	bool any_thread;
+	bool helper;   /* a thread of ours deregisters */
+	bool predicts; /* the helper registers ahead of use */
+	/*
+	 * ns that keys outlive registrations, as in attr.revoke; 0: not at all
+	 */
 	uint64_t revoke;
 	struct mrrc_pool *records; /* of operations, or NULL */
 	/* where keys are ours to choose */
@@ -58,21 +62,25 @@ struct mrrc_reg {
 	struct mrrc_secret secret;
 	struct mrrc_cache_mt *cache;
 	pid_t pid;	 /* of the process that opened the domain */
-	unsigned traced; /* record.c: its number from 1; 0: not */
+	unsigned traced; /* number in the recording, from 1; 0: not recorded */
 	struct mrrc_mon *mon;
-	bool hooks;				/* of libc are used */
-	struct mrrc_budget *budget;		/* of the node; NULL: none */
-	struct mrrc_stats_shm *segment;		/* NULL: others cannot see it */
-	struct mrrc_alloc *_Atomic alloc;	/* at first use */
+	bool hooks;		    /* the hooks of libc are used */
+	struct mrrc_budget *budget; /* of the node; NULL: none */
+	/* statistics segment; NULL: other processes cannot see the domain */
+	struct mrrc_stats_shm *segment;
+	struct mrrc_alloc *_Atomic alloc;	/* made at first use */
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
-	/* and its own heaps of the default kind of pages, made at first use */
+	/* heaps of `alloc` with the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
-	struct mrrc_ring *_Atomic ring;	    /* fi/file: at first use */
-	struct mrrc_stats last;		    /* before the last flush */
-	char unkept[MRRC_MON_REASON];	    /* why memory is not watched */
-	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* what of libc is not, and why */
-	size_t locked_max; /* few bytes, for lack of locked memory; or 0 */
-	bool listed;	   /* with link: stats_file.c's lock */
+	struct mrrc_ring *_Atomic ring; /* for fi/file, made at first use */
+	struct mrrc_stats last;		/* counters before the last flush */
+	char unkept[MRRC_MON_REASON];	/* why memory is not watched */
+	/* which calls of libc are not hooked, and why */
+	char unhooked[MRRC_LIBC_HOOKS_WHY];
+	/* bytes: the cache's limit, if locked memory makes it small; else 0 */
+	size_t locked_max;
+	/* in the list of stats_file.c, whose lock guards this and link */
+	bool listed;
 	TAILQ_ENTRY(mrrc_reg) link;
 };
 
@@ -83,37 +91,43 @@ struct mrrc_reg {
 struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain);
 
 /*
- * What is known before the core's domain is open. @thread_safe: any thread
- * may call it then.
+ * Initialises the fields that are known before the core's domain is open.
+ * @thread_safe: any thread may call the core's domain.
  */
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe);
 
 /*
- * reg_budget.c: the node's budget (sys/node/budget.h), until mrrc_budget_leave().
- * Where the parameters set none, NULL; or, for a helper that predicts, one
- * without a limit.
+ * reg_budget.c: joins the node's budget (sys/node/budget.h), until
+ * mrrc_budget_leave(). If the parameters set no budget: NULL; or, for a helper
+ * that predicts, a budget without a limit.
  */
 int mrrc_reg_join(bool predicts, struct mrrc_budget **budget);
 
 /*
- * Without a limit of the cache's own the budget is its limit, and three
- * quarters of what the process may lock, as mrrc_vm_default_limits has it.
+ * The cache's limit if the user set none: the node's budget, or three quarters
+ * of the memory that the process may lock, as in mrrc_vm_default_limits().
  */
 size_t mrrc_reg_budget_limit(const struct mrrc_reg *reg);
 
 /* Opens monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
 
-/* Instead: has other processes see that the domain registers nothing. */
+/*
+ * In place of mrrc_reg_open(): lets other processes see that the domain
+ * registers nothing.
+ */
 void mrrc_reg_idle(struct mrrc_reg *reg);
 
-/* The core's domain is open. obj/attach.h calls this and the next. */
+/*
+ * Called when the core's domain is open. obj/attach.h calls this function and
+ * the next one.
+ */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
 
 /*
- * Before the first use of the cache: the cost of registering. From now on it is
- * examined whether lookups need to ask the kernel.
+ * Called before the first use of the cache, with the cost of registering. From
+ * now on a thread examines whether lookups need to ask the kernel.
  */
 void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost);
 
@@ -157,12 +171,15 @@ bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 /* A range of ours may be unmapped now: ends other monitors' watches. */
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len);
 
-/* Forget a range, before it is unmapped. -FI_EINVAL: there is none. */
+/*
+ * Forgets a range, before it is unmapped. -FI_EINVAL: the range is empty or
+ * wraps.
+ */
 int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len);
 
 /*
- * A registration outside the cache, with a key of ours, and its end. 0 or
- * -E*, as struct mrrc_reg_ops has them.
+ * Make a registration outside the cache, with a key that the provider chooses,
+ * and close it. Both return 0 or -E*, as struct mrrc_reg_ops has them.
  */
 int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr);
@@ -177,10 +194,13 @@ void mrrc_reg_close(struct mrrc_reg *reg);
  */
 void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
 
-/* Fill in the counters but for those of operations. */
+/* Fills in the counters except those of operations. */
 void mrrc_reg_stats(struct mrrc_reg *reg, struct mrrc_stats *stats);
 
-/* As applications read them: the fields; and one, or -FI_ENOENT. */
+/*
+ * Give the counters to applications: all fields, or one of them (-FI_ENOENT: no
+ * such name).
+ */
 int mrrc_stats_out(const struct mrrc_stats *stats, const char *monitor,
 		   struct fi_mrrc_stats *out);
 int mrrc_stats_out_one(const struct mrrc_stats *stats, size_t index,

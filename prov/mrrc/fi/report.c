@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is said about a domain's cache (report.h). Functions that a segment is
- * given run in the segment's thread, or in the one that looks at code.
+ * Messages about a domain's cache (report.h). Functions that a segment is given
+ * run in the segment's thread, or in the one that looks at code.
  */
 #include "config.h"
 #include <stdio.h>
@@ -34,7 +34,7 @@ void mrrc_report_hooks(void)
 			  state.lost);
 }
 
-/* Its user has to know of a cache that keeps nothing, unless that was asked for. */
+/* Warns the user of a cache that keeps nothing, unless that was asked for. */
 static void report_useless(const char *name, const char *why)
 {
 	static atomic_bool said;
@@ -182,9 +182,9 @@ void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 	info->asks = reg_asks;
 	info->registers = true;
 	/*
-	 * Without a monitor threads have no hits to be added up. The manual one
-	 * has no thread, and libc's and the core's locks are cheaper in a
-	 * process that has one thread only.
+	 * Without a monitor threads have no hits to add up. The manual one has
+	 * no thread, and libc's and the core's locks are cheaper in a process
+	 * that has one thread only.
 	 */
 	if (mrrc_mon_works(reg->mon) && !mrrc_mon_manual(reg->mon))
 		info->collect = reg_collect;

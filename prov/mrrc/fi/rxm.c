@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reads ofi_rxm's parameters (rxm.h), which may be in libfabric's file as well
- * as in the environment: libfabric has them for whoever defines them.
+ * as in the environment: libfabric gives their values to any provider that
+ * defines them.
  */
 #include "config.h"
 #include <pthread.h>

@@ -11,8 +11,8 @@
  * The longest message that ofi_rxm copies when it is sent, over a core that
  * requires FI_MR_LOCAL: it reads no descriptor for those. 0: not known.
  *
- * A receive has no such length, since its sender chooses how a message goes,
- * and by parameters of its own.
+ * A receive has no such length: its sender decides how a message is sent, by
+ * its own parameters.
  */
 size_t mrrc_rxm_copied(void);
 

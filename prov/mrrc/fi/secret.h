@@ -8,7 +8,7 @@
 
 #include "core/text/hash.h"
 
-/* Each call returns another one. */
+/* Each call returns a different secret. */
 void mrrc_secret_make(struct mrrc_secret *secret);
 
 #endif /* MRRC_SECRET_H */

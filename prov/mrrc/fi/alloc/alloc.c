@@ -300,7 +300,7 @@ static int alloc_free_any(struct fid_domain *domain, void *buf)
 	return mrrc_alloc_free(alloc, buf);
 }
 
-/* The key of an open domain and valid access rights. */
+/* A key that identifies an open domain together with valid access rights. */
 static uintptr_t alloc_key(const struct fid_domain *domain, uint64_t access)
 {
 	_Static_assert(ALLOC_ACCESS / FI_REMOTE_READ == MRRC_ALLOC_RIGHTS - 1 &&

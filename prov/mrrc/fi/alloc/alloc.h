@@ -37,9 +37,7 @@ void mrrc_alloc_close(struct mrrc_reg *reg);
 /* Is a feature of fi_mrrc_feature() available on this domain? */
 int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name);
 
-/*
- * Allocates memory for the provider's own operations, and frees it. 0 or -FI_E*
- */
+/* Allocate and free memory for the provider's own operations. 0 or -FI_E* */
 int mrrc_alloc_take(struct mrrc_reg *reg, size_t align, size_t len, void **buf);
 void mrrc_alloc_give(struct mrrc_reg *reg, void *buf);
 
@@ -48,8 +46,8 @@ bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 		     void **desc);
 
 /*
- * The slot in the domain's ring (reg->ring) of the block with this range, which
- * the ring has from now on until the block is deregistered; or -1.
+ * The slot of a block in the domain's ring (reg->ring): of the block with this
+ * range, which stays in the ring until it is deregistered. -1: none.
  */
 int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
 

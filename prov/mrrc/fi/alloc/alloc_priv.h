@@ -17,8 +17,10 @@ struct mrrc_alloc {
 	struct mrrc_heaps *heaps;
 	struct mrrc_budget *budget;	  /* of the node; or NULL */
 	struct mrrc_budget_keeper keeper; /* in it */
-	atomic_int open;		  /* heaps of the application */
-	atomic_uint_fast32_t said;	  /* bit per event logged once */
+	/* number of heaps that the application opened */
+	atomic_int open;
+	/* a bit for each event already logged */
+	atomic_uint_fast32_t said;
 	/* the domain's own heaps, made as needed */
 	struct mrrc_heap *_Atomic heap[MRRC_ALLOC_RIGHTS][MRRC_PAGES_CNT];
 };
@@ -32,7 +34,7 @@ struct mrrc_alloc_mr {
 		slot; /* at the domain's ring, from 1; 0: none; -1: refused */
 };
 
-/* alloc.c: made at first use */
+/* alloc.c: the domain's allocator, made at first use */
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 
 /* 0 or -FI_E*, as fi_mr_free() */

@@ -44,7 +44,7 @@ static struct fi_ops alloc_mr_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-/* In the shared statistics, if there are any. */
+/* Counts in the shared statistics, if there are any. */
 static void alloc_count(struct mrrc_alloc *alloc, enum mrrc_stat stat,
 			int64_t change)
 {
