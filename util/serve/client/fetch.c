@@ -210,7 +210,7 @@ static bool is_same_dir(int a, int b)
 
 /*
  * Notes that a directory has to be synced. Files mostly end in the order of
- * directories, so each directory is synced once.
+ * directories, so each directory is synced about once.
  */
 static int renamed(struct get *get, struct local *local)
 {

@@ -48,7 +48,7 @@ void get_print(struct get *get, const char *path)
 
 /* ---- what is next -------------------------------------------------------- */
 
-/* Is an older fetch of the same file in progress? That one comes first. */
+/* Is an older fetch of the same file in progress? That fetch comes first. */
 static bool is_late(const struct get *get, const struct fetch *fetch)
 {
 	const struct fetch *other = get->fetch;

@@ -28,12 +28,13 @@ struct fetch {
 	uint64_t order; /* older ones go first */
 	uint64_t phase; /* answers to requests of other phases are dropped */
 	unsigned tries;
-	bool is_source; /* named on the command line */
+	bool is_source; /* the file was named on the command line */
 	bool skips;	/* OPEN asks for no bytes */
 	char *remote, *local_path;
 	struct local local;
 	struct serve_ident ident;
-	uint64_t next, done, end; /* bytes asked for, handled, of this state */
+	/* bytes requested, and bytes handled, in this state */
+	uint64_t next, done, end;
 };
 
 struct asked {
@@ -56,9 +57,10 @@ struct get {
 	struct asked asked[SERVE_PIPES_MAX]; /* a ring */
 	unsigned first, count;
 	uint64_t phases, orders, failed;
-	uint64_t complaints; /* also those that were not printed */
-	json_t *messages;    /* of --format=json, at most GET_COMPLAINTS */
-	bool items;	     /* an item was printed */
+	/* number of complaints, including those not printed */
+	uint64_t complaints;
+	json_t *messages; /* of --format=json, at most GET_COMPLAINTS */
+	bool items;	  /* an item was printed */
 };
 
 /* Exit status if all files were fetched except entries of unsupported kinds */
@@ -76,7 +78,7 @@ int get_list(struct get *get);
  */
 #define GET_COMPLAINTS 1000
 
-/* Lines on standard error and output. Any byte may be in path. */
+/* Prints lines on standard error and output. Any byte may be in path. */
 void get_complain(struct get *get, const char *path, const char *why);
 void get_print(struct get *get, const char *path);
 
@@ -84,11 +86,13 @@ void get_print(struct get *get, const char *path);
 
 /* Text in which any byte may be, as on a terminal. */
 json_t *get_json_text(const char *text, size_t len);
-/* INT64_MAX beyond that: JSON's integers are signed here. */
+/*
+ * A JSON number; INT64_MAX for larger values: JSON's integers are signed here.
+ */
 json_t *get_json_count(uint64_t value);
 void get_json_item(struct get *get, json_t *item);
 void get_json_message(struct get *get, json_t *path, const char *why);
-/* All else. @error: of the session, or "". */
+/* Prints the rest of the document. @error: the session's error, or "". */
 void get_json_end(struct get *get, const char *error, int status);
 
 /* fetch.c */

@@ -19,10 +19,11 @@ struct get_options {
 	size_t paths;
 	char **exclude; /* patterns of entries that are not fetched */
 	size_t excludes;
-	const char *dir; /* where files are written to */
+	const char *dir; /* directory to which files are written */
 	const char *port;
 	struct net_kind kind;
-	struct secret secret; /* that the server has to prove */
+	/* secret of which the server has to prove knowledge */
+	struct secret secret;
 	uint32_t part, pipes;
 	unsigned timeout, max_entries;
 	bool list, quiet, verbose, no_sync, dry_run, no_perms, json;

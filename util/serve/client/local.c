@@ -65,7 +65,7 @@ int local_set_perms(const struct local *local, const struct serve_ident *ident)
 	struct stat st;
 	int fd, ret;
 
-	/* it may be one that cannot be opened to read */
+	/* the file may be one that cannot be opened for reading */
 	fd = openat(local->dir, local->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -109,7 +109,9 @@ int local_begin(struct local *local)
 		ret = -EPERM;
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	/* another process may have finished it before the lock was taken */
+	/*
+	 * another process may have completed the file before the lock was taken
+	 */
 	else if (fstat(fd, &st) || !is_there(local, &st))
 		ret = -EBUSY;
 	if (ret) {
@@ -170,8 +172,9 @@ int local_append(struct local *local, const void *buf, size_t len)
 
 /*
  * After an error the kernel may drop data that it did not write, and report
- * that only once: later reads may not return the data on the disk. So none of
- * them are kept. Some file systems report only at close that the disk is full.
+ * that only once: later reads may not return the data on the disk. So the file
+ * is cut to length 0, and no such data are kept. Some file systems report only
+ * at close that the disk is full.
  */
 static int write_out(struct local *local, bool sync)
 {

@@ -13,10 +13,10 @@
 
 #include "serve/wire/wire.h"
 
-/* The permissions of what is fetched */
+/* The permissions of fetched files */
 struct local_perms {
 	bool keep;   /* those of the original */
-	mode_t mask; /* else: the umask(2) that its permissions lose */
+	mode_t mask; /* else: the umask(2) that is taken from its permissions */
 };
 
 #define LOCAL_PREFIX   ".fi_mrrc_get."
@@ -43,9 +43,9 @@ int local_find(int dir, const char *path, struct local *local);
 bool local_is_same(const struct local *local, const struct serve_ident *ident);
 
 /*
- * Gives the whole file that is there the permissions of ident. Errors: it has
- * other names, perhaps outside of the directory, or is another user's; it is
- * fetched again then.
+ * Gives the existing complete file the permissions of ident. An error: the file
+ * has other names, perhaps outside of the directory, or is another user's; the
+ * caller then fetches it again.
  */
 int local_set_perms(const struct local *local, const struct serve_ident *ident);
 
@@ -65,11 +65,11 @@ int local_cut(struct local *local, uint64_t size);
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * All is there: sets the time, and the name, and permissions: ident's, or if
- * these are not kept those of the file that is replaced, else ident's less umask.
- * Where it cannot be written to the disk, the partial file is cut to nothing. With
- * @sync the bytes are on the disk; the name is when the caller has synced the
- * directory.
+ * Called when all bytes are there: sets the time, the name and the permissions:
+ * those of ident, or if permissions are not kept, those of the replaced file,
+ * else those of ident less umask. If the bytes cannot be written to the disk,
+ * the partial file is cut to length 0. With @sync the bytes are on the disk;
+ * the name is too after the caller has synced the directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 const struct local_perms *perms, bool sync);

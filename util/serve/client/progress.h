@@ -16,7 +16,7 @@ struct progress {
 
 void progress_open(struct progress *progress, bool quiet);
 
-/* Bytes of a file of this size so far, and bytes of all files. */
+/* Shows the bytes of this file so far, and adds them to those of all files. */
 void progress_add(struct progress *progress, const char *path, uint64_t bytes,
 		  uint64_t done, uint64_t size);
 
@@ -25,7 +25,10 @@ double progress_seconds(const struct progress *progress);
 /* Removes the line from the terminal. */
 void progress_clear(const struct progress *progress);
 
-/* The sum, on standard output. @would: nothing was written. */
+/*
+ * Prints the sum on standard output. @would: a dry run, in which nothing was
+ * written.
+ */
 void progress_print(const struct progress *progress, bool would, uint64_t links,
 		    uint64_t left_out, uint64_t failed);
 

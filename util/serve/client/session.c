@@ -14,12 +14,16 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define CONNECT_MS    10000
-#define POLL_MS	      200
-#define BYE_MS	      1000
-#define SILENT_S      1 /* then the other kind of endpoints is tried */
-#define PROBE_S	      2 /* to get an answer there */
-#define CONNECTING_MS 1 /* ofi_rxm does not wake who waits for this */
+#define CONNECT_MS 10000
+#define POLL_MS	   200
+#define BYE_MS	   1000
+/*
+ * seconds without an answer, after which the other kind of endpoints is tried
+ */
+#define SILENT_S 1
+#define PROBE_S	 2 /* to get an answer there */
+/* ms; ofi_rxm does not wake a thread that waits for a connection */
+#define CONNECTING_MS 1
 
 static uint64_t now_ms(void)
 {
@@ -64,7 +68,9 @@ static int fail_transfer(struct session *session, const char *what, int err)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-/* A server that has no place for it says so as it rejects the connection. */
+/*
+ * A server without a place for the client says so as it rejects the connection.
+ */
 static const char *rejected(struct session *session,
 			    const struct fi_eq_err_entry *err)
 {
@@ -144,8 +150,8 @@ static int post_rx(struct session *session, struct session_op *rx)
 	ssize_t ret;
 
 	/*
-	 * bytes that a stranger only claims to have sent must not be an earlier
-	 * answer
+	 * bytes that a stranger claims to have sent must not be those of an
+	 * earlier answer
 	 */
 	if (session->link.rdm)
 		memset(rx_at(session, rx), 0, len);
@@ -315,8 +321,8 @@ static int welcome(struct session *session, const struct session_attr *attr,
 }
 
 /*
- * Does a server answer at the other kind of endpoints? Then session->err says
- * which one it has.
+ * Does a server with the other kind of endpoints answer? Then session->err says
+ * which kind it has.
  */
 static bool is_other(struct session *session, const struct session_attr *attr)
 {
@@ -359,7 +365,7 @@ static int ask(struct session *session, struct session_pipe *pipe,
 }
 
 /*
- * Over reliable datagrams no event tells that nobody is there, or one who has no
+ * Over reliable datagrams no event tells that the server does not exist, has no
  * place for the client, or does not understand it.
  */
 static int ask_datagram(struct session *session,
@@ -465,7 +471,7 @@ int session_open(const struct session_attr *attr, struct session *session)
 	ret = map_messages(session);
 	if (!ret)
 		ret = connect_any(session, attr);
-	/* ofi_rxm refuses what is none of its connections */
+	/* ofi_rxm refuses connections that are not its own */
 	if (ret == -FI_ECONNREFUSED && !session->served && !attr->kind.rdm &&
 	    !attr->probes)
 		is_other(session, attr);
@@ -522,7 +528,7 @@ static ssize_t expose(struct session *session, struct session_pipe *pipe)
 }
 
 /*
- * Sends a request. Connections have room for all requests; datagrams may have
+ * Sends a request. A connection has room for all requests; a datagram may have
  * to wait.
  */
 static int send_request(struct session *session, struct session_pipe *pipe,

@@ -29,14 +29,17 @@ struct session_pipe {
 	bool answered, sending, exposed;
 	struct session_op send, tag;
 	uint64_t id;
-	enum serve_type want;  /* of the answer */
-	uint8_t *out;	       /* the request, SERVE_MSG_MAX */
-	struct session_op *rx; /* has the answer, until the next request */
+	enum serve_type want; /* of the answer */
+	uint8_t *out;	      /* the request, SERVE_MSG_MAX */
+	/* the receive that has the answer, until the next request */
+	struct session_op *rx;
 	struct serve_msg answer;
-	bool writes;	/* the server writes to data */
-	bool opens;	/* the bytes may follow the answer */
-	uint32_t len;	/* asked for */
-	uint8_t *data;	/* the range, session->part bytes, unless they follow */
+	bool writes; /* the server writes to data */
+	/* the file's bytes may follow the answer in the message */
+	bool opens;
+	uint32_t len; /* asked for */
+	/* the range, session->part bytes, unless the bytes follow the answer */
+	uint8_t *data;
 	size_t written; /* by the server */
 };
 
@@ -44,32 +47,38 @@ struct session {
 	struct net net;
 	struct fid_cq *cq;
 	struct net_link link;
-	struct session_op life; /* over reliable datagrams: the server's */
+	/* over reliable datagrams: ends when the server does */
+	struct session_op life;
 	uint8_t name[SERVE_NAMED_MAX]; /* of link.ep, over these */
 	size_t name_len;
 	uint32_t part, pipes;
 	unsigned timeout; /* seconds */
 	struct session_pipe pipe[SERVE_PIPES_MAX];
 	struct session_op rx[SERVE_PIPES_MAX + 1];
-	unsigned rxs; /* one more than pipes that were wanted */
+	/* number of receives: one more than the pipes requested */
+	unsigned rxs;
 	uint8_t *
-		rx_buf; /* for each of rx SESSION_RX_MAX, then the pipes' out */
+		/*
+		 * memory of all receives, SESSION_RX_MAX each, then of the
+		 * pipes' requests
+		 */
+		rx_buf;
 	uint8_t *data;
 	uint64_t sequence;
 	uint64_t moved; /* when something completed, ms */
 	volatile sig_atomic_t *stop;
-	bool served; /* a server has said something, a refusal perhaps */
-	char err[SESSION_ERR_MAX]; /* after an error, for people */
+	bool served; /* the server has sent something, perhaps a refusal */
+	char err[SESSION_ERR_MAX]; /* the reason, as text, after an error */
 };
 
 struct session_attr {
 	const char *host, *port;
 	struct net_kind kind;
 	const struct secret *secret; /* not NULL */
-	uint32_t part, pipes;	     /* wanted; the server may grant less */
+	uint32_t part, pipes;	     /* requested; the server may grant less */
 	unsigned timeout;
-	bool probes; /* the other kind of endpoints is not tried, too */
-	volatile sig_atomic_t *stop; /* set: calls end with -EINTR */
+	bool probes; /* does not try the other kind of endpoints */
+	volatile sig_atomic_t *stop; /* when it is set, calls end with -EINTR */
 };
 
 /*
@@ -91,7 +100,7 @@ int session_request(struct session *session, struct session_pipe *pipe,
  * and are checked.
  */
 int session_wait(struct session *session, struct session_pipe *pipe);
-/* After that: the bytes that the answer is about */
+/* Called after session_wait(): the bytes to which the answer applies */
 const uint8_t *session_bytes(const struct session_pipe *pipe);
 void session_release(struct session_pipe *pipe);
 

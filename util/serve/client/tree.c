@@ -41,13 +41,13 @@ static void complain(struct tree *tree, const char *path, const char *why)
 	tree->complain(tree->context, path, why);
 }
 
-/* The owner may write until all is in it. */
+/* Makes the directory. Its owner may write until all entries are in it. */
 static int make(struct tree *tree, const struct tree_level *level)
 {
 	int ret;
 
 	ret = path_mkdir(tree->dir, level->local, level->mode, tree->sync);
-	/* if it is another user's, it may be writable all the same */
+	/* another user's directory may be writable nevertheless */
 	if (!ret && tree->perms)
 		path_dir_mode(tree->dir, level->local, ~(mode_t) 0, S_IRWXU);
 	return ret;
@@ -175,8 +175,9 @@ static bool excluded(const struct tree *tree, const char *local)
 }
 
 /*
- * The directory's end: it gets its mode, but for bits that are not permissions:
- * they are this machine's. -EAGAIN: its owner may not write then, and still has to.
+ * Finishes a directory: it gets its mode, except bits that are not permissions,
+ * which this machine chooses. -EAGAIN: its owner could not write then, and
+ * still has to.
  */
 static int finish(struct tree *tree, struct tree_level *level)
 {
@@ -195,7 +196,7 @@ static int finish(struct tree *tree, struct tree_level *level)
 	return 0;
 }
 
-/* 1: a file; 0: go on; or an error that ends the session. */
+/* Handles one entry. 1: a file; 0: go on; or an error that ends the session. */
 static int handle(struct tree *tree, struct tree_level *level,
 		  const struct serve_entry *entry, char **remote, char **local)
 {

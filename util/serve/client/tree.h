@@ -15,34 +15,36 @@ struct tree_level;
 
 struct tree {
 	struct session *session;
-	int dir;	      /* all is made beneath it */
-	bool sync;	      /* and on the disk at once */
+	/* directory of this machine beneath which all is made */
+	int dir;
+	bool sync;	      /* syncs each directory to the disk at once */
 	bool dry_run;	      /* nothing is made */
 	bool perms;	      /* directories get the original's */
 	char *const *exclude; /* patterns of names, or of paths */
 	size_t excludes;
-	struct tree_level *last;     /* NULL: nothing to walk */
-	uint64_t failed;	     /* entries that were reported as errors */
-	uint64_t links;		     /* these are left out */
-	uint64_t left_out;	     /* other entries that cannot be fetched */
+	struct tree_level *last; /* NULL: nothing to walk */
+	uint64_t failed;	 /* entries that were reported as errors */
+	uint64_t links;		 /* these are left out */
+	/* number of other entries that cannot be fetched */
+	uint64_t left_out;
 	size_t entries, entries_max; /* of all directories */
-	/* Is a file that tree_next() has returned not there yet? */
+	/* Is a file that tree_next() returned still being fetched? */
 	bool (*busy)(void *context);
 	void (*complain)(void *context, const char *path, const char *why);
 	void *context;
 };
 
 /*
- * Begins at a directory of the server, as a directory of this machine. Both
- * paths are relative and valid. 0, or -ENOMEM.
+ * Begins at a directory of the server, which becomes a directory of this
+ * machine. Both paths are relative and valid. 0, or -ENOMEM.
  */
 int tree_enter(struct tree *tree, const char *remote, const char *local,
 	       mode_t mode);
 
 /*
- * The next file, whose paths are to be freed. -ENOENT: there is none. -EAGAIN: a
- * directory that may not be written to afterwards waits until busy() is false.
- * Other errors end the session.
+ * Finds the next file; the caller frees its paths. -ENOENT: there is none.
+ * -EAGAIN: a directory that may not be written to afterwards waits until busy()
+ * is false. Other errors end the session.
  */
 int tree_next(struct tree *tree, char **remote, char **local);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Decides which client gets one of the server's places. --allow names the
- * clients that may have a place. A host, or a local user, takes no more than
- * four fifths of the places that it has or that are free, so the next host
- * finds one.
+ * clients that may have a place. A host, or a local user, takes at most four
+ * fifths of the places that it has or that are free, so the next host finds
+ * one.
  */
 #include "config.h"
 #include "serve/server/server.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Which clients are served: networks, and users of this machine.
- */
+/* The clients that are served: networks, and users of this machine. */
 #ifndef SERVE_ALLOW_H
 #define SERVE_ALLOW_H
 
@@ -12,7 +10,7 @@
 #define ALLOW_MAX 64
 
 struct allow_rule {
-	struct in6_addr net; /* IPv4's are mapped to IPv6 */
+	struct in6_addr net; /* IPv4 addresses are mapped to IPv6 */
 	unsigned bits;
 	uid_t uid; /* PEER_NO_UID: a network */
 };

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONN_RETRY_MS 1000 /* of a client that may not be there */
+/* ms between tries to reach a client that may not exist */
+#define CONN_RETRY_MS 1000
 
 /* ---- receiving ----------------------------------------------------------- */
 
@@ -21,8 +22,7 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	if (conn->link.rdm)
 		return 0;
 	/*
-	 * tcp may complete a receive with a length that was not received,
-	 * either
+	 * tcp may also complete a receive with a length that was not received
 	 */
 	memset(rx->buf, 0, SERVE_MSG_MAX);
 	ret = fi_recv(conn->link.rx, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
@@ -152,7 +152,7 @@ static void lose(struct conn *conn, int err)
 
 /*
  * Closes a client that said BYE: it has all its answers, though their
- * completions may not be here yet.
+ * completions may not be read yet.
  */
 static void leave(struct conn *conn)
 {
@@ -178,7 +178,7 @@ static void post_all(struct conn *conn)
 }
 
 /*
- * Did a writer get the file before its pages were sent? Then the hash may not
+ * Did a writer open the file before its pages were sent? Then the hash may not
  * match.
  */
 static bool lost_pages(const struct op *op, int err)
@@ -462,7 +462,7 @@ void conn_tick(struct conn *conn, uint64_t now)
 }
 
 /*
- * Are conditional writes left? Over connections none is left when the endpoint
+ * Are conditional writes left? Over connections there is none when the endpoint
  * is closed.
  */
 static bool has_writes(const struct conn *conn)
@@ -482,7 +482,7 @@ static bool reap_req(struct conn *conn, struct req *req)
 		return false;
 	source_block_free(&req->block);
 	req_end(req);
-	/* to a closed connection no message is sent */
+	/* on a closed connection no message is sent */
 	if (conn->link.rdm && req->send.busy)
 		return false;
 	conn_release(conn, &req->out);

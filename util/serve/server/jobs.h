@@ -13,9 +13,9 @@
 
 #define JOBS_THREADS_MAX 64
 
-/* Embedded in what it works on. */
+/* Embedded in the object that the job works on. */
 struct job {
-	void (*run)(struct job *job); /* in a thread of the pool */
+	void (*run)(struct job *job); /* called in a thread of the pool */
 	struct job *next;
 };
 
@@ -34,12 +34,13 @@ struct jobs {
 	unsigned threads;
 };
 
-/* 0, or a negative errno. */
+/* Starts the threads. 0, or a negative errno. */
 int jobs_open(struct jobs *jobs, unsigned threads);
 
 /*
- * Forgets jobs that do not run, and waits a second for those that do. Returns
- * false if a job still runs: then all that it uses has to stay, @jobs as well.
+ * Forgets jobs that do not run, and waits up to a second for those that run.
+ * Returns false if a job still runs: then all its objects have to stay, @jobs
+ * included.
  */
 bool jobs_close(struct jobs *jobs);
 

@@ -32,12 +32,13 @@ struct line {
 	size_t len;
 };
 
-/* Of the process, as its standard output is. */
+/* One for the process, as its standard output is. */
 static struct {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t added, written;
 	STAILQ_HEAD(, line) lines;
-	unsigned count; /* of lines, also the one that is being written */
+	/* lines in the buffer, including the one being written */
+	unsigned count;
 	unsigned long lost;
 	bool open;
 } log_of = {

@@ -7,12 +7,15 @@
 #ifndef SERVE_LOG_H
 #define SERVE_LOG_H
 
-/* 0, or a negative errno. Until then lines are written at once. */
+/*
+ * Starts the thread. 0, or a negative errno. Until then lines are written at
+ * once.
+ */
 int log_open(void);
 /* Waits until all lines are written, at most a second. */
 void log_close(void);
 
-/* A line on standard output, or on standard error. */
+/* Prints a line on standard output, or on standard error. */
 void server_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void server_complain(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2)));

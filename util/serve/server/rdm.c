@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Clients over reliable datagrams (serve/server/server.h). All send to one endpoint,
- * and a message belongs to the client whose session number is at its end.
+ * Clients over reliable datagrams (serve/server/server.h). All clients send to
+ * one endpoint. A message belongs to the client whose session number is at its
+ * end.
  *
  * A HELLO may come from any sender, and names its sender. The answer, with a
  * random session number, goes to the named address: only a client at this
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define REFUSAL_MS 3000 /* to connect to a client, and tell it */
+#define REFUSAL_MS 3000 /* ms to connect to a client and tell it the refusal */
 #define SLOT_BITS  14	/* of a session: the place in server->conn */
 
 /* ---- messages ------------------------------------------------------------ */

@@ -41,7 +41,8 @@ static void read_range(struct req *req)
 
 /*
  * Room for an answer with @size bytes of a file, or NULL. Over reliable
- * datagrams no answer is larger than a message, as it may be stuck.
+ * datagrams no answer is larger than a message, since a larger one could get
+ * stuck.
  */
 static uint8_t *inline_room(struct req *req, uint64_t size)
 {
@@ -237,7 +238,7 @@ static void log_file(const struct req *req)
 	free(path);
 }
 
-/* The request has its data, or an error. */
+/* Called when the request has its data, or an error. */
 static void found(struct req *req)
 {
 	log_file(req);

@@ -20,19 +20,20 @@ struct serve_options {
 	const char *port;
 	struct net_kind kind;
 	unsigned max_clients;
-	size_t memory; /* for the ranges of one client */
+	size_t memory; /* bytes for the ranges of one client */
 	unsigned threads;
 	unsigned timeout; /* seconds without progress */
 	unsigned idle;	  /* seconds without a request */
-	unsigned grace;	  /* seconds that transfers have at the end */
-	bool copy;	  /* no file is sent from its own pages */
-	bool others;	  /* only what all users may read is served */
+	unsigned grace;	  /* seconds that transfers have when the server ends */
+	bool copy;	  /* send no file from its own pages */
+	bool others;	  /* serve only files that all users may read */
 	struct allow allow;
-	struct secret secret; /* that clients have to prove */
-	bool log;	      /* a line for each file that is opened */
+	/* secret of which clients have to prove knowledge */
+	struct secret secret;
+	bool log; /* log a line for each file that is opened */
 	bool verbose;
 	bool root;	  /* may be the user */
-	struct user user; /* name NULL: the one who began it */
+	struct user user; /* name NULL: the user who started the server */
 };
 
 void serve_options_parse(int argc, char **argv, struct serve_options *options);

@@ -22,7 +22,8 @@
 #define STALLED_MS 1
 #define BATCH	   64
 #define CLOSERS	   4
-#define LINGER_MS  1000 /* for a client that requests nothing, at the end */
+/* ms for a client that requests nothing, when the server ends */
+#define LINGER_MS 1000
 
 uint64_t server_now(void)
 {
@@ -138,8 +139,8 @@ static void take_jobs(struct jobs *jobs)
 /* ---- signals ------------------------------------------------------------- */
 
 /*
- * Lets the next signal end the program, whatever the loop does: the loop may be
- * the part that hangs.
+ * Lets the next signal end the program, whatever state the loop is in: the loop
+ * itself may hang.
  */
 static void next_signal_ends(void)
 {
@@ -502,7 +503,7 @@ int server_run(const struct serve_options *options)
 	ret = ret ? EXIT_FAILURE : EXIT_SUCCESS;
 	closed = close_server(&server);
 	log_close();
-	/* skips the code that runs at exit, which frees more */
+	/* skips code that runs at exit and frees more */
 	if (!closed)
 		_exit(ret);
 	return ret;

@@ -41,7 +41,8 @@ enum op_kind { OP_RX, OP_SEND, OP_WRITE, OP_LIFE, OP_SHARED };
 struct op {
 	enum op_kind kind;
 	struct conn *conn; /* NULL: all clients' */
-	unsigned index;	   /* of conn's rx or req, or the server's rx */
+	/* index in conn's rx or req, or in the server's rx */
+	unsigned index;
 	bool busy;
 };
 
@@ -52,13 +53,14 @@ struct op {
 struct rx {
 	struct op op;
 	uint8_t *buf;
-	size_t len; /* of a message that waits for a free request, or 0 */
+	/* length of a message that waits for a free request, or 0 */
+	size_t len;
 };
 
 enum req_state {
 	REQ_FREE,
 	REQ_WORK, /* its job runs */
-	REQ_POST, /* its write, then its answer, are posted when there is room */
+	REQ_POST, /* its write and its answer are posted when there is room */
 	REQ_SENT, /* until both have completed */
 };
 
@@ -68,7 +70,7 @@ struct req {
 	struct conn *conn;
 	struct op send, write;
 	bool written; /* the write is posted, or there is none */
-	bool own;     /* it sends the file's own pages */
+	bool own;     /* the write sends the file's own pages */
 	struct serve_msg msg;
 	/* arguments and results of the job */
 	char *path;		  /* of OPEN and LIST, to be freed */
@@ -76,14 +78,14 @@ struct req {
 	struct source_block block;
 	size_t held; /* the block's memory, when no job runs */
 	struct serve_msg answer;
-	uint8_t *out; /* SERVE_MSG_MAX: the encoded answer, if it has room */
+	uint8_t *out; /* the encoded answer: SERVE_MSG_MAX bytes */
 };
 
 enum conn_state {
 	CONN_FREE,
 	CONN_ACCEPTED, /* not connected yet */
 	CONN_UP,       /* no HELLO yet */
-	CONN_PROVES,   /* with a secret: no PROVE yet */
+	CONN_PROVES,   /* waits for PROVE, if there is a secret */
 	CONN_READY,
 	CONN_CLOSING, /* the endpoint is being closed */
 	CONN_CLOSED,  /* to be freed */
@@ -101,38 +103,42 @@ struct conn {
 	struct job close; /* of its endpoint */
 	char peer[NET_ADDR_TEXT];
 	struct peer from;
-	struct op life;		       /* ends when the client does */
-	bool proven;		       /* it has its session */
-	bool lost;		       /* an operation with it has failed */
-	bool leaves;		       /* it has said BYE */
-	uint64_t tried;		       /* when it was not to be reached, ms */
+	struct op life; /* ends when the client ends */
+	bool proven;	/* it has its session */
+	/* an operation on the connection has failed */
+	bool lost;
+	bool leaves; /* it has said BYE */
+	/* ms: when the client could not be reached */
+	uint64_t tried;
 	uint8_t name[SERVE_NAMED_MAX]; /* all these: reliable datagrams */
 	uint32_t part, pipes;	       /* granted */
-	uint32_t reqs, rxs;	       /* fewer until it is CONN_READY */
+	/* numbers of req and rx; smaller until CONN_READY */
+	uint32_t reqs, rxs;
 	uint8_t nonce[SERVE_NONCE];
 	uint8_t proof[SERVE_PROOF];  /* the server's */
 	uint8_t expect[SERVE_PROOF]; /* the client's */
 	struct rx rx[CONN_RX_MAX];
 	struct req req[SERVE_PIPES_MAX];
 	struct source_file *slot[SERVE_SLOTS];
-	unsigned jobs;	/* that run */
-	bool stalled;	/* something could not be posted */
-	uint64_t moved; /* when something completed or arrived, ms */
+	unsigned jobs; /* that run */
+	bool stalled;  /* an operation could not be posted */
+	/* ms: when an operation completed or a message arrived */
+	uint64_t moved;
 	uint64_t files, ranges, bytes;
-	uint64_t own; /* bytes of files' own pages */
+	uint64_t own; /* bytes sent from files' own pages */
 };
 
-/* A client without a place, which is told so. */
+/* A client without a place, which has to be told so. */
 struct rdm_refusal {
 	fi_addr_t addr;
 	uint8_t name[SERVE_NAMED_MAX];
 	uint64_t id; /* of its HELLO */
 	enum serve_status status;
 	bool said;
-	uint64_t until; /* ms; 0: none is here */
+	uint64_t until; /* ms; 0: this entry is unused */
 };
 
-#define RDM_REFUSALS 8 /* at a time: others are told nothing */
+#define RDM_REFUSALS 8 /* clients told at a time; others are told nothing */
 
 /* The one endpoint of all clients, over reliable datagrams. */
 struct server_rdm {
@@ -148,13 +154,14 @@ struct server_rdm {
 struct server_listen {
 	struct sockaddr_storage at; /* where it listens */
 	int eq_fd;
-	bool sockets;	   /* its connections are TCP sockets of this process */
-	bool unseen;	   /* no event tells of those that are accepted */
-	bool woken;	   /* by the event queue */
-	unsigned vain;	   /* so often in a row without an event */
-	uint64_t sweep_at; /* ms, 0: not yet known to be necessary */
-	uint64_t muted;	   /* until then the event queue wakes nobody, ms */
-	int spare;	   /* a descriptor for mrrc_sockets_end_silent() */
+	bool sockets;  /* its connections are TCP sockets of this process */
+	bool unseen;   /* accepted connections cause no event */
+	bool woken;    /* by the event queue */
+	unsigned vain; /* number of wakes in a row without an event */
+	/* ms: time of the next search; 0: none needed so far */
+	uint64_t sweep_at;
+	uint64_t muted; /* ms: until then the event queue wakes no thread */
+	int spare;	/* a descriptor for mrrc_sockets_end_silent() */
 };
 
 /* Log lines about clients that get no place, at most one a second. */
@@ -177,12 +184,13 @@ struct server {
 	int epoll, signals;
 	bool cq_watched;
 	struct conn *conn;
-	unsigned conns; /* max_clients, and those that may be stuck */
+	unsigned conns; /* max_clients, and connections that may be stuck */
 	bool ending;
 	uint64_t end_by; /* ms */
-	uint64_t ticked; /* when all clients were looked at, ms */
-	bool stalled;	 /* something of one could not be posted */
-	unsigned closed; /* that are to be reaped */
+	/* ms: when the deadlines of all clients were checked */
+	uint64_t ticked;
+	bool stalled;	 /* an operation of a connection could not be posted */
+	unsigned closed; /* closed connections that are to be reaped */
 	struct {
 		uint64_t clients, refused, failed, files, ranges, bytes, own,
 			cut, strange;
@@ -194,7 +202,7 @@ uint64_t server_now(void);
 
 /* admit.c */
 
-/* SERVE_OK, or why it gets no place. */
+/* May the client have a place? SERVE_OK, or the reason why not. */
 enum serve_status admit(const struct server *server, const struct peer *peer);
 /* who: the client, as text */
 void admit_refuse(struct server *server, const char *who,
@@ -215,7 +223,7 @@ struct conn *conn_new(struct server *server, const void *addr, size_t len,
 
 /* conn_memory.c */
 
-/* SERVE_MSG_MAX bytes, unless *buf is there already. */
+/* Allocates SERVE_MSG_MAX bytes, unless *buf is allocated already. */
 int conn_alloc(struct conn *conn, uint8_t **buf);
 void conn_release(struct conn *conn, uint8_t **buf);
 /*
@@ -236,7 +244,7 @@ void conn_message(struct conn *conn, const uint8_t *buf, size_t len);
 bool conn_live(const struct conn *conn);
 /* A connection request. */
 void conn_accept(struct server *server, struct fi_info *info);
-/* Of an endpoint, or NULL. */
+/* Finds the connection of an endpoint, or NULL. */
 struct conn *conn_find(struct server *server, const struct fid *fid);
 void conn_connected(struct conn *conn);
 /* why: NULL if the client ended the connection properly. */
@@ -247,47 +255,50 @@ void conn_complete(struct op *op, size_t len, int err);
 void conn_job_done(struct job *job);
 /* Tries again to post; closes the connection after timeouts. */
 void conn_tick(struct conn *conn, uint64_t now);
-/* After all completions were read. */
+/* Called after all completions were read. */
 void conn_reap(struct conn *conn);
 bool conn_busy(const struct conn *conn);
 
 /* report.c */
 
-/* The number of clients that have a place, and their memory. */
+/* The number of clients that have a place, and their memory in bytes. */
 unsigned report_live(const struct server *server, size_t *memory);
-/* A line for each of them. */
+/* Prints a line for each client that has a place. */
 void report(const struct server *server);
 void report_begin(const struct server *server);
 void report_end(const struct server *server);
 
 /* listen.c */
 
-/* 0, or a negative error. */
+/* Begins to listen. 0, or a negative error. */
 int listen_open(struct server *server);
 void listen_close(struct server *server);
-/* Tends the listener after its events were read; any: there were some. */
+/* Called after the listener's events were read. any: there was an event. */
 void listen_tend(struct server *server, bool any);
 
 /* rdm.c */
 
-/* 0, or a negative error. */
+/* Opens the endpoint. 0, or a negative error. */
 int rdm_open(struct server *server);
-/* When no client is left. */
+/* Called when no client is left. */
 void rdm_close(struct server *server);
-/* Tells clients that they have no place. */
+/* Sends refusals to clients without a place. */
 void rdm_tick(struct server *server, uint64_t now);
-/* A receive of the server's. */
+/* Handles a receive of the server's endpoint. */
 void rdm_complete(struct server *server, struct op *op, size_t len, int err);
 /* Watches for the client's end from now on; it has its session. */
 int rdm_watch(struct conn *conn);
-/* No operation but sends is left afterwards. */
+/* Ends all operations of a client except sends. */
 void rdm_leave(struct conn *conn);
 
 /* request.c */
 
 /* Starts a request on the message, whose buffer is free afterwards. */
 void req_start(struct req *req, const struct serve_msg *msg);
-/* Posts after a request's job, or again: -FI_EAGAIN, or another error. */
+/*
+ * Posts the write and the answer after a request's job, or tries again:
+ * -FI_EAGAIN, or another error.
+ */
 int req_post(struct req *req);
 void req_job_done(struct req *req);
 /*
@@ -295,7 +306,7 @@ void req_job_done(struct req *req);
  * run.
  */
 void req_cancel(struct req *req);
-/* Its operations have completed, or never will. */
+/* Ends a request whose operations have completed, or never will. */
 void req_end(struct req *req);
 
 /* server.c */
@@ -305,7 +316,7 @@ void req_end(struct req *req);
  * other function compares the length with the buffer.
  */
 void server_complete(struct server *server, struct op *op, size_t len, int err);
-/* Until a signal ends it. The exit status. */
+/* Runs the server until a signal ends it. Returns the exit status. */
 int server_run(const struct serve_options *options);
 
 #endif /* SERVE_SERVER_H */

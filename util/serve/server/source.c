@@ -7,8 +7,8 @@
  * its change time: any later change then gets a later time, which is seen after
  * each read. The kernel sets the times before it changes the bytes, and not
  * again afterwards: so a version is taken only while no write is under way. A
- * write has the inode's lock, for which a seek to the file's data waits; XFS has
- * reads wait instead.
+ * write has the inode's lock, for which a seek to the file's data waits; XFS
+ * has reads wait instead.
  */
 #include "config.h"
 #include "serve/server/source.h"
@@ -25,14 +25,16 @@
 
 #include "serve/wire/path.h"
 
-#define TRIES	  3
-#define TRY_MS	  12	     /* more than a tick, which is 10 ms at most */
+#define TRIES 3
+/* ms; more than a clock tick, which is at most 10 ms */
+#define TRY_MS	  12
 #define FUTURE_NS 2000000000 /* a change time of another clock */
-#define WRITE_NS  2000000000 /* no write(2) of a small file takes as long */
+/* ns; a write(2) of a small file takes less time */
+#define WRITE_NS 2000000000
 
 /* A lease and a mapping cost as much as reading some MiB. */
 #define PAGES_MIN ((uint64_t) 4 << 20)
-/* Read and hashed at a time: stays in the cache of the processor. */
+/* Bytes read and hashed at a time: they stay in the processor's cache. */
 #define CHUNK ((size_t) 64 << 10)
 
 enum serve_status source_status(int ret)
@@ -73,14 +75,14 @@ static int64_t clock_ns(void)
 	return (int64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Was the file changed at that time, or at most @age before? */
+/* Was the file changed at time @at, or at most @age before? */
 static bool is_fresh(const struct serve_ident *ident, int64_t now, int64_t age)
 {
 	return ident->ctime_ns >= now - age &&
 	       ident->ctime_ns - now < FUTURE_NS;
 }
 
-/* Determines the version of the file, now or soon. */
+/* Determines the version of the file. now: without waiting. */
 static enum serve_status identify(int fd, struct stat *st, bool now,
 				  struct serve_ident *ident)
 {
@@ -235,7 +237,7 @@ static ssize_t read_all(int fd, void *buf, size_t len, uint64_t off, bool now)
 	return (ssize_t) done;
 }
 
-/* As read_all(), into buf, which may be NULL; hashes the bytes read. */
+/* Like read_all(), into buf, which may be NULL; hashes the bytes read. */
 static ssize_t read_hashed(int fd, char *buf, size_t len, uint64_t off,
 			   bool now, XXH3_state_t *state)
 {

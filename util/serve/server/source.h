@@ -7,8 +7,9 @@
  * were read, and the client compares the bytes that it received.
  *
  * source_open() and source_read() may block, and run in the threads of
- * serve/server/jobs.h, several for one file at once; the rest is the event loop's,
- * and so are they with @now, when they return an error where they would block.
+ * serve/server/jobs.h, several for one file at once. The event loop calls the
+ * other functions; and also these two, with @now: they then return an error
+ * where they would block.
  */
 #ifndef SERVE_SOURCE_H
 #define SERVE_SOURCE_H
@@ -25,8 +26,8 @@ struct fid_mrrc_file;
 struct source {
 	int dir;
 	struct fid_domain *domain;
-	bool copies; /* never from the files' own pages */
-	bool others; /* only what all users may read */
+	bool copies; /* never send the files' own pages */
+	bool others; /* only files that all users may read */
 };
 
 struct source_file {
@@ -34,17 +35,17 @@ struct source_file {
 	unsigned uses; /* the event loop's */
 	struct serve_ident ident;
 	struct fid_mrrc_file *pages; /* NULL: all ranges are read into blocks */
-	atomic_bool copied;	     /* the provider does not send its pages */
+	atomic_bool copied;	     /* the provider copies the file's pages */
 };
 
-/* Where one range is sent from. */
+/* The buffer or pages from which one range is sent. */
 struct source_block {
 	struct fid_domain *domain;
 	void *buf; /* NULL until it is needed */
 	size_t size;
 	bool copy;    /* always from buf */
-	bool now;     /* data that are not in memory are an error */
-	bool filled;  /* from buf, else from the file's pages */
+	bool now;     /* fail for data that are not in memory */
+	bool filled;  /* send from buf; false: from the file's pages */
 	uint64_t off; /* in the file */
 };
 
@@ -54,7 +55,7 @@ struct source_block {
  */
 enum serve_status source_open(const struct source *source, const char *path,
 			      bool now, struct source_file **file);
-/* The permissions of a directory that source_open() has found there. */
+/* The permissions of a directory that source_open() found at that path. */
 enum serve_status source_dir_mode(const struct source *source, const char *path,
 				  uint16_t *mode);
 void source_get(struct source_file *file);
@@ -66,9 +67,9 @@ int source_block_need(struct source_block *block);
 void source_block_free(struct source_block *block);
 
 /*
- * Reads at most max bytes from off on, up to the file's end, and their hash,
+ * Reads at most max bytes from off on, up to the file's end, and hashes them,
  * all from the version that was opened; another version is SERVE_CHANGED.
- * block: where they are sent from; NULL if they are not sent.
+ * block: the memory from which they are sent; NULL if they are not sent.
  */
 enum serve_status source_read(struct source_file *file, uint64_t off,
 			      size_t max, struct source_block *block,

@@ -261,13 +261,13 @@ int net_address(struct net *net, struct net_link *link, uint8_t *name,
 int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	     struct net_link *link)
 {
-	static char never[8]; /* written to, by a server that is sound */
+	static char never[8]; /* written to only by a faulty server */
 	uint8_t name[SERVE_NAMED_MAX];
 	int ret;
 
 	/*
-	 * the address where it was reached, as the server may not know its
-	 * address as seen by others
+	 * the address at which the client reached the server, which may not
+	 * know its own address as seen by others
 	 */
 	memcpy(name, welcome->name, welcome->name_len);
 	if (serve_named_move(name, net->info->dest_addr))

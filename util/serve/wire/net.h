@@ -37,7 +37,7 @@ struct net_kind {
 	bool rdm;	      /* FI_EP_RDM, else FI_EP_MSG */
 };
 
-/* How a peer's messages and writes go. */
+/* How a peer's messages and writes are sent. */
 struct net_link {
 	struct fid_ep *ep;
 	struct fi_mrrc_cw *cw; /* of ep */
@@ -73,10 +73,12 @@ void net_endpoint_close(struct net_link *link);
 ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,
 		 void *context);
 
-/* Of an endpoint of reliable datagrams: SERVE_NAMED_MAX bytes at most. */
+/*
+ * The name of an endpoint of reliable datagrams: at most SERVE_NAMED_MAX bytes.
+ */
 int net_name(struct fid_ep *ep, uint8_t *name, size_t *len);
 
-/* The address of a name. */
+/* Inserts a name; returns its address. */
 int net_insert(struct net *net, const uint8_t *name, size_t len,
 	       fi_addr_t *addr);
 
@@ -101,10 +103,13 @@ int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 void net_other(const struct net_kind *kind, char *provider, size_t room,
 	       struct net_kind *other);
 
-/* "msg" or "rdm", else -EINVAL. */
+/* Parses "msg" or "rdm", else -EINVAL. */
 int net_endpoints(const char *text, bool *rdm);
 
-/* 0, or getaddrinfo()'s error. To be freed by freeaddrinfo(). */
+/*
+ * Looks the address up. 0, or getaddrinfo()'s error. To be freed by
+ * freeaddrinfo().
+ */
 int net_resolve(const char *host, const char *port, struct addrinfo **list);
 
 /* "1.2.3.4:56" or "[::1]:56". */

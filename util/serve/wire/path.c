@@ -157,7 +157,9 @@ int path_open_data(int dir, const char *path, unsigned flags, struct stat *st)
 							  S_IROTH)) {
 		fd = -EACCES;
 	} else {
-		/* the same object, wherever the path leads by now */
+		/*
+		 * the link leads to the same object, whatever its path is now
+		 */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 		fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
@@ -226,7 +228,7 @@ int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others)
 
 static int64_t nanoseconds(const struct timespec *ts)
 {
-	/* wraps for times that no clock shows, which compare nevertheless */
+	/* wraps for times that no clock shows, which can still be compared */
 	return (int64_t) ((uint64_t) ts->tv_sec * 1000000000U +
 			  (uint64_t) ts->tv_nsec);
 }

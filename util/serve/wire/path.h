@@ -14,11 +14,11 @@
 #include "serve/wire/wire.h"
 
 /*
- * The directory that the other calls begin at, or a negative errno: -ENOSYS if
- * the kernel cannot resolve paths beneath it.
+ * Opens the directory at which the other calls begin, or returns a negative
+ * errno: -ENOSYS if the kernel cannot resolve paths beneath it.
  */
 int path_root(const char *name);
-/* The text for what path_root() returned. */
+/* The text for an error of path_root(). */
 const char *path_root_error(int error);
 
 /*
@@ -54,10 +54,16 @@ bool path_root_others(int dir);
  */
 int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 
-/* Sets the mode of a descriptor of O_PATH. 0, or a negative errno. */
+/*
+ * Sets the mode of the file of a descriptor with O_PATH. 0, or a negative
+ * errno.
+ */
 int path_chmod(int fd, mode_t mode);
 
-/* A directory keeps those bits of its mode that are in keep, and gets others. */
+/*
+ * Changes a directory's mode: its bits in keep stay, and those of others are
+ * added.
+ */
 int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others);
 
 void path_ident(const struct stat *st, struct serve_ident *ident);

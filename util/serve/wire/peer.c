@@ -3,8 +3,8 @@
  * Hosts and users of clients (serve/wire/peer.h).
  *
  * The kernel lists the sockets of this network namespace with their users. A
- * socket that is connected belongs to its user's process; afterwards the kernel
- * shows root for it, so other states do not count.
+ * connected socket belongs to its user's process. Later the kernel shows root
+ * for it, so other states do not count.
  */
 #include "config.h"
 #include "serve/wire/peer.h"
@@ -62,7 +62,10 @@ static bool is_same(const struct peer *a, const struct peer *b)
 	return a->port == b->port && IN6_ARE_ADDR_EQUAL(&a->host, &b->host);
 }
 
-/* Reads words as the kernel has them in memory, 8 digits each. */
+/*
+ * Reads an address as the kernel prints it: words in memory order, 8 digits
+ * each.
+ */
 static void read_host(const char *text, unsigned port, struct peer *peer)
 {
 	const size_t words = strlen(text) / 8;

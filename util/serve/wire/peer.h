@@ -20,9 +20,9 @@ struct peer {
 };
 
 /*
- * addr: the client's, or NULL. at: where the server listens. listens: the
- * client's socket at addr accepts connections (reliable datagrams), else it is
- * connected to at.
+ * Fills in the identity. addr: the client's address, or NULL. at: where the
+ * server listens. listens: the client's socket at addr accepts connections
+ * (reliable datagrams), else it is connected to at.
  */
 void peer_of(const void *addr, size_t len, const void *at, bool listens,
 	     struct peer *peer);

@@ -90,7 +90,7 @@ int secret_nonce(uint8_t nonce[SERVE_NONCE])
 
 /*
  * Adds a message as it is sent, with zeroes in place of its proof. Its first
- * field is its length, so that two messages cannot be taken for others.
+ * field is its length, so that the boundary of two messages cannot be moved.
  */
 static void add_message(crypto_generichash_state *state,
 			const struct serve_msg *msg)

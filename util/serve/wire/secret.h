@@ -23,7 +23,7 @@ struct secret {
 	uint8_t key[SECRET_KEY];
 };
 
-/* What a proof is about. */
+/* The subject of a proof. */
 struct secret_about {
 	const struct serve_msg *hello, *welcome;
 	const void *at; /* the server's address, as the client reaches it */
@@ -53,7 +53,10 @@ void secret_prove(const struct secret *secret, const struct secret_about *about,
 /* Compares proofs in a time that does not depend on where they differ. */
 bool secret_same(const uint8_t *proof, const uint8_t *other);
 
-/* The client's: NULL, or the reason why it rejects this WELCOME. */
+/*
+ * Called by the client: returns NULL, or the reason why it rejects this
+ * WELCOME.
+ */
 const char *secret_check(const struct secret *secret,
 			 const struct secret_about *about);
 

@@ -15,11 +15,11 @@
 unsigned arg_count(struct argp_state *state, const char *what, const char *text,
 		   unsigned least, unsigned most);
 
-/* With or without K, M or G. */
+/* Parses a size, with or without K, M or G. */
 size_t arg_size(struct argp_state *state, const char *what, const char *text,
 		size_t least, size_t most);
 
-/* A number from 1 to 65535, which is returned as it is. */
+/* Checks a number from 1 to 65535, which is returned as text. */
 const char *arg_port(struct argp_state *state, const char *text);
 
 void arg_secret(struct argp_state *state, const char *path,

@@ -123,7 +123,7 @@ struct serve_msg {
 	size_t name_len;     /* 0 over connections */
 	/* SERVE_NONCE bytes, or NULL: the sender has no secret */
 	const uint8_t *nonce;
-	/* with it in WELCOME, and PROVE: SERVE_PROOF bytes */
+	/* set with nonce in WELCOME, and in PROVE: SERVE_PROOF bytes */
 	const uint8_t *proof;
 	/* OPEN, READ, SUM, DATA */
 	uint32_t slot;
@@ -161,7 +161,7 @@ enum serve_kind {
 
 struct serve_entry {
 	enum serve_kind kind;
-	uint64_t size;	  /* of a file; the permissions of a directory */
+	uint64_t size;	  /* size of a file, or permissions of a directory */
 	const char *name; /* not terminated */
 	size_t name_len;
 };
@@ -228,10 +228,10 @@ bool serve_named_valid(const void *name, size_t len, bool server);
 /* Do both have the same host and port? Both are valid. */
 bool serve_named_same(const void *name, const void *other);
 
-/* Gives name the host and port of another address of its family. */
+/* Gives name the host and port of @to, an address of its family. */
 int serve_named_move(void *name, const struct sockaddr *to);
 
-/* What a status means, for people. */
+/* The meaning of a status, as text. */
 const char *serve_status_text(enum serve_status status);
 
 #endif /* SERVE_WIRE_H */
