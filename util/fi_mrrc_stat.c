@@ -79,7 +79,7 @@ static int see(struct watch *watch, const struct stat_sample *sample)
 	return 0;
 }
 
-/* Does one of them still run? Forgets those that do not. */
+/* Is one of these processes still running? Forgets those that have ended. */
 static bool is_alive(struct watch *watch)
 {
 	size_t kept = 0;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Once, first thing in main(). The name stays the caller's. */
+/* Called once, first in main(). The name is not copied. */
 void out_check_at_exit(const char *program);
 
 /* Writes the buffered output. 0, or -errno of this or an earlier failure. */

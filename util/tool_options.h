@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Options that all tools have, beside those of argp: -h. An option letter, and a
- * long name, mean the same in all tools: util/test_options.sh checks it.
+ * The option -h, which all tools have besides those of argp. An option letter,
+ * and a long name, mean the same in all tools: util/test_options.sh checks it.
  */
 #ifndef TOOL_OPTIONS_H
 #define TOOL_OPTIONS_H

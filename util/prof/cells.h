@@ -57,9 +57,10 @@ struct prof_cell {
 struct prof_cells {
 	struct prof_cell *cell;
 	size_t count;
-	bool lacking[MRRC_PAGES_CNT]; /* asked for, but not available */
-	char untraced[160];	      /* why; empty: traced */
-	char no_bandwidth[160];	      /* likewise */
+	/* the kind was asked for, but is not available */
+	bool lacking[MRRC_PAGES_CNT];
+	char untraced[160];	/* why; empty: traced */
+	char no_bandwidth[160]; /* likewise */
 };
 
 /* Set by a signal handler: measuring functions give up with -EINTR. */

@@ -130,8 +130,8 @@ static bool is_here(const struct addrinfo *addr)
 }
 
 /*
- * Is this IP address that of another machine? Providers accept any address:
- * some fail when an object is opened there, others use another address instead.
+ * Is this the IP address of another machine? Providers accept any address: some
+ * fail when an object is opened there, others use another address instead.
  */
 static bool is_elsewhere(const char *source)
 {

@@ -26,10 +26,10 @@ struct prof_device {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	uint64_t key; /* next one to ask for */
+	uint64_t key; /* the key to request next */
 };
 
-/* Before libfabric starts: its own cache, and hooks, off. */
+/* Called before libfabric starts: switches its own cache and hooks off. */
 void prof_device_env(void);
 
 int prof_device_open(const struct prof_options *options,
@@ -40,14 +40,16 @@ void prof_device_close(struct prof_device *device);
 const char *prof_device_provider(const struct prof_device *device);
 const char *prof_device_name(const struct prof_device *device);
 
-/* With all local rights; -FI_E*. */
+/* Registers a buffer with all local rights. 0 or -FI_E*. */
 int prof_device_reg(struct prof_device *device, void *buf, size_t len,
 		    struct fid_mr **mr);
 
 /* An fi_info to query this device; NULL node for none. */
 struct fi_info *prof_device_hints(const char *provider, const char *domain);
 
-/* Prints providers and devices, one on each line; returns their number. */
+/*
+ * Prints providers and devices, one on each line; returns the number of lines.
+ */
 int prof_device_list(struct prof_err *err);
 
 #endif /* PROF_DEVICE_H */

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /*
- * All functions of a kind that the kernel has are traced. None calls another of
- * its kind: if the system call itself can be traced, the functions that it
- * calls are not.
+ * All functions of a kind that the kernel has are traced. No two functions of a
+ * kind are traced at once: if the system call itself can be traced, the
+ * functions that it calls are not.
  */
 static const struct {
 	const char *name;

@@ -2,8 +2,8 @@
 /*
  * Times by the kernel's function_graph tracer, of the calling thread.
  *
- * The system has one tracer, so it is not taken from another user, and it is
- * left as it was found.
+ * The system has one tracer: it is not taken from another user, and is left as
+ * it was found.
  */
 #ifndef PROF_GRAPH_H
 #define PROF_GRAPH_H
@@ -13,9 +13,9 @@
 
 /* The measured functions, under the names that kernels have for them. */
 enum prof_func {
-	PROF_FUNC_CALL,	   /* the system call of the device */
-	PROF_FUNC_UMEM,	   /* pages found, pinned and translated */
-	PROF_FUNC_PIN,	   /* of that, found and pinned */
+	PROF_FUNC_CALL,	   /* the system call that uses the device */
+	PROF_FUNC_UMEM,	   /* finding, pinning and translating the pages */
+	PROF_FUNC_PIN,	   /* of that, finding and pinning */
 	PROF_FUNC_RELEASE, /* the reverse of UMEM */
 	PROF_FUNC_CNT
 };
@@ -33,7 +33,7 @@ struct prof_graph {
 	unsigned calls;
 };
 
-/* -E*, and @why has the reason and what to do. */
+/* Opens the tracer. -E*: @why has the reason and what to do. */
 int prof_graph_open(struct prof_graph *graph, char *why, size_t size);
 void prof_graph_close(struct prof_graph *graph);
 

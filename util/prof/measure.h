@@ -16,7 +16,8 @@ struct prof_measure {
 	const struct prof_options *options;
 	struct prof_device *device;
 	struct prof_cells *cells;
-	char *touched[MRRC_PAGES_CNT]; /* of the largest size; NULL: none */
+	/* buffers of the largest size; NULL: none */
+	char *touched[MRRC_PAGES_CNT];
 	size_t mapped[MRRC_PAGES_CNT];
 	char *copy;		  /* PROF_COPY_MAX */
 	struct prof_graph *graph; /* NULL: not traced */

@@ -30,7 +30,7 @@ struct prof_setting {
 struct prof_model {
 	struct prof_fit fit[2 * MRRC_PAGES_CNT];
 	size_t fits;
-	const struct prof_fit *best; /* touched, 4 KiB; NULL: none */
+	const struct prof_fit *best; /* touched, 4 KiB; NULL: no model */
 	struct prof_setting setting[PROF_SETTINGS];
 	size_t settings;
 };

@@ -137,7 +137,7 @@ static void add_range(struct argp_state *state, struct prof_options *options,
 		add_size(state, options, size);
 }
 
-/* A comma-separated list, taken apart in a copy. */
+/* Parses a comma-separated list, in a copy. */
 static void set_list(struct argp_state *state, struct prof_options *options,
 		     const char *text,
 		     void (*add)(struct argp_state *, struct prof_options *,

@@ -18,7 +18,7 @@ enum prof_format { PROF_TABLE, PROF_CSV, PROF_JSON };
 struct prof_options {
 	const char *provider; /* NULL: verbs, else tcp */
 	const char *domain;   /* NULL: the first */
-	const char *source;   /* NULL: what the provider says */
+	const char *source;   /* NULL: the address that the provider chooses */
 	size_t *size;	      /* ascending, multiples of PROF_PAGE */
 	size_t sizes;
 	bool pages[MRRC_PAGES_CNT];
@@ -33,7 +33,7 @@ struct prof_options {
 	bool list;
 };
 
-/* As options and tables have it. */
+/* The name of a kind of pages in options and tables. */
 const char *prof_pages_name(enum mrrc_pages kind);
 
 void prof_options_parse(int argc, char **argv, struct prof_options *options);

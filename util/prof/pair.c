@@ -261,7 +261,7 @@ void prof_pair_close(struct prof_pair *pair)
 
 /* ---- messages ---- */
 
-/* One completion of this end, if there is one. */
+/* Reads one completion of this end, if there is one. */
 static int read_done(struct fid_cq *cq, bool *done, struct prof_err *err)
 {
 	struct fi_cq_err_entry error = { 0 };

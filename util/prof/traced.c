@@ -24,8 +24,8 @@ static void forget(struct prof_cell *cell, enum prof_value first,
 }
 
 /*
- * Adds the tracer's times of a registration that took @took us by the clock.
- * The shares are those of the least disturbed registration.
+ * Adds the tracer's times of a registration that took @took us in all. The
+ * shares are those of the least disturbed registration.
  */
 static int add_reg(struct prof_measure *m, struct prof_cell *cell,
 		   const struct prof_call *call, double took)
@@ -70,8 +70,8 @@ static int add_dereg(struct prof_measure *m, struct prof_cell *cell,
 
 /*
  * Adds the calls of a batch, which must be one for registering and one for
- * deregistering each buffer; otherwise nothing is known. The first finds the
- * tracer cold.
+ * deregistering each buffer; otherwise nothing is known. The first call is left
+ * out, since the tracer is not warmed up then.
  */
 static int add_calls(struct prof_measure *m, struct prof_cell *cell,
 		     const double *took)

@@ -264,7 +264,7 @@ static int sim_requests(struct sim_run *run)
 	return 0;
 }
 
-/* Empties and closes a cache, which is not part of the run. */
+/* Empties and closes a cache; the run does not include this. */
 static void sim_close(struct sim_run *run, uint32_t proc)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);

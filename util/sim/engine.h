@@ -16,7 +16,7 @@
 #include "sim/offline.h"
 #include "sim/trace.h"
 
-#define SIM_SERIES 200 /* points of pinned bytes over time */
+#define SIM_SERIES 200 /* points of the curve of pinned bytes */
 
 enum sim_kind {
 	SIM_CACHE,   /* one of sim/policies.h */
@@ -33,7 +33,7 @@ struct sim_cell {
 	size_t max_regions;
 	size_t page;
 	const struct mrrc_cost *cost;
-	bool bounce; /* copy where that is cheaper */
+	bool bounce; /* copy where a copy is cheaper */
 };
 
 struct sim_result {
@@ -43,7 +43,7 @@ struct sim_result {
 	uint64_t hit_bytes; /* of these, registered before */
 	uint64_t pieces;    /* over all requests */
 	uint64_t bounced;   /* requests that were copied */
-	uint64_t used_once; /* registrations that were not kept */
+	uint64_t used_once; /* regions that were registered but not kept */
 	uint64_t registrations;
 	uint64_t registered_pages; /* of the cost model's */
 	uint64_t deregistrations;
@@ -54,9 +54,10 @@ struct sim_result {
 	double copy_ns;
 	bool dereg_on_path;
 	size_t pinned_peak;
-	size_t regions_peak;	   /* of one process; libfabric's cache only */
+	/* of one process; with libfabric's cache only */
+	size_t regions_peak;
 	double pinned_mean;	   /* over requests */
-	size_t pinned[SIM_SERIES]; /* after each part of the trace */
+	size_t pinned[SIM_SERIES]; /* bytes after each part of the trace */
 	struct mrrc_stats stats;   /* summed over processes */
 };
 
@@ -75,7 +76,7 @@ static inline void sim_pinned(struct sim_result *result, size_t pinned,
 		result->pinned_mean /= count;
 }
 
-/* -ENOMEM, or the error of mrrc_cache_init(). */
+/* Runs a cell. -ENOMEM, or the error of mrrc_cache_init(). */
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
 
 /*

@@ -164,7 +164,10 @@ static int add_stretch(struct sim_future *future, size_t *count, size_t *max,
 	return 0;
 }
 
-/* Reverses the order: the last request's last stretch was added first. */
+/*
+ * Reverses the order of stretches: the last request's last stretch was added
+ * first.
+ */
 static void turn_round(struct sim_future *future, size_t total)
 {
 	struct sim_stretch *lo = future->stretch, *hi = lo + total, swap;

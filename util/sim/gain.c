@@ -55,7 +55,7 @@ static size_t regions_of(const struct sim_gain *gain)
 	return gain->row[SIM_GAIN_LF_ALL].result.regions_peak + 1;
 }
 
-/* The saving of one way, in percent of the run. */
+/* The saving of one way to register, in percent of the run. */
 static double saves(const struct sim_gain *gain, enum sim_gain_way way)
 {
 	return PERCENT(gain->share[SIM_GAIN_NONE] - gain->share[way]);

@@ -13,7 +13,7 @@
 enum sim_gain_way {
 	SIM_GAIN_NONE,
 	SIM_GAIN_LF,
-	SIM_GAIN_LF_ALL, /* with room for all regions */
+	SIM_GAIN_LF_ALL, /* libfabric's cache, with room for all regions */
 	SIM_GAIN_OURS,
 	SIM_GAIN_ALLOC,
 	SIM_GAIN_STATIC,
@@ -26,19 +26,20 @@ enum sim_gain_way {
 		      "," MRRC_POLICY_DEFAULT "," SIM_NAME_ALLOC \
 		      "," SIM_NAME_STATIC
 
-#define SIM_GAIN_LEAST	.01 /* of the run: less is no gain */
+#define SIM_GAIN_LEAST	.01 /* share of the run: a smaller saving is no gain */
 #define SIM_GAIN_ADVICE 3
 #define SIM_GAIN_LINE	160
 
 struct sim_gain {
-	const struct sim_row *row;  /* SIM_GAIN_CNT of them */
-	double run;		    /* seconds of all processes; 0: not known */
-	double share[SIM_GAIN_CNT]; /* of the run; 0 if that is not known */
+	const struct sim_row *row; /* SIM_GAIN_CNT of them */
+	double run;		   /* seconds of all processes; 0: not known */
+	/* share of the run that is saved; 0: not known */
+	double share[SIM_GAIN_CNT];
 	char advice[SIM_GAIN_ADVICE][SIM_GAIN_LINE];
 	unsigned advices;
 };
 
-/* @row: the first of SIM_GAIN_CNT. */
+/* Computes the gain. @row: the first of SIM_GAIN_CNT rows. */
 void sim_gain(const struct sim_row *row, struct sim_gain *gain);
 
 /* Returns 0, or -errno of a write that failed. */

@@ -130,7 +130,10 @@ static int sim_work_run(struct sim_work *work)
 	thread = calloc(jobs, sizeof(*thread));
 	if (!thread)
 		return -ENOMEM;
-	/* the last one may be this one, if there are no others */
+	/*
+	 * this thread waits for the rest, and runs jobs itself if no thread
+	 * could be started
+	 */
 	for (n = 0; n < jobs; n++) {
 		if (pthread_create(&thread[n], NULL, sim_worker, work))
 			break;

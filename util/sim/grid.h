@@ -9,26 +9,28 @@
 
 #include "sim/engine.h"
 
-/* Names beside the provider's policies. */
+/* Names of policies in addition to the provider's. */
 #define SIM_NAME_NONE	 "none"
 #define SIM_NAME_OFFLINE "offline"
 #define SIM_NAME_BOUND	 "bound"
 #define SIM_NAME_LF	 "libfabric"
-#define SIM_NAME_LF_ALL	 "libfabric-all" /* without its limit in regions */
+#define SIM_NAME_LF_ALL	 "libfabric-all" /* without the limit on regions */
 #define SIM_NAME_ALLOC	 "alloc"
 #define SIM_NAME_STATIC	 "static"
 
-/* Name of the model that a trace was recorded with. */
+/* Name of the cost model with which a trace was recorded. */
 #define SIM_MODEL_TRACE "trace"
 
 struct sim_model {
 	char *name;
 	bool recorded;	       /* SIM_MODEL_TRACE; without it, cost */
-	const char *otherwise; /* the name of that cost */
+	const char *otherwise; /* name of that cost model */
 	struct mrrc_cost cost;
 };
 
-/* Of each process's cache. Neither: as recorded, or none. */
+/*
+ * The limit of each process's cache. Neither set: the recorded limit, or none.
+ */
 struct sim_limit {
 	size_t bytes;	/* or */
 	double percent; /* of the trace's footprint */
@@ -64,13 +66,13 @@ struct sim_row {
 	size_t count;
 	const char *policy;
 	uint64_t footprint; /* bytes */
-	size_t max_bytes;   /* what the limit comes to */
+	size_t max_bytes;   /* the limit in bytes */
 	const struct sim_future *future;
-	struct sim_result result; /* of "bound": only reg_ns, the total */
+	struct sim_result result; /* of "bound": only reg_ns, the total cost */
 	int error;
 };
 
-/* One of the names above. */
+/* Is this one of the names above? */
 bool sim_name_known(const char *policy);
 
 /* The costs of a model for a trace, and their name. */

@@ -17,7 +17,7 @@
 
 #include "core/helper/schedule.h"
 
-/* ns that a helper thread takes to handle a region in a queue */
+/* ns that a helper thread needs to handle a region in a queue */
 #define QUEUE_NS   500
 #define NS_MAX	   1e18 /* that anything takes: 31 years */
 #define SIGNATURES 4096 /* of each process */
@@ -194,8 +194,8 @@ static void thread_wakes(struct state *state, struct process *process)
 /* ---- buffers without a thread -------------------------------------------- */
 
 /*
- * A buffer that is deregistered after its last use, and registered just before
- * the next one.
+ * Handles the timer of a buffer: deregisters it after its last use, or
+ * registers it just before the next one.
  */
 static void buffer_wakes(struct state *state, struct buffer *buffer)
 {

@@ -17,7 +17,7 @@ struct sim_helper_row {
 	size_t page;
 	const char *model;
 	const struct mrrc_cost *cost;
-	const char *helper; /* as it was asked for */
+	const char *helper; /* the kind, as the user wrote it */
 	enum sim_helper_kind kind;
 	uint64_t idle_us;  /* of a timeout */
 	double leave_mean; /* bytes that stay registered */
@@ -26,8 +26,8 @@ struct sim_helper_row {
 };
 
 /*
- * leave, timeout, predict, offline or timeout:us=N. *idle_us is 0 for a timeout
- * chosen to match the predictor's late requests. -EINVAL.
+ * Parses leave, timeout, predict, offline or timeout:us=N. *idle_us is 0 for a
+ * timeout chosen to match the predictor's late requests. -EINVAL.
  */
 int sim_helper_parse(const char *text, enum sim_helper_kind *kind,
 		     uint64_t *idle_us);

@@ -40,8 +40,9 @@ TAILQ_HEAD(sim_lf_list, sim_lf_region);
 
 struct sim_lf {
 	struct sim_lf_tree tree;
-	struct sim_lf_list lru;	 /* least recently used first */
-	struct sim_lf_list dead; /* registered, but not in the cache */
+	struct sim_lf_list lru; /* least recently used first */
+	/* regions still registered, but not in the cache */
+	struct sim_lf_list dead;
 	size_t count;
 	uint64_t bytes;
 	size_t max_count;   /* FI_MR_CACHE_MAX_COUNT */
@@ -53,7 +54,7 @@ struct sim_lf {
 };
 
 void sim_lf_init(struct sim_lf *lf, size_t max_count, uint64_t max_bytes);
-/* Forgets all regions without dereg. */
+/* Forgets all regions without calling dereg. */
 void sim_lf_fini(struct sim_lf *lf);
 
 /*

@@ -19,14 +19,14 @@ struct sim_lines {
 	lzma_stream strm;    /* while xz */
 	uint8_t raw[16384];  /* as read from the file */
 	uint8_t text[65536]; /* xz: decompressed */
-	const uint8_t *next; /* in raw or text: what no line took yet */
+	const uint8_t *next; /* unread bytes, in raw or text */
 	size_t left;
-	uint64_t number;   /* of the line that was last returned, from 1 */
+	uint64_t number;   /* number of the line last returned, from 1 */
 	const char *cause; /* of the last failure; NULL: see errno */
 	char line[SIM_LINE_MAX + 1];
 };
 
-/* On failure too, lines->cause can be read. */
+/* Opens a file. lines->cause can be read after a failure, too. */
 int sim_lines_open(struct sim_lines *lines, FILE *file);
 void sim_lines_close(struct sim_lines *lines);
 

@@ -15,10 +15,13 @@ struct sim_cost_model {
 	struct mrrc_cost cost;
 };
 
-/* The entry after the last has no name. */
+/* Ends with an entry without a name. */
 extern const struct sim_cost_model sim_cost_models[];
 
-/* A name, or what mrrc_cost_parse() takes. -EINVAL: @text is neither. */
+/*
+ * Parses the name of a model, or a text for mrrc_cost_parse(). -EINVAL: @text
+ * is neither.
+ */
 int sim_cost_parse(const char *text, struct mrrc_cost *cost);
 
 #endif /* SIM_MODELS_H */

@@ -364,7 +364,7 @@ const struct mrrc_policy_ops sim_offline_ops = {
 
 /* One reuse of a stretch, which a cache might have kept until that use. */
 struct sim_reuse {
-	/* ns saved, per page and per request of the time that it is kept */
+	/* ns saved, per page and per request for which it is kept */
 	double density;
 	double room; /* pages times requests */
 };

@@ -16,7 +16,7 @@
 #include "sim/trace.h"
 
 #define SIM_NEVER      UINT32_MAX
-#define SIM_PROC_SHIFT 48 /* the process is above the page */
+#define SIM_PROC_SHIFT 48 /* bits of the page number, below the process */
 
 /*
  * The next use of each part of memory. Parts are the smallest ranges that
@@ -25,11 +25,12 @@
 struct sim_future {
 	const struct sim_trace *trace;
 	size_t page;
-	uint64_t *part; /* proc, page: their starts, ascending */
+	uint64_t *part; /* starts of the parts: process and page, ascending */
 	size_t parts;
 	uint32_t *first; /* of a request's parts */
 	uint32_t *end;	 /* after them */
-	size_t *at;	 /* a request's stretches; one more at the end */
+	/* first stretch of each request; one more entry at the end */
+	size_t *at;
 	struct sim_stretch *stretch;
 };
 
@@ -39,10 +40,10 @@ struct sim_future {
  */
 struct sim_stretch {
 	uint32_t part;
-	uint32_t next; /* the request that uses them next */
+	uint32_t next; /* the request that uses these parts next */
 };
 
-/* After stretch @k, one of request @i's. */
+/* The end of stretch @k, which belongs to request @i. */
 static inline uint32_t sim_stretch_end(const struct sim_future *future,
 				       size_t i, size_t k)
 {
@@ -55,7 +56,7 @@ int sim_future_make(const struct sim_trace *trace, size_t page,
 		    struct sim_future *future);
 void sim_future_free(struct sim_future *future);
 
-/* The heuristic, a policy for core/cache/cache.h; one for each run. */
+/* The heuristic as a policy for core/cache/cache.h; one for each run. */
 struct sim_offline;
 extern const struct mrrc_policy_ops sim_offline_ops; /* arg: below */
 
@@ -66,7 +67,7 @@ void sim_offline_close(struct sim_offline *offline);
 /* -ENOMEM if a judgement failed for lack of memory: the result is invalid. */
 int sim_offline_error(const struct sim_offline *offline);
 
-/* Makes the cache that is opened next the one of this process. */
+/* Tells for which process the next cache is opened. */
 void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 
 /* Announces request @now, before the cache is asked. */

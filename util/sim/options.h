@@ -13,8 +13,8 @@ struct sim_options {
 	enum sim_format format;
 	char **source; /* files, "-", or "gen:..." */
 	size_t sources;
-	bool together;	   /* the traces are processes of one run */
-	bool priced;	   /* asked for the model of the trace */
+	bool together;	   /* the traces are the processes of one run */
+	bool priced;	   /* the user asked for the trace's own cost model */
 	uint64_t min_len;  /* shorter requests are left out */
 	const char *write; /* where to write the trace, or NULL */
 };

@@ -49,7 +49,7 @@ static const char *const column_names[COL_CNT] = {
 	[COL_SITE] = "site",	  [COL_PREVIOUS] = "previous",
 };
 
-/* enum mrrc_access; the second half of each is what peers may do. */
+/* in the order of enum mrrc_access; the part after + is what peers may do */
 static const char *const access_names[] = {
 	"r", "w", "r+r", "w+r", "r+w", "w+w", "r+rw", "w+rw",
 };
@@ -92,7 +92,7 @@ fail(struct reader *reader, int ret, const char *format, ...)
 	return ret;
 }
 
-/* The beginning of a field, as a terminal can show it. */
+/* The beginning of a field, with only printable characters. */
 static const char *shown(const char *field, char buf[SHOWN + 4])
 {
 	size_t i;
@@ -525,7 +525,9 @@ static int add_recorded(struct reader *reader,
 		rec.previous = 0;
 		if (reader->sink->full)
 			ret = swap_site(&threads, &recs[i], &rec.previous);
-		/* addresses of the kernel that every process has */
+		/*
+		 * addresses of the kernel, which are the same in every process
+		 */
 		if (!reader->sink->full && recs[i].addr >= SIM_ADDR_MAX)
 			continue;
 		reader->lines.number = i + 1;

@@ -18,14 +18,17 @@
  */
 struct sim_rec {
 	uint64_t time_us;
-	uint64_t previous; /* call site of the thread's request before */
-	uint64_t held_us;  /* as struct sim_req has it */
+	uint64_t previous; /* call site of the thread's previous request */
+	uint64_t held_us;  /* as in struct sim_req */
 	uint32_t proc;
 	struct mrrc_trace_rec rec; /* domain: see proc */
 };
 
 struct sim_sink {
-	/* 0, or -E* with *cause as a text, or NULL: see strerror. */
+	/*
+	 * Adds a request. 0, or -E* with *cause as a text, or NULL: see
+	 * strerror.
+	 */
 	int (*add)(void *arg, const struct sim_rec *rec, const char **cause);
 	/* The header of a recorded trace; NULL: not needed. */
 	void (*head)(void *arg, const struct mrrc_trace_head *head);

@@ -91,7 +91,9 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 		if (ret)
 			return ret;
 		++*chunk;
-		/* a copy may end at any byte: whole records count */
+		/*
+		 * a copy of a file may end at any byte: complete records count
+		 */
 		ret = take_chunk(recorded, len / sizeof(*recorded->rec), cause);
 		if (ret)
 			return ret;

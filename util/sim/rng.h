@@ -35,11 +35,12 @@ size_t sim_rng_pick(struct sim_rng *rng, const unsigned int *weights,
  * 1)^-0.75.
  */
 struct sim_zipf {
-	uint64_t *sum; /* of the weights up to a rank, with it */
+	/* sums of the weights of all ranks up to and including this one */
+	uint64_t *sum;
 	size_t count;
 };
 
-/* 0 < count < 2^31; -ENOMEM. */
+/* Initialises it for 0 < count < 2^31; -ENOMEM. */
 int sim_zipf_init(struct sim_zipf *zipf, size_t count);
 void sim_zipf_fini(struct sim_zipf *zipf);
 size_t sim_zipf_next(const struct sim_zipf *zipf, struct sim_rng *rng);

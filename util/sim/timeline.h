@@ -15,9 +15,11 @@ struct sim_ending {
 
 struct sim_timeline {
 	const struct sim_future *future;
-	uint64_t end_ns; /* the last request, from the first one */
+	/* time of the last request, relative to the first one */
+	uint64_t end_ns;
 	/* by request */
-	uint32_t *buffer; /* from 0, what begins at one address */
+	/* number of the buffer, from 0; a buffer begins at one address */
+	uint32_t *buffer;
 	uint32_t *next;	  /* request for it; SIM_NEVER */
 	uint32_t *thread; /* from 0 */
 	size_t buffers, threads;

@@ -25,7 +25,7 @@
 #define SIM_ADDR_MAX  (UINT64_C(1) << 63)
 #define SIM_REQ_MAX   (UINT64_C(1) << 32)
 #define SIM_PROCS_MAX 65536
-#define SIM_ENDLESS   UINT64_MAX /* held when the recording ended */
+#define SIM_ENDLESS   UINT64_MAX /* still held when the recording ended */
 #define SIM_LINE_MAX  4096	 /* bytes of a line without its LF */
 #define SIM_ERR_MAX   512	 /* enough for every message */
 
@@ -47,16 +47,16 @@ struct sim_req {
 	uint32_t access : 8; /* enum mrrc_access */
 	uint32_t thread;     /* of the process */
 	uint64_t site;	     /* of the call; 0: not known */
-	uint64_t held;	     /* us, by its operation; 0: not known */
+	uint64_t held;	     /* us that the operation held it; 0: not known */
 };
 
 struct sim_trace {
 	char *name;
 	struct sim_req *req;
 	size_t count;
-	size_t max; /* requests that req has room for */
+	size_t max; /* number of requests for which req has room */
 	uint32_t procs;
-	bool priced; /* cost: as it was recorded */
+	bool priced; /* cost is as recorded */
 	struct mrrc_cost cost;
 	/* Limits of each cache while this was recorded; 0: not known. */
 	uint64_t max_bytes, max_regions;
@@ -78,13 +78,13 @@ struct sim_extent {
 	uint32_t proc;
 };
 
-/* An empty trace; the name is copied. */
+/* Makes an empty trace; the name is copied. */
 int sim_trace_init(struct sim_trace *trace, const char *name);
 void sim_trace_fini(struct sim_trace *trace);
 
 /*
- * -EINVAL: would break T1, T2 or the kinds of access; -E2BIG: T3's limit;
- * -EFBIG: SIM_REQ_MAX reached; -ENOMEM.
+ * Appends a request. -EINVAL: it would break T1, T2 or the kinds of access;
+ * -E2BIG: T3's limit; -EFBIG: SIM_REQ_MAX reached; -ENOMEM.
  */
 int sim_trace_append(struct sim_trace *trace, const struct sim_req *req);
 
@@ -98,7 +98,7 @@ bool sim_trace_valid(const struct sim_trace *trace);
 int sim_trace_extents(const struct sim_trace *trace, uint64_t page,
 		      struct sim_extent **extent, size_t *cnt);
 
-/* Their bytes, up to UINT64_MAX. */
+/* The total bytes of these pages, up to UINT64_MAX. */
 int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 			uint64_t *bytes);
 

@@ -98,7 +98,7 @@ static int put_path(sim_put *put, void *arg, const char *path)
 		return errno == ENOENT ? put_renamed(put, arg, path) : -errno;
 	if (!S_ISREG(st.st_mode))
 		return put_in_place(put, arg, path);
-	/* a file behind another name (/dev/stdout) keeps that name */
+	/* a file under another name (/dev/stdout) keeps that name */
 	real = realpath(path, NULL);
 	if (!real)
 		return -errno;

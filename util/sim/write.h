@@ -9,10 +9,10 @@
 
 #include <stdio.h>
 
-/* Everything, flushed: 0 or -E*. */
+/* Writes everything and flushes. 0 or -E*. */
 typedef int sim_put(FILE *file, void *arg);
 
-/* On failure @err has the reason. "-" is stdout. */
+/* Writes the file at @path; "-" is stdout. On failure @err has the reason. */
 int sim_write(const char *path, sim_put *put, void *arg, char *err,
 	      size_t err_len);
 

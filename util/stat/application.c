@@ -20,8 +20,8 @@
 #define ABOUT "application"
 
 /*
- * Beginning of the reason why lookups ask, until code is examined: they have
- * not asked often, so that costs little time.
+ * beginning of the reason for lookups that ask before code is examined: as long
+ * as they have asked seldom, this costs little time
  */
 #define NOT_YET "code is looked at when"
 

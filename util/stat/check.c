@@ -61,7 +61,10 @@ static void find_variables(struct check *check)
 	}
 }
 
-/* The probe writes no file of the user's: can the application make it? */
+/*
+ * The probe does not write a file that the user has set: can the application
+ * make it?
+ */
 static void find_file(struct check *check, const char *variable)
 {
 	const char *path = getenv(variable);

@@ -25,7 +25,7 @@
 #include "sys/proof/prove.h"
 #include "sys/proof/prove_site.h"
 
-#define SITES 4 /* sites that are printed for a file, at most */
+#define SITES 4 /* maximum number of sites printed for a file */
 
 struct code {
 	FILE *out, *err;
@@ -37,7 +37,7 @@ struct code {
 	size_t calls; /* instructions that enter the kernel */
 	size_t asks;  /* reasons for lookups to ask */
 	bool failed;
-	char rings[64];	      /* a name, of what may make rings; or "" */
+	char rings[64];	      /* name of code that may make rings, or "" */
 	bool has_rings[3];    /* a file has: by enum mrrc_prove_rings */
 	Dl_info libc, loader; /* of this program, with hooks */
 };
@@ -180,7 +180,7 @@ static void look_linked(struct code *code, char *path)
 
 /* ---- a process ---- */
 
-/* The page with our hooks' own code, which the provider knows. */
+/* Is this the page with the code of our hooks, which the provider knows? */
 static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
 {
 	struct stat_sample sample = { 0 };

@@ -17,7 +17,7 @@
 
 #define SONAME "libfabric.so.1"
 
-/* Can this process load it? A machine may have libraries of 32 bits, too. */
+/* Can this process load it? A machine may also have 32-bit libraries. */
 static bool is_loadable(const char *path)
 {
 	unsigned char ident[EI_NIDENT];
@@ -66,7 +66,7 @@ static void add_matching(struct stat_copies *copies, const char *folder,
 	globfree(&found);
 }
 
-/* Calls @look with each folder of a list with colons. */
+/* Calls @look with each folder of a list separated by colons. */
 static void each_folder(const char *list,
 			void (*look)(void *arg, const char *folder), void *arg)
 {
@@ -84,7 +84,10 @@ static void look_folder(void *arg, const char *folder)
 	add_matching(arg, folder, SONAME);
 }
 
-/* "NAME => PATH", of the loader's list with " (ADDRESS)" behind it. */
+/*
+ * Looks at a line of the loader's list: "NAME => PATH", followed by "
+ * (ADDRESS)".
+ */
 static void look_listed(void *arg, char *line)
 {
 	char *to = strstr(line, "=> /");
@@ -96,7 +99,9 @@ static void look_listed(void *arg, char *line)
 	add(arg, to + 3);
 }
 
-/* A folder of packages, or of what they bring beside them. */
+/*
+ * Looks in a folder of packages, and in the folders of libraries beside them.
+ */
 static void look_python(void *arg, char *folder)
 {
 	static const char *const pattern[] = {

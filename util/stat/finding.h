@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The lines of --check (stat/check.h): each has a subject, a state, what was
- * found and perhaps a cure. Memory that is not to be had ends the program.
+ * found and perhaps a cure. The program ends if memory cannot be allocated.
  */
 #ifndef STAT_FINDING_H
 #define STAT_FINDING_H
@@ -13,7 +13,7 @@ struct json_t;
 
 enum stat_state {
 	STAT_OK,
-	STAT_NOTE, /* less is gained than could be */
+	STAT_NOTE, /* the gain is less than it could be */
 	STAT_BAD,  /* the cache can't work */
 };
 
@@ -34,7 +34,7 @@ void stat_find(struct stat_findings *findings, enum stat_state state,
 
 enum stat_state stat_findings_worst(const struct stat_findings *findings);
 
-/* Those that were not printed before, in 80 columns. */
+/* Prints the findings not printed before, in 80 columns. */
 void stat_findings_print(struct stat_findings *findings, FILE *out);
 
 /* An array of objects; NULL: no memory. */

@@ -35,7 +35,7 @@ static size_t names(const char *pattern, char *text, size_t size)
 	return i;
 }
 
-/* 0, or why none of the device files can be opened. */
+/* Opens a device file. 0, or the reason why none can be opened. */
 static int open_device(void)
 {
 	int ret = -ENOENT, fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What limits a cache: the process's and the machine's limits, by the cache that
- * a probe has opened.
+ * Reports limits of the process and of the machine, as they affect the cache
+ * that a probe has opened.
  */
 #ifndef STAT_MACHINE_H
 #define STAT_MACHINE_H
@@ -11,7 +11,9 @@
 #include "stat/finding.h"
 #include "stat/segment.h"
 
-/* RDMA devices that this user may open; says so, or what is missing. */
+/*
+ * Finds RDMA devices that this user may open; reports them, or what is missing.
+ */
 bool stat_machine_devices(struct stat_findings *findings);
 
 /* The domain registers buffers. */

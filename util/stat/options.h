@@ -16,13 +16,13 @@ struct stat_options {
 	pid_t *pid; /* none: all processes */
 	size_t pids;
 	double interval; /* seconds */
-	size_t count;	 /* samples; 0: until the processes end */
+	size_t count;	 /* number of samples; 0: until the processes end */
 	struct stat_order order;
-	bool wait; /* until there is a domain */
+	bool wait; /* wait until there is a domain */
 	bool json;
-	bool code;   /* look at the code of: */
-	bool check;  /* provider and machine, and run: */
-	char **what; /* all arguments, as they are */
+	bool code;   /* examine the code of: */
+	bool check;  /* check provider and machine, and run: */
+	char **what; /* the remaining arguments */
 	size_t whats;
 };
 

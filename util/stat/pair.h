@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A domain in a sample and in the one before: totals, and what was added. */
+/*
+ * A domain in two samples, this one and the one before: totals, and the
+ * difference.
+ */
 #ifndef STAT_PAIR_H
 #define STAT_PAIR_H
 
@@ -9,8 +12,9 @@
 struct stat_pair {
 	const struct stat_domain *domain;
 	const struct stat_segment *now;
-	const struct stat_segment *before; /* NULL: it was not open then */
-	double seconds;			   /* between the two */
+	/* NULL: the domain was not open then */
+	const struct stat_segment *before;
+	double seconds; /* between the two */
 };
 
 struct stat_pair stat_pair(const struct stat_domain *domain,
@@ -18,7 +22,10 @@ struct stat_pair stat_pair(const struct stat_domain *domain,
 
 uint64_t stat_pair_total(const struct stat_pair *pair, enum mrrc_stat stat);
 
-/* The difference since then; 0 if a counter went back, which none does. */
+/*
+ * The difference between the samples; 0 if a counter fell, which does not
+ * happen.
+ */
 uint64_t stat_pair_since(const struct stat_pair *pair, enum mrrc_stat stat);
 
 /* Reasons why a buffer was registered for one use: uncached_no_monitor, ... */
@@ -33,8 +40,8 @@ const char *stat_cause_name(unsigned index);
 uint64_t stat_pair_uncached(const struct stat_pair *pair);
 
 /*
- * Seconds that the hits saved at least, by the cost model in force: what
- * registering and deregistering one page takes, for each.
+ * Minimum of the seconds that the hits saved, by the cost model in force: for
+ * each hit, registering and deregistering one page.
  */
 double stat_pair_saved(const struct stat_pair *pair);
 

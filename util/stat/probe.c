@@ -26,7 +26,8 @@
 
 #define PROVIDER "ofi_mrrc"
 #define FILENAME "libmrrc-fi.so"
-#define LIMIT_MS 60000 /* of a child: other providers may look for devices */
+/* time limit of a child: other providers may look for devices */
+#define LIMIT_MS 60000
 
 /* ---- the child ---- */
 
@@ -72,7 +73,7 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Of several, the first one that @name names, with its core. */
+/* The first info that @name names, together with its core. */
 static struct fi_info *ask(const char *name, struct stat_probed *ed)
 {
 	struct fi_info *hints = lib.dupinfo(NULL), *info = NULL;
@@ -97,7 +98,7 @@ static struct fi_info *ask(const char *name, struct stat_probed *ed)
 	return info;
 }
 
-/* The one that FI_PROVIDER names; else it is not heeded. */
+/* The info that FI_PROVIDER names; if it names none, FI_PROVIDER is ignored. */
 static struct fi_info *ask_any(bool verbs, struct stat_probed *ed)
 {
 	const char *chosen = getenv("FI_PROVIDER");
@@ -195,7 +196,10 @@ static int wait_answer(struct stat_probe *probe, int fd)
 
 	if (poll(&poll_, 1, LIMIT_MS) <= 0)
 		return -ETIMEDOUT;
-	/* it is less than a pipe holds: written at once, or not at all */
+	/*
+	 * the data are smaller than a pipe's buffer: written at once, or not at
+	 * all
+	 */
 	if (read(fd, &probe->ed, sizeof(probe->ed)) != sizeof(probe->ed))
 		return -EPIPE;
 	return 0;
@@ -212,7 +216,7 @@ static void run_child(const struct stat_probe_how *how, int said, int answer,
 	child(how, &ed);
 	if (write(answer, &ed, sizeof(ed)) != sizeof(ed))
 		_exit(1);
-	/* it ends with its parent, however that ends */
+	/* the child ends with its parent, however the parent ends */
 	_exit(read(hold, &byte, 1) ? 1 : 0);
 }
 

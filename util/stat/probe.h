@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Tries the provider in a child process: whether one copy of libfabric loads
- * it, what it says on standard error, and what a domain of its lacks.
+ * it, what it prints on standard error, and what its domain lacks.
  */
 #ifndef STAT_PROBE_H
 #define STAT_PROBE_H
@@ -14,19 +14,21 @@
 
 struct stat_probe_how {
 	const char *path; /* of libfabric */
-	bool verbs;	  /* tried before tcp, unless FI_PROVIDER tells */
-	bool open;	  /* a domain, and keeps it open */
-	bool always;	  /* registers, whether the core needs it or not */
+	bool verbs;	  /* try verbs before tcp, unless FI_PROVIDER tells */
+	bool open;	  /* open a domain, and keep it open */
+	bool always;	  /* register, whether the core needs it or not */
 };
 
 /* What the child tells. */
 struct stat_probed {
-	char error[256];   /* why libfabric was not loaded, or "" */
-	uint32_t version;  /* of libfabric */
-	char file[2048];   /* the provider's, or "": not loaded */
-	uint32_t provider; /* its version; 0: it offers nothing here */
-	char name[128];	   /* with its core */
-	int ret;	   /* of the call that failed, and its name; or 0 */
+	char error[256];  /* why libfabric was not loaded, or "" */
+	uint32_t version; /* of libfabric */
+	char file[2048];  /* path of the provider's file; "": not loaded */
+	/* the provider's version; 0: it offers nothing here */
+	uint32_t provider;
+	char name[128]; /* with its core */
+	/* error of the call that failed, and its name; or 0 */
+	int ret;
 	char call[16];
 };
 
@@ -34,15 +36,18 @@ struct stat_probe {
 	pid_t pid;
 	int hold; /* a pipe: the child ends when it is closed */
 	struct stat_probed ed;
-	char *said;  /* all lines on standard error */
-	bool loaded; /* the provider: one that refuses libfabric stays mapped */
+	char *said; /* all its lines on standard error */
+	/*
+	 * the provider is loaded: it stays mapped even if it refuses libfabric
+	 */
+	bool loaded;
 	bool has_segment;
 	struct stat_segment segment;
 };
 
 /*
- * Before this process hooks its libc. -E*: there is no child, or it did not
- * answer.
+ * Called before this process hooks its libc. -E*: there is no child, or it did
+ * not answer.
  */
 int stat_probe(const struct stat_probe_how *how, struct stat_probe *probe);
 

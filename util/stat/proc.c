@@ -22,7 +22,7 @@
 #define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
 #define DOMAINS_MAX 1024 /* of a process: it may open many */
 
-/* A small file of /proc/PID as a string; false: it is gone. */
+/* Reads a small file of /proc/PID as a string; false: it is gone. */
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -61,7 +61,7 @@ unsigned long long stat_proc_started(pid_t pid)
 
 	if (!read_text(pid, "stat", text, sizeof(text)))
 		return 0;
-	/* the name may have anything in it, the rest has no bracket */
+	/* the name may contain anything, the rest has no bracket */
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest,
 			    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -71,7 +71,7 @@ unsigned long long stat_proc_started(pid_t pid)
 	return state == 'Z' || state == 'X' ? 0 : started;
 }
 
-/* Its number in its own name space, which is the last of these. */
+/* The process's number in its own PID name space, the innermost one. */
 static pid_t own_pid(pid_t pid)
 {
 	char text[4096];

@@ -13,7 +13,7 @@
 struct stat_domain {
 	pid_t pid; /* in our name space */
 	char command[64];
-	ino_t id;    /* of the segment, as long as it is open */
+	ino_t id;    /* inode of the segment, as long as it is open */
 	double when; /* seconds, monotonic */
 	struct stat_segment segment;
 };
@@ -25,15 +25,15 @@ struct stat_sample {
 };
 
 /*
- * Add what a process has open. -ESRCH: there is no such process, or it has
- * ended; -EACCES: it may not be looked at; -ENOMEM. Segments that make no sense
+ * Adds the domains that a process has open. -ESRCH: there is no such process,
+ * or it has ended; -EACCES: it may not be examined; -ENOMEM. Invalid segments
  * are left out.
  */
 int stat_proc_read(pid_t pid, struct stat_sample *sample);
 
 /*
- * The same for all processes. Those that may not be looked at are counted in
- * @denied.
+ * Adds the domains of all processes. Processes that may not be examined are
+ * counted in @denied.
  */
 int stat_proc_read_all(struct stat_sample *sample, unsigned *denied);
 

@@ -79,7 +79,7 @@ static int compare(const void *a_, const void *b_, void *order_)
 		ret = strcmp(a->pair.domain->command, b->pair.domain->command);
 	else
 		ret = x > y ? -1 : x < y;
-	/* equal ones stay where they are from sample to sample */
+	/* equal rows stay in place from sample to sample */
 	if (!ret)
 		return compare_domains(a->pair.domain, b->pair.domain);
 	return order->reverse ? -ret : ret;
@@ -110,7 +110,7 @@ void stat_rows_fini(struct stat_rows *rows)
 
 /* ---- text ---- */
 
-/* In at most six characters, below ten millions of millions. */
+/* Formats a count below 10^13 in at most six characters. */
 static const char *count_text(double count, char *text, size_t size)
 {
 	static const char unit[] = "\0kMG";
@@ -208,7 +208,7 @@ static size_t count_processes(const struct stat_rows *rows)
 	return count;
 }
 
-/* Of all domains, rates that are not known left out. */
+/* The sum over all domains, without rates that are not known. */
 static double sum(const struct stat_rows *rows, enum stat_column which)
 {
 	double sum = 0;

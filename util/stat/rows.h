@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A sample as lines: what all domains did, and one line for each, sorted. */
+/*
+ * A sample as lines: the sums over all domains, and one line for each domain,
+ * sorted.
+ */
 #ifndef STAT_ROWS_H
 #define STAT_ROWS_H
 
@@ -30,8 +33,8 @@ struct stat_order {
 
 struct stat_row {
 	struct stat_pair pair;
-	double value[STAT_COLUMNS]; /* below 0: not known; none of COMMAND */
-	bool warns; /* it lacks something, or buffers are not kept */
+	double value[STAT_COLUMNS]; /* below 0: not known; COMMAND has none */
+	bool warns; /* the domain lacks something, or buffers are not kept */
 };
 
 struct stat_rows {
@@ -48,10 +51,12 @@ int stat_rows_init(struct stat_rows *rows, const struct stat_sample *sample,
 		   const struct stat_sample *before, struct stat_order order);
 void stat_rows_fini(struct stat_rows *rows);
 
-/* The head, and a line for each row, as long as they are; no terminal is asked. */
+/*
+ * Prints the head, and a line for each row, whatever the width of the terminal.
+ */
 void stat_rows_print(const struct stat_rows *rows, FILE *out);
 
-/* STAT_COLUMNS: there is none of that name. */
+/* Finds a column by name; STAT_COLUMNS: there is none. */
 enum stat_column stat_column_find(const char *name);
 
 /* All names, with a comma and a blank between them. */

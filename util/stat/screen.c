@@ -71,13 +71,16 @@ static const char *row_look(const struct stat_rows *rows, size_t row,
 	return rows->row[row].warns && has_colours() ? YELLOW : "";
 }
 
-/* Rows that are not drawn above the first one: the selected one has to be. */
+/*
+ * Number of rows above the first row drawn, so that the selected row is
+ * visible.
+ */
 static size_t rows_above(size_t selected, size_t count, size_t room)
 {
 	return selected < count && selected >= room ? selected + 1 - room : 0;
 }
 
-/* The lines of @text, of @rows where that is not NULL. */
+/* Draws the lines of @text; of @rows if that is not NULL. */
 static int draw(const char *text, const struct stat_rows *rows, size_t selected,
 		const char *help)
 {

@@ -8,10 +8,13 @@
 void stat_screen_begin(void);
 void stat_screen_end(void);
 
-/* @selected: the row that is marked, and is visible; rows->count: none. */
+/*
+ * Draws all rows. @selected: the marked row, which is visible; rows->count:
+ * none.
+ */
 int stat_screen_rows(const struct stat_rows *rows, size_t selected);
 
-/* The table of one domain. Both return 0, -ENOMEM or -EIO. */
+/* Draws the table of one domain. Both return 0, -ENOMEM or -EIO. */
 int stat_screen_table(const struct stat_row *row,
 		      const struct stat_sample *before);
 

@@ -15,7 +15,10 @@
 
 /* The size of the first version's head. */
 #define HEAD_MIN offsetof(struct mrrc_stats_shm_head, asks_at)
-/* and of the one that said why lookups ask, but not what is lacking */
+/*
+ * The size of the head that has the reason why lookups ask, but not what is
+ * lacking.
+ */
 #define HEAD_ASKS  offsetof(struct mrrc_stats_shm_head, lacks_at)
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
@@ -38,7 +41,7 @@ static bool is_sound(const struct mrrc_stats_shm_head *head, size_t size)
 	       is_inside(head, head->names, head->names_size);
 }
 
-/* A string of a field; false: it does not end there, or is not printable. */
+/* Reads a string field; false: it does not end there, or is not printable. */
 static bool get_string(const char *from, size_t size, char *to)
 {
 	const size_t len = strnlen(from, size);

@@ -17,12 +17,12 @@
 #define STAT_NAME_MAX	  64
 
 struct stat_counter {
-	char name[STAT_NAME_MAX]; /* [a-z0-9_]+, no two the same */
+	char name[STAT_NAME_MAX]; /* [a-z0-9_]+, all names differ */
 	uint64_t value;
 };
 
 struct stat_segment {
-	pid_t pid;	 /* in its own name space */
+	pid_t pid;	 /* in the process's own PID name space */
 	uint64_t opened; /* nanoseconds since 1970 */
 	uint64_t max_bytes;
 	uint64_t max_regions;
@@ -39,13 +39,13 @@ struct stat_segment {
 };
 
 /*
- * -EAGAIN: there is nothing on it yet; -EPROTONOSUPPORT: of a version that is
- * not known; -EPROTO: no segment, or a broken one.
+ * Parses a segment. -EAGAIN: it is still empty; -EPROTONOSUPPORT: an unknown
+ * version; -EPROTO: no segment, or a broken one.
  */
 int stat_segment_parse(const void *data, size_t size,
 		       struct stat_segment *segment);
 
-/* The value of a counter; 0 if it has none of that name. */
+/* The value of the counter of that name; 0: there is none. */
 uint64_t stat_segment_value(const struct stat_segment *segment,
 			    const char *name);
 

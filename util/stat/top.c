@@ -21,7 +21,7 @@ static volatile sig_atomic_t caught;
 
 static void note_signal(int signo)
 {
-	/* this one only has to interrupt the wait */
+	/* SIGWINCH only has to interrupt the wait */
 	if (signo != SIGWINCH)
 		caught = signo;
 }
@@ -197,7 +197,7 @@ int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 			    stat_screen_rows(&top->rows, at);
 }
 
-/* Each key sees the rows as the key before has left them. */
+/* Handles keys; each key sees the rows as the previous key has left them. */
 static bool read_keys(struct stat_top *top, const struct stat_sample *sample,
 		      const struct stat_sample *before)
 {
@@ -216,7 +216,7 @@ static bool read_keys(struct stat_top *top, const struct stat_sample *sample,
 	return true;
 }
 
-/* ^Z: until the shell lets us go on */
+/* Stops the program for ^Z, until the shell continues it */
 static void stop(struct stat_top *top)
 {
 	caught = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lines of all domains on a terminal, in its size, with keys; the table of
- * one that is selected. Plain escape sequences, which all terminals in use have.
+ * Shows the lines of all domains on a terminal, in its size, with keys; or the
+ * table of the selected domain. Plain escape sequences, which all terminals in
+ * use have.
  */
 #ifndef STAT_TOP_H
 #define STAT_TOP_H
@@ -14,16 +15,17 @@
 struct stat_top {
 	struct stat_rows rows; /* as they were drawn last */
 	struct stat_order order;
-	pid_t pid; /* of the selected domain; 0: none */
+	pid_t pid; /* process of the selected domain; 0: none */
 	ino_t id;
-	bool table;	      /* of the selected domain, instead of lines */
+	/* show the selected domain's table instead of lines */
+	bool table;
 	bool begun;	      /* the terminal's modes are changed */
 	bool keys;	      /* standard input is a terminal, too */
 	struct termios modes; /* as they were */
 	sigset_t mask;
 };
 
-/* Standard output is a terminal that knows escape sequences. */
+/* Is standard output a terminal that knows escape sequences? */
 bool stat_is_terminal(void);
 
 /*
@@ -33,7 +35,10 @@ bool stat_is_terminal(void);
 int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 		  const struct stat_sample *before);
 
-/* Heeds keys, signals and the terminal's size for a while. false: end. */
+/*
+ * Handles keys, signals and changes of the terminal's size for @seconds. false:
+ * end.
+ */
 bool stat_top_wait(struct stat_top *top, double seconds,
 		   const struct stat_sample *sample,
 		   const struct stat_sample *before);

@@ -2,7 +2,7 @@
 /*
  * Wakes a segment's thread and waits for it (stat/update.h). The segment is
  * mapped without write access, which is enough for futex(2). A file that could
- * be made shorter meanwhile is not mapped.
+ * become shorter while it is mapped is not mapped.
  */
 #include "config.h"
 #include "stat/update.h"
@@ -28,7 +28,7 @@ static long futex(const uint32_t *word, int op, uint32_t value,
 	return syscall(SYS_futex, word, op, value, limit, NULL, 0);
 }
 
-/* Again and again: the thread may have been about to sleep. */
+/* Wakes the thread repeatedly: it may have been about to sleep. */
 static bool wake(const struct mrrc_stats_shm_head *head)
 {
 	const struct timespec limit = { .tv_nsec = TRY_NS };

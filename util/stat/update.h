@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Has a process bring a segment up to date (sys/observe/stats_shm.h) before it is read.
+ * Asks a process to bring its segment up to date (sys/observe/stats_shm.h)
+ * before it is read.
  */
 #ifndef STAT_UPDATE_H
 #define STAT_UPDATE_H
@@ -10,8 +11,8 @@
 /*
  * Waits a tenth of a second at most. false: the process has not answered, since
  * it is stopped, or had no time; what it published before can be read. Files
- * that are no segments, or of a provider that does not know this, need no
- * update.
+ * that are no segments, or that belong to a provider without updates, need
+ * none.
  */
 bool stat_update(int fd);
 

@@ -112,7 +112,7 @@ static void shift(struct trace_records *records, size_t from, size_t to,
 	}
 }
 
-/* Makes the clocks one: that of the file that started first. */
+/* Moves all times to one clock: that of the file that started first. */
 static void adjust(struct reading *reading)
 {
 	struct trace_records *records = reading->records;

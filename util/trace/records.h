@@ -23,26 +23,27 @@ struct trace_records {
 		uint32_t pid;
 		char program[64];
 		struct mrrc_trace_domain domain;
-		struct mrrc_trace_cost cost; /* of page 0: not known */
+		struct mrrc_trace_cost cost; /* page 0: not known */
 	} * source;
 	size_t sources;
 };
 
 /*
- * Adds a file ("-" is stdin), whose processes become others than those before;
- * recorded times are of one clock. On failure @err has the message.
+ * Adds a file ("-" is stdin). Its processes get numbers after those of earlier
+ * files, and its times are moved to one common clock. On failure @err has the
+ * message.
  */
 int trace_records_read(struct trace_records *records, const char *path,
 		       char *err, size_t err_len);
 int trace_records_read_file(struct trace_records *records, FILE *file,
 			    const char *path, char *err, size_t err_len);
 
-/* After the last: puts them into the order of time. */
+/* Sorts the requests by time. Called after the last file. */
 void trace_records_sort(struct trace_records *records);
 
 void trace_records_fini(struct trace_records *records);
 
-/* The requests that are wanted. */
+/* Selects requests. */
 struct trace_filter {
 	unsigned ops; /* bits; 0: all */
 	unsigned results;

@@ -155,7 +155,7 @@ static int put_head(const struct trace_records *records, FILE *out)
 		if (source->proc < MRRC_TRACE_COSTS)
 			head.head.cost[source->proc] = source->cost;
 	}
-	/* if they are of several programs, none is named */
+	/* with records of several programs, none is named */
 	if (records->sources &&
 	    records->source[0].pid ==
 		    records->source[records->sources - 1].pid) {

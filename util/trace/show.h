@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests and summaries for people and programs. All flush, and return 0 or
- * -E*.
+ * Prints requests and summaries for people and programs. All flush, and return
+ * 0 or -E*.
  */
 #ifndef TRACE_SHOW_H
 #define TRACE_SHOW_H

@@ -59,7 +59,7 @@ static uint64_t most_of(const uint64_t *count, size_t cnt)
 	return most;
 }
 
-/* Of powers of two; first: a row before them, or NULL. */
+/* Prints counts by powers of two; first: a row before them, or NULL. */
 static void put_log2(const uint64_t *count, const char *first,
 		     uint64_t first_count, bool bytes, FILE *out)
 {

@@ -154,8 +154,8 @@ static unsigned share(uint64_t part, uint64_t whole)
 }
 
 /*
- * Adds a range, merged with those that it touches: returns how much of it was
- * there.
+ * Adds a range, merged with those that it touches; returns the number of bytes
+ * that were in the tree already.
  */
 static uint64_t add_range(struct range_tree *tree, struct range *range)
 {

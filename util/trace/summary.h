@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Statistics of requests: sizes, how soon the same memory is asked for again,
- * how much of it was asked for before.
+ * Statistics of requests: sizes, how soon the same memory is requested again,
+ * and how much of it was requested before.
  */
 #ifndef TRACE_SUMMARY_H
 #define TRACE_SUMMARY_H
 
 #include "trace/records.h"
 
-#define TRACE_LOG2   65 /* 0, then [2^(i-1), 2^i) */
-#define TRACE_SHARES 6	/* none, four quarters but all, all */
+#define TRACE_LOG2 65 /* 0, then [2^(i-1), 2^i) */
+/* no page, four quarters without the last page, all pages */
+#define TRACE_SHARES 6
 
 struct trace_summary {
 	uint64_t requests;
 	uint64_t bytes;
-	uint64_t ns; /* from the first to the last */
+	uint64_t ns; /* time from the first request to the last */
 	uint64_t count[MRRC_TRACE_OP_CNT][MRRC_TRACE_RESULT_CNT];
 	uint64_t threads, peers, sites, procs; /* that differ */
-	uint64_t buffers;		       /* ranges of pages that differ */
-	uint64_t footprint; /* bytes of the pages, each once */
+	/* number of different ranges of pages */
+	uint64_t buffers;
+	uint64_t footprint; /* bytes of all pages, each counted once */
 	uint64_t ended;	    /* requests whose end is known */
 	double held_ns;	    /* their sum */
 	uint64_t priced;    /* not hits */
 	double cost_ns;	    /* their sum */
 	uint64_t cost_max;
 	uint64_t size[TRACE_LOG2];
-	/* other buffers between two requests for the same; first: the rest */
+	/*
+	 * number of other buffers between two requests for the same; first:
+	 * requests without an earlier one
+	 */
 	uint64_t reuse[TRACE_LOG2];
 	uint64_t first;
-	/* of each request's pages, those that an earlier one had */
+	/* share of each request's pages that an earlier request had */
 	uint64_t overlap[TRACE_SHARES];
 };
 
