@@ -7,8 +7,8 @@
  *	batch	16 live, freed in the order in which they were allocated
  *	remote	16 at a time freed by another thread
  *
- * With -m malloc alone: for other mallocs, preloaded. -I: so many rounds.
- * -j: threads of reuse and batch, beside one (default 2).
+ * -m: with malloc alone, for other mallocs, which are preloaded. -I: number of
+ * rounds. -j: threads of reuse and batch, in addition to one (default 2).
  *
  * Prints, for each pattern, number of threads and size, the median of each:
  * pattern threads size malloc fi_mr_alloc
@@ -21,7 +21,7 @@
 
 #define BATCH	    16
 #define ROUNDS	    201
-#define NS	    60000 /* of one measurement: less than a time slice */
+#define NS	    60000 /* ns of one measurement: less than a time slice */
 #define MIN	    64
 #define MAX	    (2 << 20)
 #define THREADS_MAX 64
@@ -36,8 +36,8 @@ static const struct fi_mrrc_ops_alloc *ops;
 
 /*
  * A pair takes so little time that a function call around it would be half of
- * what is measured: each pattern is compiled once for each allocator, with the
- * allocator's calls as an application has them.
+ * the measured time. So each pattern is compiled once for each allocator, with
+ * the allocator's calls as in an application.
  */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -133,9 +133,9 @@ INLINE double run_batch(const struct allocator *by, size_t len, long pairs)
 }
 
 /*
- * A queue from the thread that allocates to the one that frees. The latter is
- * new: its first batches, in which allocators set up their structures for a
- * thread, do not count, for either allocator.
+ * A queue from the thread that allocates to the one that frees. The second
+ * thread is new for each measurement. Its first batches do not count, since
+ * allocators set up their structures for a thread then.
  */
 #define RING 4 /* batches under way */
 #define WARM 16
@@ -248,7 +248,10 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* Nanoseconds for a pair in each thread, all threads running at once. */
+/*
+ * Returns the nanoseconds for a pair in each thread, with all threads running
+ * at once.
+ */
 static double measure(run_fn run, size_t len, int threads, long pairs)
 {
 	pthread_barrier_t start;
@@ -270,7 +273,10 @@ static double measure(run_fn run, size_t len, int threads, long pairs)
 	return ns;
 }
 
-/* The number of allocations with their frees in the time of one measurement. */
+/*
+ * Returns the number of allocations with their frees in the time of one
+ * measurement.
+ */
 static long calibrate(run_fn run, size_t len, int threads)
 {
 	double ns = measure(run, len, threads, 40 * BATCH);

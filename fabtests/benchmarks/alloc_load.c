@@ -7,14 +7,14 @@
  *		ends, and a new thread goes on with another thread's table
  *	scratch	threads each free a small object of the main thread, then
  *		allocate, write and free one, over and over: false sharing
- *	xmalloc	each thread of a pair allocates what the other one frees
+ *	xmalloc	each thread of a pair allocates objects for the other to free
  *	mixed	random objects of 16 bytes to 256 KiB, the small ones most
  *		often, and written in full
  *	sparse	blocks of 256 KiB to 4 MiB of which some bytes are written
  *
- * Usage: alloc_load [-m] [-j THREADS] [-I STEPS] LOAD. Two threads, or the even
- * number of -j. With -m by malloc, which may be a preloaded one. One load a
- * process, so that its peak of memory is known.
+ * Usage: alloc_load [-m] [-j THREADS] [-I STEPS] LOAD. THREADS is even, 2 by
+ * default. -m: with malloc, which may be a preloaded one. A process runs one
+ * load, so that its peak of memory is known.
  *
  * Prints: the nanoseconds of processor time for an allocation and its free, and
  * the KiB of resident memory at the peak beyond those at the start.
@@ -69,7 +69,7 @@ static inline uint64_t draw(uint64_t *seed)
 	return *seed;
 }
 
-/* Threads share no cache line of these, nor two lines side by side. */
+/* Threads share no cache line of these, nor adjacent lines. */
 #define APART _Alignas(128)
 
 struct worker {
@@ -256,7 +256,8 @@ static void xmalloc(unsigned long steps)
 #define MIXED_DOUBLINGS 14 /* from 16 bytes on */
 
 /*
- * A random length; each doubling of it is 1.5 times as rare as the one before.
+ * A random length; each doubling of the length is 1.5 times as rare as the one
+ * before.
  */
 static size_t mixed_len(uint64_t *seed)
 {
@@ -361,9 +362,9 @@ static void peak_reset(void)
 }
 
 /*
- * Opening the domain starts a thread that looks at all code of the process,
- * once: some 10 ms of processor time, which are no part of an allocation. So
- * the load begins when the process has been idle for a moment.
+ * Opening the domain starts a thread that examines all code of the process
+ * once: some 10 ms of processor time, which belong to no allocation. So the
+ * load begins when the process has been idle for a moment.
  */
 static void wait_idle(void)
 {
@@ -386,7 +387,7 @@ static void measure(const struct load *load)
 	double begin;
 	long kib;
 
-	/* warm up: work that an allocator does once does not count */
+	/* warm up: the allocator's one-time work does not count */
 	put(get(1));
 	wait_idle();
 	peak_reset();

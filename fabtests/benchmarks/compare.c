@@ -153,7 +153,7 @@ static void print_header(void)
 		       ft_mode_names[2], "vs each", "vs cache");
 }
 
-/* A ratio above 1 says that ofi_mrrc is better. */
+/* Prints a ratio; above 1, ofi_mrrc is better. */
 static void print_ratio(enum ft_metric metric, double other, double ours)
 {
 	if (other <= 0 || ours <= 0)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * cwrate_bench: streams of small transactions, each one buffer written into
- * memory that its owner has just made free, so many under way at once. Two
- * ways, in turn:
+ * cwrate_bench: streams of small transactions. In each, one buffer is written
+ * into memory that its owner has just made free; a fixed number of them is
+ * under way at once. Two ways, in turn:
  *
- *   messages  what an application can build: memory registered once, places
- *	       that are free told in one message for as many as there are,
- *	       receives posted ahead, written with remote CQ data
- *   cwrite    fi_cwtag() of each free place, fi_cwrite() posted ahead, as many
- *	       as there is data for: they need not know of a place
+ *   messages  as an application can build it: the memory is registered once,
+ *	       one message tells of all places that are free by then, receives
+ *	       are posted ahead, and places are written with remote CQ data
+ *   cwrite    fi_cwtag() of each free place; fi_cwrite() is posted ahead, for
+ *	       all data that exist: the writer need not know of a place
  *
  * Each side is a thread that computes for a while, then looks at its queues.
  * Prints medians of transactions a second. bench.sh runs it.
@@ -158,7 +158,7 @@ static void write_slot(unsigned slot)
 				   fi_mr_key(mr), from));
 }
 
-/* Writes to place n % depth as soon as it is free. */
+/* Writes to place n % depth as soon as that place is free. */
 static void write_ahead(unsigned n, char *from, bool more)
 {
 	struct iovec iov = { from, len };

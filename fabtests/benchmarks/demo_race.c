@@ -3,10 +3,10 @@
  * demo_race: RMA writes from a buffer whose pages are replaced, and how many of
  * them carry data that was replaced before the write began.
  *
- * Each page of the buffer holds a number. Whoever replaces the pages writes the
- * next number into the new ones, and publishes it. A write that begins after
- * that, and delivers an older number, is stale: the device read pages that the
- * process no longer has. The memory is mapped all the time.
+ * Each page of the buffer holds a number. A thread that replaces the pages
+ * writes the next number into the new ones, and publishes it. A write that
+ * begins after that, and delivers an older number, is stale: the device read
+ * pages that the process no longer has. The memory is mapped all the time.
  *
  * Three caches: libfabric's with the monitor that it chooses, libfabric's with
  * userfaultfd, and ofi_mrrc; a process for each cache and way of replacing, as
@@ -14,10 +14,10 @@
  *
  *	race WAY CACHE STALE WRITES REGISTRATIONS
  *
- * STALE is "hangs" where the process made no progress for 20 s, "fails" where
- * it ended with an error; then WRITES are those that were made. A cache that
- * hung beside a thread is not tried beside another. Exit status: 1 if ofi_mrrc
- * did either, or wrote stale data.
+ * STALE is "hangs" where the process made no progress for 20 s, and "fails"
+ * where it ended with an error; WRITES then counts the writes made until then.
+ * A cache that hung while another thread replaced pages is not tried again with
+ * one. Exit status: 1 if ofi_mrrc hung, failed, or wrote stale data.
  */
 #include "ft_bench.h"
 #include "reg_count.h"
@@ -32,8 +32,8 @@
 #define RW    (PROT_READ | PROT_WRITE)
 #define ANON  (MAP_PRIVATE | MAP_ANONYMOUS)
 /*
- * us without progress until a run hangs: before the first write, and between
- * writes; guests are slow
+ * us without progress after which a run counts as hung: before the first write,
+ * and between writes; virtual machines are slow
  */
 #define START_US 120000000
 #define HANGS_US 20000000

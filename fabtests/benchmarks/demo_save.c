@@ -72,8 +72,9 @@ static struct {
 } opts = { .core = "verbs", .rounds = 7 };
 
 struct answer {
-	double cpu_us, us; /* of a write; of a cost the registration */
-	double dereg_us;   /* of a cost */
+	/* us of a write; in a "cost" line, of the registration */
+	double cpu_us, us;
+	double dereg_us; /* of a cost */
 	unsigned near;
 	uint64_t registered, hits, copies;
 };
@@ -210,7 +211,9 @@ static void do_writes(const struct row *row)
 	}
 }
 
-/* Buffers that are not adjacent; new ones for a row, or each turn. */
+/*
+ * Takes buffers that are not adjacent; new ones for each row, or for each turn.
+ */
 static void take_bufs(const struct row *row)
 {
 	static const struct row *last;

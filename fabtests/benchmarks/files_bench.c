@@ -27,7 +27,7 @@
 #define ROUNDS	  31
 #define PIPES_MAX 6
 #define TOTAL	  ((size_t) 4 << 20) /* bytes timed at once, at least */
-#define OUT_MORE  6 /* this many times as many rounds if few parts are timed */
+#define OUT_MORE  6 /* factor for the number of rounds if few parts are timed */
 #define SEED	  5
 
 enum way { NONE, STATIC, DYNAMIC, FIRST, DIRECT, AUTO, WAYS };
@@ -80,7 +80,7 @@ static struct fid_mrrc_file *file_open(enum way way)
 
 /*
  * Makes a file of exactly the size that is sent: of a longer file the kernel
- * reads more bytes than requested, in some of the ways.
+ * would read more bytes than requested, in some of the ways.
  */
 static void file_make(size_t len)
 {
@@ -92,7 +92,7 @@ static void file_make(size_t len)
 	close(fd);
 }
 
-/* Pages of the file that are in the page cache. */
+/* The number of the file's pages that are in the page cache. */
 static size_t resident(int fd, size_t len)
 {
 	const size_t pages = (len + FT_PAGE - 1) / FT_PAGE;
@@ -190,8 +190,8 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 
 	file = way == NONE ? NULL : file_open(way);
 	/*
-	 * a first round brings kept registrations, and the target into the
-	 * processor's cache
+	 * a first round makes the kept registrations, and brings the target
+	 * into the processor's cache
 	 */
 	if (!row->out && way != FIRST)
 		transfer(file, row);
@@ -271,10 +271,16 @@ static void run(const struct row *row)
 	unsigned round, w;
 	enum way way;
 
-	/* a file out of the page cache is also new; memory is never out */
+	/*
+	 * a file out of the page cache is also new to the provider; memory
+	 * cannot be out of it
+	 */
 	if (row->out)
 		can[NONE] = can[FIRST] = false;
-	/* read once it is in the page cache: no transfer is repeated */
+	/*
+	 * after one reading the file is in the page cache: no transfer is
+	 * repeated
+	 */
 	if (row->out && row->size < TOTAL)
 		rounds *= OUT_MORE;
 	if (rounds > ROUNDS)

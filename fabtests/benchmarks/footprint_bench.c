@@ -2,10 +2,11 @@
 /*
  * Measures what domains change in their process, step by step: fi_domain() of
  * two domains, the first receive into a buffer, and the close of all. The core
- * alone, with ofi_mrrc above it, and with ofi_mrrc without hooks of libc: each in
- * a new process in each round.
+ * alone, with ofi_mrrc above it, and with ofi_mrrc without hooks of libc: each
+ * in a new process in each round.
  *
- * With -1, takes all steps once over PROVIDER and prints nothing, for strace.
+ * With -1, all steps are taken once over PROVIDER and nothing is printed, for
+ * strace.
  */
 #include "ft_bench.h"
 
@@ -108,7 +109,7 @@ static void side_open(struct side *side)
 	FT_CALL(fi_fabric(side->info->fabric_attr, &side->fabric, NULL));
 }
 
-/* An endpoint takes receives before it is connected. */
+/* Makes an endpoint, which takes receives before it is connected. */
 static void side_endpoint(struct side *side)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };

@@ -67,7 +67,7 @@ static struct fi_mr_heap_stats stats_of(void)
 	return stats;
 }
 
-/* Bytes that the allocator has from the system. */
+/* Returns the number of bytes that the allocator has from the system. */
 static size_t held(void)
 {
 	int (*ctl)(const char *, void *, size_t *, void *, size_t) =

@@ -145,7 +145,7 @@ static void hide(const struct message *msg, struct fid_mr *mr)
 		FT_CALL(fi_close(&mr->fid));
 }
 
-/* Registers the writer's buffer into the cache, where the write finds it. */
+/* Registers the writer's buffer, so that the write finds it in the cache. */
 static void register_local(const struct message *msg)
 {
 	struct fid_mr *mr;
@@ -156,7 +156,7 @@ static void register_local(const struct message *msg)
 	stamp(S_wregd);
 }
 
-/* The provider reports when the core got the write. */
+/* Posts the conditional write; the provider reports when the core got it. */
 static void cond_write(const struct message *msg)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -173,7 +173,7 @@ static void cond_write(const struct message *msg)
 	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }
 
-/* Writes to the target, whose answer is in key. */
+/* Writes to the target, which has sent its key. */
 static void write_to(const struct message *msg, const struct message *key)
 {
 	stamp(S_posted);
@@ -221,8 +221,8 @@ static void target(const struct message *msg)
 }
 
 /*
- * The writer's part in a transaction that the target begins (crw), or for which
- * it sends its key.
+ * Plays the writer's part in a transaction that the target begins (crw), or for
+ * which it sends its key.
  */
 static void writer(const struct message *msg)
 {

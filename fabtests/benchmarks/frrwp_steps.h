@@ -33,13 +33,14 @@ enum step { STEPS(STEP_ENUM) STEP_CNT };
 
 struct ft_steps {
 	bool any;
-	double at[STEP_CNT];	  /* since the start; -1: is no step */
-	double soonest[STEP_CNT]; /* after the write was posted */
+	/* us since the start; -1: the step does not exist */
+	double at[STEP_CNT];
+	double soonest[STEP_CNT]; /* us since the write was posted */
 };
 
 /* One transaction more. */
 void ft_steps_note(struct ft_steps *best, const double *times);
-/* The end of a line; of NULL the names. */
+/* Prints the end of a line; NULL: prints the names. */
 void ft_steps_print(const struct ft_steps *best);
 
 #endif /* FRRWP_STEPS_H */

@@ -205,7 +205,10 @@ static void limited(void *arg)
 	       ft_counter(&pair.dom[1], "late_uses"),
 	       ret ? fi_strerror(-ret) : "-");
 	fflush(stdout);
-	/* a child that cannot continue cannot be closed in order, either */
+	/*
+	 * a child that cannot continue cannot close its objects in order,
+	 * either
+	 */
 	_exit(0);
 }
 

@@ -7,14 +7,16 @@
  *
  * Two, four and eight processes, each with both ends of a connection. Each
  * sends three buffers of 256 KiB in turn; after each message it computes (busy)
- * for some 10 ms, or waits (idle) for 20. With STEPS it computes so many steps,
- * and there is no idle load. Without a helper, and with one by each value of
- * FI_OFI_MRRC_HELPER_NODE, one after the other, in rounds. Prints "node LOAD
- * PROCESSES HELPERS MS MEAN LATE ELAPSED": processor time of all threads for all
- * messages, and what is computed; registered bytes of all processes in percent
- * of their buffers; uses that found their buffer deregistered; ms from the first
- * message of any process to the last. Of four processes "bytes ROUND LOAD
- * HELPERS MS PERCENT" before that, over the time.
+ * for some 10 ms, or waits (idle) for 20. With STEPS it computes that many
+ * steps, and there is no idle load. Runs without a helper, and with one by each
+ * value of FI_OFI_MRRC_HELPER_NODE, alternate in rounds.
+ *
+ * Prints "node LOAD PROCESSES HELPERS MS MEAN LATE ELAPSED". MS: processor time
+ * of all threads for all messages and the computing; MEAN: registered bytes of
+ * all processes in percent of their buffers; LATE: uses that found their buffer
+ * deregistered; ELAPSED: ms from the first message of any process to the last.
+ * For four processes, lines "bytes ROUND LOAD HELPERS MS PERCENT" come before
+ * that, with the registered bytes over time.
  */
 #include "ft_bench.h"
 

@@ -5,15 +5,17 @@
  *
  *	helper_replay -p CORE STRETCH SECONDS TRACE...
  *
- * What rank 0 of each trace sent and received in its first SECONDS is sent and
- * received again, over a connection of this process with itself: in buffers that
- * lie as the rank's did, as many bytes, without descriptors, at the trace's times
- * multiplied by STRETCH. Nothing waits for a message to end. Once without a
- * helper and once with one that predicts, in a process of its own each. Prints
- * "replay TRACE WAY MESSAGES SECONDS MEAN PEAK LATER LATE LAG": registered KiB,
- * LATER is the peak of the second half; uses that found their buffer
- * deregistered; ms that a message was posted after its time, at most. Before
- * that, "bytes TRACE WAY SECONDS KIB", over the time.
+ * The program repeats the messages that rank 0 of each trace sent and received
+ * in its first SECONDS, over a connection of this process with itself: the same
+ * number of bytes, in buffers at the rank's distances, without descriptors, at
+ * the trace's times multiplied by STRETCH. Nothing waits for the end of a
+ * message. One process runs without a helper, another with one that predicts.
+ *
+ * Prints "replay TRACE WAY MESSAGES SECONDS MEAN PEAK LATER LATE LAG". MEAN,
+ * PEAK: registered KiB; LATER: the peak of the second half; LATE: uses that
+ * found their buffer deregistered; LAG: maximum ms by which a message was
+ * posted after its time. Lines "bytes TRACE WAY SECONDS KIB" come before that,
+ * with the registered bytes over time.
  *
  * The other side's buffer is registered before, and does not count.
  */
@@ -146,10 +148,7 @@ static void look(struct replay *r)
 	r->look += all / LOOKS;
 }
 
-/*
- * Waits until @us after the beginning; returns by how much it is later than
- * that.
- */
+/* Waits until @us after the beginning; returns how late it is then. */
 static double wait_until(struct replay *r, double us)
 {
 	double now, next;
@@ -166,9 +165,7 @@ static double wait_until(struct replay *r, double us)
 			continue;
 		}
 		next = r->look < us ? r->look : us;
-		/*
-		 * like a program that computes, it does not wait for messages
-		 */
+		/* a program that computes does not wait for messages, either */
 		if (!r->flying)
 			usleep((useconds_t) (next - now) + 1);
 	}

@@ -8,7 +8,10 @@
 
 #include "ft_bench.h"
 
-/* Over the core of the mode; @helper: FI_OFI_MRRC_HELPER, or NULL. */
+/*
+ * Opens a connection over the core of the mode; @helper: FI_OFI_MRRC_HELPER, or
+ * NULL.
+ */
 void helper_open(const char *name, enum ft_mode mode, const char *core,
 		 const char *helper, struct ft_pair *pair);
 /* Runs what(arg) in a child, which has to succeed. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cost of the provider if it has nothing to do: operations with a
+ * The cost of the provider where it has nothing to do: operations with a
  * descriptor, on an endpoint that has resolved null descriptors before.
  *
- * Ways of use, by bench.sh and util/sh/calls.sh. With -m, an operation is
- * repeated so that callgrind can count instructions inside the function
+ * bench.sh and util/sh/calls.sh run it in several ways. With -m, an operation
+ * is repeated so that callgrind can count instructions inside the function
  * layer_<op> and nothing else; a miss is a write. With -N alone, writes without
- * a descriptor over PROVIDER are timed in windows and one by one. Without, the
- * core provider alone and the stack run in turn, batch by batch in this one
- * process, and medians are printed.
+ * a descriptor over PROVIDER are timed in windows and one by one. Without -m
+ * and -N, the core provider alone and the stack run in turn, batch by batch in
+ * this one process, and medians are printed.
  */
 #include "ft_mrrc.h"
 
@@ -17,7 +17,8 @@
 #define MSG    8	     /* bytes */
 #define BUFS   64	     /* that writes go out from in turn */
 #define APART  (2 * FT_PAGE) /* distance between buffers of two misses */
-#define MISSES 2048 /* such buffers: more than a monitor keeps watched */
+/* number of buffers for misses: more than a monitor keeps watched */
+#define MISSES 2048
 
 enum side { RAW, STACK, SIDES };
 
@@ -30,7 +31,7 @@ struct stack {
 
 static const char *const prov[SIDES] = { "tcp", "tcp;ofi_mrrc" };
 
-/* selects the provider list that the library uses, by ft_mrrc.c's options */
+/* selects the provider list for the library, through ft_mrrc.c's options */
 static void use(enum side side)
 {
 	ft_opts.prov = prov[side];
@@ -100,8 +101,9 @@ static void stack_open(struct stack *st, enum side side)
 		FT_CHECK(st->desc[i], "%s gives no descriptor", prov[side]);
 	}
 	/*
-	 * Over ofi_mrrc these are null descriptors: both directions have seen
-	 * them, and nothing can be assumed. The core's pools have grown.
+	 * Over ofi_mrrc these are null descriptors: both directions have used
+	 * some, so the endpoint is in its general state. The core's pools have
+	 * grown.
 	 */
 	buf = ft_map(NULL, FT_PAGE);
 	for (i = 0; i < 16; i++) {
@@ -125,7 +127,10 @@ static void stack_close(struct stack *st, enum side side)
 	ft_pair_close(&st->pair);
 }
 
-/* A read of no entry makes progress and tells whether there is one. */
+/*
+ * Waits for a completion; a read of no entry makes progress and tells whether
+ * there is one.
+ */
 static void wait_for(struct fid_cq *cq, struct ft_ep *other)
 {
 	uint64_t end = ft_now_us() + 30000000;
@@ -149,7 +154,7 @@ static void take(struct fid_cq *cq, struct ft_ep *other)
 
 /* ---- for callgrind ------------------------------------------------------ */
 
-/* @cycle: the size of the memory that is the source of writes in turn. */
+/* @cycle: length of the memory from which writes take their sources in turn. */
 static void repeat(struct stack *st, unsigned cnt, bool write, size_t cycle)
 {
 	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
@@ -175,7 +180,9 @@ static void repeat(struct stack *st, unsigned cnt, bool write, size_t cycle)
 	printf("operations %u\n", cnt);
 }
 
-/* The first write of the buffer registers it: it is not measured. */
+/*
+ * Makes the first write of the buffer, which registers it: it is not measured.
+ */
 static void first_write(struct stack *st)
 {
 	struct fi_cq_data_entry entry;
@@ -189,9 +196,9 @@ static void first_write(struct stack *st)
 }
 
 /*
- * Writes whose lookups all miss, if the cache keeps fewer regions than there
- * are buffers. Before they are measured all buffers have been registered. Each
- * is a separate mapping, so that the monitor watches each by itself.
+ * Makes writes whose lookups all miss, if the cache keeps fewer regions than
+ * there are buffers. Before they are measured all buffers have been registered.
+ * Each is a separate mapping, so that the monitor watches each by itself.
  */
 static void repeat_misses(struct stack *st, unsigned cnt)
 {
@@ -282,7 +289,10 @@ static uint64_t batch_latency(struct stack *st)
 
 /* ---- writes without a descriptor ---- */
 
-/* Microseconds for BATCH writes, @window at a time, from buffers in turn. */
+/*
+ * Returns microseconds for BATCH writes, @window at a time, from buffers in
+ * turn.
+ */
 static uint64_t batch_write(struct stack *st, char *buf, unsigned window)
 {
 	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;

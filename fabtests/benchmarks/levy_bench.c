@@ -35,7 +35,7 @@ static uint64_t target;
 static double clock_us;
 static unsigned trials = 1000;
 
-/* The shortest time that the clock can measure. */
+/* Measures the shortest time that the clock can show. */
 static void clock_measure(void)
 {
 	double took;
@@ -175,7 +175,7 @@ static void run_new(size_t len)
 
 	FT_CHECK(all, "calloc");
 	open_heap(0, 0);
-	/* new memory for malloc, too: not memory that was freed before */
+	/* malloc, too, gets new memory, not memory that was freed before */
 	malloc_trim(0);
 	for (i = 0; i < count; i++) {
 		for (n = 0; n < 2; n++) {
@@ -212,7 +212,7 @@ static void run_again(const char *name, size_t len, unsigned count,
 	FT_CALL(fi_mr_heap_close(heap));
 }
 
-/* A heap of one block, of pages of this kind if the system has any. */
+/* Measures a heap of one block, of pages of this kind if the system has any. */
 static void run_pages(size_t len, const char *name, uint64_t flag)
 {
 	struct fi_mr_query_attr attr = { .size = sizeof(attr) };

@@ -45,8 +45,9 @@ static const char *const modes[MODES] = { "each", "cache", "null" };
 
 struct work {
 	const char *name;
-	size_t size;	       /* 0: mixed */
-	unsigned uses, whole;  /* of a buffer in the whole run; at most */
+	size_t size; /* 0: mixed */
+	/* number of uses of a buffer in the whole run; their maximum */
+	unsigned uses, whole;
 	unsigned warm, steady; /* writes: at most; so many */
 	unsigned ops;	       /* of a turn */
 	bool few;	       /* slow: not every set */
@@ -87,7 +88,7 @@ struct order {
 	unsigned count; /* writes */
 	unsigned w, s;
 	bool zipf;
-	uint64_t seed; /* of the next draws; 0: continue the draws */
+	uint64_t seed; /* seed of the next draws; 0: continue the draws */
 };
 
 struct answer {
@@ -193,7 +194,7 @@ static void child_do(struct set *set, const struct order *order)
 		 "write");
 }
 
-/* Reads all code from files now, and not at its first use. */
+/* Reads all code from its files now, and not at its first use. */
 static void read_files(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -231,13 +232,13 @@ static void child_main(enum mode mode)
 		 mode == NONE ? ";ofi_mrrc" : "");
 	ft_opts.prov = prov;
 	ft_start("pressure_bench");
-	/* so that hooks stay, and code is checked once */
+	/* stays open, so that hooks stay, and code is checked only once */
 	ft_pair_open(&stays, &attr);
 	read_files();
 	dest = ft_map(NULL, SET_MAX_SIZE);
 	/* the next child may start */
 	FT_CHECK(write(STDOUT_FILENO, "", 1) == 1, "write");
-	/* until the parent closes the pipe, or ends */
+	/* ends when the parent closes the pipe, or ends */
 	while (read(STDIN_FILENO, &order, sizeof(order)) == sizeof(order))
 		child_do(&set, &order);
 	ft_pair_close(&stays);
@@ -274,7 +275,7 @@ static void start_child(enum mode mode)
 	FT_CHECK(read(told[0], &ready, 1) == 1, "%s has ended", modes[mode]);
 }
 
-/* Sometimes a packet is lost, and sent again by a timer of 4 s or more. */
+/* Sometimes a packet is lost, and sent again after a timer of 4 s or more. */
 #define LOST_US 4e6
 
 struct cell {
@@ -298,7 +299,7 @@ static double ask(struct cell *cell, enum mode mode, enum what what,
 	return answer->us;
 }
 
-/* us of a write, for each mode from the first one on. */
+/* Measures us of a write, for each mode from the first one on. */
 static void in_turns(struct cell *cell, enum mode first, unsigned writes,
 		     double *us)
 {
@@ -474,7 +475,7 @@ int main(int argc, char **argv)
 	for (m = EACH; m < MODES; m++)
 		start_child(m);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* one-time work, such as checking code, is in no time */
+	/* one-time work, such as checking code, is not timed */
 	measure(0, 0, false, &once);
 	for (w = 0; w < sizeof(works) / sizeof(works[0]); w++) {
 		for (s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {

@@ -11,7 +11,7 @@ struct set {
 	unsigned count, next;
 	char **buf;
 	size_t *len;
-	double *upto; /* Zipf: the sum of 1/rank so far */
+	double *upto; /* Zipf: sums of 1/rank up to each rank */
 	char *map;
 	size_t map_len;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_reg_lat: what registering costs, and what finding a registration
- * costs instead. Receives are posted, which moves no data:
+ * fi_mrrc_reg_lat: the cost of registering, and that of finding a registration
+ * instead. Receives are posted, which moves no data:
  *
  *   register, deregister   fi_mr_reg and fi_close, by the application
  *   given                  fi_recv with the descriptor of a registration
@@ -9,8 +9,8 @@
  *   miss                   the same, buffer not used since a flush
  *   copy                   copying it a page at a time, as for a bounce
  *
- * Over a raw core neither hit nor miss. Each column is a median. Memory is in
- * pages of 4 KiB, unless --huge leaves that to the system.
+ * Over a raw core there is no hit and no miss. Each column is a median. Memory
+ * is in pages of 4 KiB, unless --huge leaves that to the system.
  */
 #include "ft_bench.h"
 
