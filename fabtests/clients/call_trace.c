@@ -2,9 +2,9 @@
 /*
  * call_trace: preloaded by util/sh/calls.sh. A library that was compiled with
  * -finstrument-functions reports its calls to it, those of inlined functions,
- * too. The calls of the first thread that makes one go to the file that
- * $CALL_TRACE names, at the end: a line for each, with the depth of the call
- * and the function's offset in its library.
+ * too. Calls of the first thread that makes one go to the file that $CALL_TRACE
+ * names, when the process ends: a line for each, with the depth of the call and
+ * the function's offset in its library.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +24,8 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	unsigned depth;
-	size_t count; /* also those that are lost for lack of room */
+	/* number of calls, including calls lost for lack of room */
+	size_t count;
 	struct {
 		void *function;
 		unsigned depth;

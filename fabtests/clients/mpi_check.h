@@ -56,12 +56,12 @@ uint64_t mc_seed(int rank, uint64_t number);
 size_t mc_random(uint64_t *state, size_t n);
 
 /*
- * The bytes that a sender puts into a buffer, and the receiver's check. With -b
- * rank 0 gets one bit wrong, and the other ranks have to notice.
+ * Fills a buffer as its sender does; checks it as its receiver does. With -b
+ * rank 0 gets one bit wrong, and the other ranks have to notice that.
  */
 void mc_fill(void *buf, size_t len, uint64_t seed);
 bool mc_check(const void *buf, size_t len, uint64_t seed, const char *what);
-/* Checks that all bytes are this one. */
+/* Checks that all bytes have this value. */
 bool mc_check_byte(const void *buf, size_t len, uint8_t byte, const char *what);
 /* A value to send, for a test that fills no buffer; wrong on rank 0 with -b. */
 int64_t mc_value(int64_t value);

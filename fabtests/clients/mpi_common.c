@@ -8,9 +8,10 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
-#define GUARD	    64
-#define GUARD_BYTE  0xa5
-#define MAX_REPORTS 8 /* of one test and rank: the rest is counted */
+#define GUARD	   64
+#define GUARD_BYTE 0xa5
+/* maximum number of reports of a test and rank: the rest is only counted */
+#define MAX_REPORTS 8
 
 struct mc mc;
 

@@ -51,7 +51,7 @@ static void test_unexpected(void)
 		mc_buf_put(&out[i]);
 }
 
-/* Sends MANY messages, each tagged with its number. */
+/* Sends MANY messages, each tagged with its number, to the rank @to. */
 static void send_many(int to)
 {
 	struct mc_buf out[MANY];
@@ -71,8 +71,8 @@ static void send_many(int to)
 }
 
 /*
- * The last rank receives from any source: messages of one sender must come in
- * the order in which they were sent, large behind small or not.
+ * The last rank receives from any source: messages of one sender must arrive in
+ * the order in which they were sent, whatever their sizes.
  */
 static void receive_any(bool probe_first)
 {
@@ -140,7 +140,7 @@ static void test_order(void)
 		mc_buf_get(&in[i], room, 0);
 		mc_buf_get(&out[i], mixed_size(i), 0);
 		mc_fill(out[i].data, out[i].len, mc_seed(mc.rank, i));
-		/* some receives are open for all, some for this one */
+		/* some receives accept any message, some only this one */
 		MPI_Irecv(in[i].data, (int) room, MPI_BYTE,
 			  i % 3 ? mc.prev : MPI_ANY_SOURCE,
 			  i % 4 ? 9 : MPI_ANY_TAG, MPI_COMM_WORLD, &req[i]);
@@ -159,7 +159,7 @@ static void test_order(void)
 	}
 }
 
-/* A probed message is taken out: no other receive may get it. */
+/* Takes out a probed message: no other receive may get it. */
 static void claim(size_t i)
 {
 	MPI_Message first, second;

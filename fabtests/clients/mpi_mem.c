@@ -32,7 +32,8 @@ static void *map_at(void *addr, size_t len, int flags)
 }
 
 /*
- * Fills out and sends it to the next rank; receives into in, and checks that.
+ * Fills out and sends it to the next rank; receives into in, and checks the
+ * data.
  */
 static void exchange(void *out, void *in, size_t len, uint64_t number,
 		     const char *what)
@@ -66,7 +67,10 @@ static void test_malloc(void)
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 }
 
-/* One address, new pages each time: unmapped in between, or replaced. */
+/*
+ * The same address gets new pages each time: the old ones are unmapped before,
+ * or replaced.
+ */
 static void test_remap(void)
 {
 	size_t len = large(MC_MIB(1)), all = 2 * len;
@@ -82,7 +86,7 @@ static void test_remap(void)
 	munmap(p, all);
 }
 
-/* Only some pages in the middle of what was sent before are new. */
+/* Only some pages in the middle of a buffer that was sent before are new. */
 static void test_hole(void)
 {
 	size_t page = (size_t) sysconf(_SC_PAGESIZE);
@@ -102,7 +106,7 @@ static void test_hole(void)
 	munmap(p, 2 * len);
 }
 
-/* Pages are dropped, and come back as zeroes. */
+/* Pages are dropped, and read as zeroes afterwards. */
 static void test_discard(void)
 {
 	size_t len = large(MC_MIB(1));
@@ -116,7 +120,7 @@ static void test_discard(void)
 	munmap(p, 2 * len);
 }
 
-/* Pages move to another address, others take their place. */
+/* Pages move to another address, and other pages take their place. */
 static void test_move(void)
 {
 	size_t len = large(MC_MIB(1)), all = 2 * len;
@@ -220,7 +224,10 @@ static void test_kinds(void)
 		munmap(file, 2 * len);
 }
 
-/* Pieces of one buffer: before, behind, over, within what was sent before. */
+/*
+ * Pieces of one buffer: in front of, behind, across and inside the part that
+ * was sent before.
+ */
 static void test_overlap(void)
 {
 	size_t all = large(MC_MIB(2)), len, at;

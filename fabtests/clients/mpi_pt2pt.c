@@ -7,7 +7,7 @@
 #define WINDOW 12
 #define ROUNDS 4
 
-/* Rank by rank round the ring, at addresses of all alignments. */
+/* Each rank sends in turn round the ring, at addresses of all alignments. */
 static void test_blocking(void)
 {
 	struct mc_buf in, out;
@@ -105,7 +105,10 @@ static size_t window_size(int round, int i)
 	return mc_size((size_t) (round * 5 + i * 7) % n);
 }
 
-/* All kinds of sizes under way at once; ended one by one in any order. */
+/*
+ * Messages of all sizes are under way at once; they are completed one by one in
+ * any order.
+ */
 static void window(int round, bool one_by_one)
 {
 	struct mc_buf in[WINDOW], out[WINDOW];
@@ -151,7 +154,7 @@ static void test_nonblocking(void)
 		window(round, round >= 2);
 }
 
-/* A rank sends to itself: it has no other way than through the provider. */
+/* A rank sends to itself, which also goes through the provider. */
 static void test_self(void)
 {
 	size_t i, len, count = mc_size_count();
@@ -222,7 +225,7 @@ static void test_persistent(void)
 	}
 }
 
-/* Shorter than the receive allows: the rest is not touched. */
+/* A message shorter than the receive allows leaves the rest untouched. */
 static void test_short(void)
 {
 	size_t i, len, room, count = mc_size_count();

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* A test begins; broken: the data that this rank fills shall be wrong. */
+/* Begins a test; broken: the data that this rank fills shall be wrong. */
 void mc_report_begin(bool broken);
-/* Number of calls of mc_fail() since then. */
+/* Ends the test; returns the number of calls of mc_fail() in it. */
 int mc_report_end(void);
 
 #endif /* MPI_REPORT_H */

@@ -251,7 +251,7 @@ static void test_fetch_and_op(void)
 	MPI_Win_free(&win);
 }
 
-/* The same with compare and swap, again and again until it succeeds. */
+/* The same with compare and swap, repeated until it succeeds. */
 static void test_compare_and_swap(void)
 {
 	int64_t counter = 0, old, seen, next;
@@ -286,7 +286,9 @@ static void test_compare_and_swap(void)
 	MPI_Win_free(&win);
 }
 
-/* Requests of their own, several under way, ended by a wait or a flush. */
+/*
+ * Operations with requests, several under way, completed by a wait or a flush.
+ */
 static void test_rput(void)
 {
 	enum { PARTS = 8 };

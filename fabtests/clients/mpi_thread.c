@@ -21,7 +21,7 @@ struct worker {
 
 static atomic_bool churning;
 
-/* Round the ring, on a communicator or with tags of this thread's own. */
+/* Sends round the ring, on a communicator or with tags of this thread. */
 static void *worker_run(void *arg)
 {
 	struct worker *worker = arg;
@@ -52,7 +52,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-/* Address ranges are freed, and found again by the others' allocations. */
+/* Frees address ranges, which other threads' allocations get again. */
 static void *churn_run(void *arg)
 {
 	uint64_t state = 99;

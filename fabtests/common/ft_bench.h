@@ -40,8 +40,8 @@ struct ft_bench {
 };
 
 /*
- * Turns the core's cache on or off, before libfabric starts; off without this
- * call, in raw mode.
+ * Turns the core's cache on or off, before libfabric starts. Without this call
+ * it is off in raw mode.
  */
 void ft_core_cache(bool on);
 /* Sets the provider list and environment of a mode; before ft_start(). */

@@ -36,7 +36,7 @@ static void append(struct ft_ep *ep, enum ft_dir dir,
 	ep->tail[dir] = &copy->next;
 }
 
-/* Each format starts with the fields of the one before. */
+/* Appends an entry; each format starts with the fields of the one before. */
 static void append_entry(struct ft_ep *ep, enum ft_dir dir, const void *entry,
 			 fi_addr_t src)
 {

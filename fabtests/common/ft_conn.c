@@ -123,8 +123,8 @@ static void open_cq(struct ft_pair *pair, struct ft_ep *ep, enum ft_dir dir)
 }
 
 /*
- * The shared context and its queue belong to the first endpoint that needs
- * them.
+ * Binds the shared context and its queue, which belong to the first endpoint
+ * that needs them.
  */
 static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 {

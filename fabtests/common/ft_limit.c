@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The limits of tests: the time that they wait, and the number of their tries.
+ * The limits of tests: the time for which they wait, and the number of their
+ * tries.
  *
- * The clock of limits: a limit must end what hangs, not what is slow. On a
- * machine with more runnable tasks than processors each task gets a share of a
- * processor, and the clock advances by that share of the time.
+ * The clock of limits. A limit must end a test that hangs, not one that is
+ * slow. On a machine with more runnable tasks than processors each task gets a
+ * share of a processor, and the clock advances by that share of the time.
  */
 #include "ft_mrrc.h"
 

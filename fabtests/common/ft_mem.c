@@ -2,8 +2,8 @@
 /*
  * Buffers with contents that a seed determines.
  *
- * Each 8 bytes depend on seed and position, so data from another buffer,
- * another round or another offset does not pass for the right one.
+ * Each 8 bytes depend on seed and position, so data from another buffer, round
+ * or offset are noticed.
  */
 #include "ft_mrrc.h"
 
@@ -72,7 +72,10 @@ void *ft_map(void *addr, size_t len)
 	return p;
 }
 
-/* Maps into a hole that the test made, unless another thread was quicker. */
+/*
+ * Maps memory into a hole that the test made; false: another thread was
+ * quicker.
+ */
 bool ft_map_hole(void *addr, size_t len)
 {
 	void *p;
@@ -85,8 +88,8 @@ bool ft_map_hole(void *addr, size_t len)
 }
 
 /*
- * Far below the addresses that mmap() gives to other threads: when this memory
- * is unmapped, its addresses stay unused.
+ * Maps memory far below the addresses that mmap() gives to other threads: when
+ * this memory is unmapped, its addresses stay unused.
  */
 void *ft_map_apart(size_t len)
 {
@@ -111,7 +114,10 @@ bool ft_valgrind(void)
 	return preload && strstr(preload, "vgpreload");
 }
 
-/* Sanitizers and valgrind keep freed memory: then nothing can be tested. */
+/*
+ * Is freed memory really freed? Sanitizers and valgrind keep it: then nothing
+ * can be tested.
+ */
 static bool freed_is_freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

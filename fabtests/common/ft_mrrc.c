@@ -125,14 +125,14 @@ void ft_start(const char *name)
 		ft_set_raw();
 	if (!ft_opts.addr)
 		ft_opts.addr = ft_core("verbs") ? "10.0.0.1" : "127.0.0.1";
-	/* these cores ask for no registration: force it */
+	/* these cores do not ask for registration, so it is forced */
 	if (!ft_opts.raw && !ft_core("verbs"))
 		setenv("FI_OFI_MRRC_REGISTER", "always", 0);
 
 	/* tests count registrations: no copies in place of them */
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "0", 0);
 
-	/* a raw core's own cache may be wrong about unmapped memory */
+	/* a raw core's own cache may not notice unmapped memory */
 	if (ft_opts.raw)
 		setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
 

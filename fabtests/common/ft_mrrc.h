@@ -47,7 +47,7 @@
 #include <rdma/fi_ext_mrrc.h>
 
 #if FI_MAJOR_VERSION >= 2
-/* deprecated there, with a warning at each use */
+/* deprecated in 2.x, with a warning at each use */
 #undef FI_REG_MR
 #define FI_REG_MR (1ULL << 59)
 #endif
@@ -60,9 +60,10 @@
 #define FT_SKIP_RC   77
 #define FT_PAGE	     4096UL
 #define FT_ANY	     FI_ADDR_UNSPEC
-#define FT_IOV_MAX   4	/* most that a test uses, see ft_iov_limit() */
-#define FT_NAME_MAX  64 /* bytes of a listener's name */
-#define FT_HEX_MAX   (2 * FT_NAME_MAX + 1)
+/* maximum number of buffers that a test uses, see ft_iov_limit() */
+#define FT_IOV_MAX  4
+#define FT_NAME_MAX 64 /* bytes of a listener's name */
+#define FT_HEX_MAX  (2 * FT_NAME_MAX + 1)
 
 /* ---- ft_mrrc.c: options, environment, checks -------------------------- */
 
@@ -72,23 +73,23 @@ struct ft_opts {
 	enum fi_ep_type type; /* FI_EP_UNSPEC: by the provider's name */
 	bool raw;
 	bool verbose;
-	int timeout;	/* of the whole test, seconds */
-	unsigned iters; /* 0: the test's own number */
+	int timeout;	/* seconds that the whole test may take */
+	unsigned iters; /* number of rounds; 0: the test's own */
 	unsigned seed;
 };
 extern struct ft_opts ft_opts;
-extern uint32_t ft_fiversion; /* the API that fi_getinfo() is asked for */
+extern uint32_t ft_fiversion; /* API version passed to fi_getinfo() */
 
 #define FT_OPTS "p:s:e:Rvt:I:S:h"
 
 void ft_usage(const char *name);
-/* One option of FT_OPTS; exits for -h and unknown options. */
+/* Handles one option of FT_OPTS; exits for -h and unknown options. */
 void ft_parse_opt(const char *name, int op, char *arg);
 /* Parses FT_OPTS; sets what tests over ofi_mrrc need; starts the deadline. */
 void ft_init(int argc, char **argv);
-/* From now on as with -R. Call it before anything is opened. */
+/* Acts as for option -R from now on. Call it before anything is opened. */
 void ft_set_raw(void);
-/* The second half of ft_init(), for programs with options of their own. */
+/* Does the second half of ft_init(), for programs with options of their own. */
 void ft_start(const char *name);
 /* Prints that the test passed. */
 int ft_done(void);
@@ -120,13 +121,16 @@ size_t ft_rxm_copies_little(void);
 /* FI_EP_RDM if the provider has reliable datagrams, else FI_EP_MSG. */
 enum fi_ep_type ft_ep_type(void);
 bool ft_rdm(void);
-/* The format with all fields of the core's completions: not all have tags. */
+/*
+ * The format with all fields of the core's completions: some cores have no
+ * tags.
+ */
 enum fi_cq_format ft_cq_format(void);
 /* The test's own iteration count, or the user's. */
 unsigned ft_iters(unsigned dflt);
-/* A tenth over verbs, where the machine may be emulated */
+/* A tenth of dflt over verbs, where the machine may be emulated; else dflt */
 unsigned ft_races(unsigned dflt);
-/* What the test is doing, for the deadline's message. */
+/* Says what the test is doing, for the deadline's message. */
 void ft_stage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ft_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
@@ -137,16 +141,16 @@ void ft_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 double ft_time_us(void);
 uint64_t ft_now_us(void);
 uint64_t ft_clock_us(clockid_t clock);
-uint64_t ft_cpu_us(void);    /* used by all threads of the process */
+uint64_t ft_cpu_us(void);    /* processor time of all threads of the process */
 uint64_t ft_thread_us(void); /* used by this one */
-/* The number of tasks for each processor that may be used, at least 1 */
+/* Number of runnable tasks for each processor that may be used, at least 1 */
 double ft_load(void);
-/* A clock of this thread's for limits: see ft_limit.c */
+/* This thread's clock for limits: see ft_limit.c */
 uint64_t ft_limit_us(void);
-/* a time by that clock: an operation not done by then hangs */
+/* a time by that clock, after which an operation counts as hung */
 uint64_t ft_deadline(void);
 /*
- * Is there another round? Races are tried n times, or for 3 s since begin, and
+ * Is there another round? Races are tried n times, or for 3 s since begin, but
  * at least n / 20 times.
  */
 bool ft_round(unsigned i, unsigned n, uint64_t begin);
@@ -182,7 +186,7 @@ uint64_t ft_rand(void); /* any thread; each has its own sequence */
 
 /* ---- ft_mem.c: buffers ------------------------------------------------ */
 
-/* Contents that depend on the seed and on each position. */
+/* Fills a buffer with contents that depend on the seed and on each position. */
 void ft_fill(void *buf, size_t len, uint64_t seed);
 /* Offset of the first byte that differs, or -1. */
 ssize_t ft_differs(const void *buf, size_t len, uint64_t seed);
@@ -190,17 +194,17 @@ void ft_check_buf(const char *file, int line, const void *buf, size_t len,
 		  uint64_t seed, const char *what);
 #define FT_CHECK_BUF(buf, len, seed, what) \
 	ft_check_buf(__FILE__, __LINE__, buf, len, seed, what)
-/* Anonymous pages, read and write; at addr if that is not NULL. */
+/* Maps anonymous pages, readable and writable; at addr if that is not NULL. */
 void *ft_map(void *addr, size_t len);
 bool ft_map_hole(void *addr, size_t len);
-/* For tests that use memory after unmapping it. */
+/* Maps memory for tests that use its address after unmapping it. */
 void *ft_map_apart(size_t len);
 void ft_unmap(void *addr, size_t len);
 bool ft_valgrind(void);
 /* Resident bytes of this process; 0 where that is meaningless. */
 size_t ft_rss(void);
 size_t ft_mappings(void);
-/* Descriptors of this process, and a few more. */
+/* Number of descriptors of this process, and a few more. */
 unsigned ft_fd_count(void);
 
 /* ---- ft_conn.c: fabrics, domains, connections ------------------------- */
@@ -216,10 +220,11 @@ struct ft_attr {
 	bool tx_selective;	   /* bind with FI_SELECTIVE_COMPLETION */
 	bool rx_selective;
 	bool one_cq; /* both directions: cq[FT_TX] is cq[FT_RX] */
-	bool no_cq;  /* over ofi_mrrc; a raw core gets one still */
+	bool no_cq;  /* over ofi_mrrc; a raw core gets a CQ anyway */
 	bool cntr;
 	bool srx;
-	bool scalable_mr;	 /* offsets and keys of the application's */
+	/* the application chooses keys, and targets are addressed by offset */
+	bool scalable_mr;
 	enum fi_av_type av_type; /* of reliable datagrams */
 	bool abandons;		 /* closes in mid-message */
 	bool cw, cw_pep;	 /* fi_cw_enable(): endpoints, listener */
@@ -241,7 +246,7 @@ struct ft_dom {
 	struct ft_mr *mrs; /* of ft_desc(), raw mode */
 };
 
-/* A completion, whatever the queue's format. */
+/* A completion, in any format of the queue. */
 struct ft_comp {
 	void *ctx;
 	uint64_t flags;
@@ -263,8 +268,9 @@ struct ft_ep {
 	struct fi_mrrc_cw *cw; /* NULL: the provider has none */
 	struct fid_ep *srx;    /* shared: closed by ft_pair_close() */
 	struct fid_av *av;     /* reliable datagrams */
-	fi_addr_t to;	       /* the peer; connected: ignored by the core */
-	bool source;	       /* completions have a source */
+	/* address of the peer; connected: ignored by the core */
+	fi_addr_t to;
+	bool source; /* completions have a source */
 	struct fid_cq *cq[FT_DIRS];
 	struct fid_cntr *cntr[FT_DIRS];
 	enum fi_cq_format format;
@@ -278,7 +284,7 @@ struct ft_pair {
 	struct fid_eq *peq;
 	struct fid_pep *pep;
 	struct fid_ep *srx;
-	struct fid_cq *srx_cq; /* all endpoints on the srx share it */
+	struct fid_cq *srx_cq; /* the queue of all endpoints on srx */
 	struct ft_ep s, c;
 };
 
@@ -294,11 +300,14 @@ struct fi_info *ft_getinfo(const struct ft_attr *attr);
 void ft_pair_open(struct ft_pair *pair, const struct ft_attr *attr);
 /* One more connection on the same domains. */
 void ft_connect(struct ft_pair *pair, struct ft_ep *s, struct ft_ep *c);
-/* Opens the halves, for sides in different processes; the listener first. */
+/* Open the halves, for sides in different processes; the listener first. */
 void ft_listen(struct ft_pair *pair, const struct ft_attr *attr);
 void ft_connect_server(struct ft_pair *pair, struct ft_ep *s);
 void ft_connect_client(struct ft_pair *pair, struct ft_ep *c);
-/* Opens the client's fabric and domain, by ft_name_hex() of a listener. */
+/*
+ * Opens the client's fabric and domain, for a listener whose name ft_name_hex()
+ * wrote.
+ */
 void ft_client_open(struct ft_pair *pair, const struct ft_attr *attr,
 		    const char *hex);
 /* Waits for the event that the other side is gone, if the core has one. */
@@ -308,13 +317,16 @@ void ft_ep_close(struct ft_ep *ep);
 /* Closes all objects, and checks that no registration or descriptor is left. */
 void ft_pair_close(struct ft_pair *pair);
 /*
- * The parts of reliable datagrams: a domain, an endpoint, and the address that
- * one endpoint has for another.
+ * Make the parts of reliable datagrams: a domain, an endpoint, and the address
+ * that one endpoint has for another.
  */
 void ft_rdm_open(struct ft_pair *pair, struct ft_dom *dom);
 void ft_rdm_ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom);
 fi_addr_t ft_rdm_insert(struct ft_ep *ep, struct ft_ep *whom);
-/* Break-and-reconnect, for tests whose operations break a connection. */
+/*
+ * Breaks the connection and makes a new one, for tests whose operations break
+ * it.
+ */
 void ft_reconnect(struct ft_pair *pair);
 void ft_queue_close(struct ft_ep *ep);
 
@@ -325,7 +337,10 @@ void ft_queue_close(struct ft_ep *ep);
 void *ft_desc(struct ft_dom *dom, const void *buf, size_t len);
 void ft_release(struct ft_dom *dom);
 void ft_release_pair(struct ft_pair *pair); /* of both sides */
-/* Explicit registration, and how a peer addresses its start. */
+/*
+ * Registers explicitly; also gives the address by which a peer reaches the
+ * start.
+ */
 struct fid_mr *ft_reg(struct ft_dom *dom, const void *buf, size_t len,
 		      uint64_t access);
 uint64_t ft_raddr(struct ft_dom *dom, const void *buf);
@@ -338,9 +353,9 @@ void ft_poll(struct ft_ep *ep);
 void ft_progress(struct ft_ep *ep);
 /* Takes the oldest completion, if there is one. */
 bool ft_take(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* As ft_take(), but waits for a completion; an error entry fails the test. */
+/* Like ft_take(), but waits for a completion; an error entry fails the test. */
 void ft_wait(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
-/* As ft_wait(); an error entry does not fail the test. */
+/* Like ft_wait(); an error entry does not fail the test. */
 void ft_wait_any(struct ft_ep *ep, enum ft_dir dir, struct ft_comp *comp);
 /* Waits for a completion with this context and at least these flags. */
 void ft_wait_ctx(struct ft_ep *ep, enum ft_dir dir, void *ctx, uint64_t flags);
@@ -372,7 +387,10 @@ void ft_wait_fds(struct ft_ep *ep, unsigned max);
 
 /* Sends sbuf to the peer's rbuf and waits for both completions. */
 void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf, size_t len);
-/* As ft_send_recv(), with contents of this seed written, and checked. */
+/*
+ * Like ft_send_recv(); writes contents of this seed before, and checks them
+ * after.
+ */
 void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
 		    uint64_t seed);
 size_t ft_iov_limit(struct ft_ep *ep);
@@ -388,8 +406,8 @@ size_t ft_iov_limit(struct ft_ep *ep);
 void ft_wait_quiet(void);
 /*
  * Checks that the process uses little processor time while this thread waits,
- * by sleeps() or usleep(3). One of several tries suffices, as work that is due
- * comes first.
+ * in sleeps() or usleep(3). One of several tries suffices, since other threads
+ * may still have work to do.
  */
 void ft_check_sleeps(void (*sleeps)(int ms));
 
@@ -432,9 +450,12 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 
 enum ft_fs { FT_FS_MEMORY, FT_FS_DISK, FT_FS_OVERLAY, FT_FS_CNT };
 
-/* Makes a new folder on such a file system; false: there is none here. */
+/*
+ * Makes a new folder on a file system of this kind; false: this machine has
+ * none.
+ */
 bool ft_file_dir(enum ft_fs fs, char *dir, size_t size);
-/* Makes a file with these bytes, open for reading. */
+/* Makes a file with these bytes, and opens it for reading. */
 int ft_file_make(const char *path, const void *data, size_t len);
 /*
  * Can parts of files there be sent without a copy? The file system has to keep
@@ -446,7 +467,7 @@ bool ft_file_maps(struct ft_dom *dom, const char *dir);
  */
 bool ft_file_direct(struct ft_dom *dom, const char *dir);
 
-/* ---- ft_stats.c: the provider's counters ------------------------------ */
+/* false in raw mode; *st is zeroed then */
 
 /* false in raw mode, with *st zeroed */
 bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st);

@@ -43,8 +43,8 @@ fi_addr_t ft_rdm_insert(struct ft_ep *ep, struct ft_ep *whom)
 }
 
 /*
- * Inserts the endpoint's own address first: a call that omits the peer's
- * address reaches the wrong endpoint.
+ * Inserts the endpoint's own address first, so that a call that omits the
+ * peer's address reaches the wrong endpoint.
  */
 static void introduce(struct ft_ep *ep, struct ft_ep *peer)
 {

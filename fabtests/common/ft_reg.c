@@ -7,7 +7,7 @@ struct ft_mr {
 	struct ft_mr *next;
 };
 
-/* Keys chosen by the test, if the core lets an application choose. */
+/* Next key of the test, if the core lets an application choose. */
 static uint64_t next_key = 1;
 
 static int reg(struct ft_dom *dom, const void *buf, size_t len, uint64_t access,
@@ -34,7 +34,7 @@ void *ft_desc(struct ft_dom *dom, const void *buf, size_t len)
 	}
 	mr = malloc(sizeof(*mr));
 	FT_CHECK(mr, "malloc");
-	/* memory that cannot be written cannot be registered for writing */
+	/* read-only memory cannot be registered for writing */
 	if (reg(dom, buf, len, all, &mr->mr))
 		FT_CALL(reg(dom, buf, len, FI_SEND | FI_WRITE, &mr->mr));
 	mr->next = dom->mrs;

@@ -31,10 +31,7 @@ bool ft_caches(struct ft_dom *dom)
 	static bool said;
 	struct fi_mrrc_stats st;
 
-	/*
-	 * some requests are copied instead, if the caller of the test wants
-	 * that
-	 */
+	/* some requests are copied instead, if the caller allows that */
 	if (!ft_stats(dom, &st) ||
 	    strcmp(getenv("FI_OFI_MRRC_BOUNCE_SIZE"), "0"))
 		return false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One way of transferring, over sizes: fi_mrrc_lat and fi_mrrc_bw. */
+/*
+ * Measures one way of transferring, over several sizes: fi_mrrc_lat and
+ * fi_mrrc_bw.
+ */
 #ifndef FT_SWEEP_H
 #define FT_SWEEP_H
 

@@ -14,12 +14,12 @@
 #define LOOK_US 10000
 
 #define SLEEP_MS 50
-/* us of work that a process which spins does in the meantime */
+/* us of work that a spinning process does in the meantime */
 #define SLEEP_WORK 200000
 #define SLEEP_USED 40000 /* us of the processor, at most */
 #define SLEEPS	   20
 
-/* false: the thread runs, or would if it had a processor */
+/* Does the thread sleep? false: it runs, or waits for a processor */
 static bool asleep(const char *tid)
 {
 	char path[64], line[256] = "";
@@ -84,8 +84,8 @@ static void bring_together(pid_t pid)
 }
 
 /*
- * Starts a process that spins on this process's processor: a thread that spins
- * gets as much of it, even on a busy machine.
+ * Starts a process that spins on this process's processor: a spinning thread
+ * gets as much of the processor, even on a busy machine.
  */
 static pid_t spin(void)
 {

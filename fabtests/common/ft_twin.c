@@ -23,7 +23,8 @@ struct side {
 	FILE *in;
 	char **line; /* of the current round */
 	unsigned cnt, room;
-	char died[64]; /* "", or how the child ended in this round */
+	/* "", or the way in which the child ended in this round */
+	char died[64];
 };
 
 static struct side sides[FT_SIDES];
@@ -105,7 +106,7 @@ static void child(const struct ft_twin *twin, enum ft_side side, unsigned round,
 	FT_CHECK(out, "fdopen");
 	/* in a batch of one, the lines before a crash must not be lost */
 	setvbuf(out, NULL, twin->batch > 1 ? _IOFBF : _IOLBF, 1 << 16);
-	/* the parent's own, and those that a provider may have set */
+	/* the parent's own handlers, and those that a provider may have set */
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_DFL);
 	/* makes uses of freed memory by the raw core visible on both sides */

@@ -19,23 +19,24 @@ struct ft_twin_why {
 	const char *key; /* pattern of fnmatch(3); NULL ends the list */
 	const char *why;
 	/*
-	 * Does this difference explain these two values? NULL: any values. raw,
-	 * ours: NULL: none
+	 * Does this difference explain these two values? NULL: it explains any
+	 * values. raw, ours: NULL: there is no value
 	 */
 	bool (*holds)(unsigned round, const char *raw, const char *ours);
-	bool ends;    /* the rest of the round is not comparable */
+	bool ends;    /* the rest of the round cannot be compared */
 	unsigned cnt; /* set by ft_twin_run() */
 };
 
 struct ft_twin {
 	unsigned rounds;
-	unsigned batch;	  /* rounds of a child, from a multiple of it */
+	/* number of rounds of a child, which begin at a multiple of it */
+	unsigned batch;
 	unsigned limit_s; /* of a round */
-	/* In a child: once, before its first round; may be NULL */
+	/* Called in a child, once, before its first round; may be NULL */
 	void (*setup)(enum ft_side side, unsigned round);
-	/* In a child: one round */
+	/* Called in a child for each round */
 	void (*round)(enum ft_side side, unsigned round);
-	/* In another child: print the round's input; may be NULL */
+	/* Called in another child: prints the round's input; may be NULL */
 	void (*describe)(unsigned round);
 	struct ft_twin_why *whys;
 };
@@ -51,10 +52,10 @@ struct ft_twin_result {
  * one.
  */
 void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result);
-/* In a child: a line of the round's results */
+/* Called in a child: adds a line to the round's results */
 void ft_twin_say(const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Random numbers of this round, the same on both sides. */
+/* Seeds the random numbers of this round, the same on both sides. */
 void ft_twin_seed(unsigned round);
 uint64_t ft_twin_rand(void);
 /* true once in n */
