@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_again: a core that takes a write only when it is asked again,
- * while no operation of that connection is in flight whose completion would
- * prompt that: as where several connections share its queues. The test replaces
- * calls in the core's table, which all its endpoints share. Also full tables of
- * the provider's own, and a core that does not accept a control connection.
+ * fi_mrrc_cw_again: a core that takes a write only at the second attempt, while
+ * the connection has no operation in flight whose completion would cause that
+ * attempt, as where several connections share the core's queues. The test
+ * replaces calls in the core's table, which all its endpoints share. It also
+ * tests full tables of the provider, and a core that does not accept a control
+ * connection.
  */
 #include "ft_mrrc.h"
 
@@ -38,7 +39,8 @@ static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 static int (*core_accept)(struct fid_ep *ep, const void *param, size_t len);
 static int (*core_reject)(struct fid_pep *pep, struct fid *handle,
 			  const void *param, size_t len);
-static atomic_int refuse; /* the call of fi_accept() that fails; 0: none */
+/* number of the call of fi_accept() that fails; 0: none */
+static atomic_int refuse;
 static atomic_int rejects;
 
 static int refuse_accept(struct fid_ep *ep, const void *param, size_t len)
@@ -59,7 +61,10 @@ static int count_reject(struct fid_pep *pep, struct fid *handle,
 
 enum how { READ, SREAD, NOTHING };
 
-/* Until both sides have ended what they posted: the writer as it says */
+/*
+ * Waits until both sides have ended their operations, with the writer's result
+ * @how
+ */
 static void ended(enum how how)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -92,7 +97,7 @@ static void ended(enum how how)
 	FT_CHECK(!atomic_load(&full), "the core was not full");
 }
 
-/* In segs parts; the core takes so many of them first. */
+/* Transfers data in segs parts, of which the core takes some first. */
 static void transfer(enum how how, bool tag_first, size_t segs, int first,
 		     uint64_t tag)
 {

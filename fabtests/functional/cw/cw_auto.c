@@ -40,7 +40,7 @@ void automatic(void)
 	ft_wait(&pair.s, FT_RX, &comp);
 }
 
-/* An error that the core has reported is read, whatever comes meanwhile. */
+/* An error that the core has reported is read, whatever happens after it. */
 void automatic_error(void)
 {
 	uint64_t end = ft_deadline();
@@ -77,7 +77,7 @@ void automatic_error(void)
 /*
  * An application that posts and never reads leaves progress to the provider. If
  * posts counted as progress, the provider's thread would rest as long as there
- * are posts, which by the test's clock follow each other at once.
+ * are posts: by the test's clock they follow each other at once.
  */
 void automatic_posts(void)
 {

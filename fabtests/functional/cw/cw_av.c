@@ -23,7 +23,7 @@ static size_t name_of(struct ft_ep *ep, void *name)
 	return len;
 }
 
-/* Does a name have the core's own in it, by the fields in fi_cwrite(3)? */
+/* Does a name contain the core's own name, by the fields in fi_cwrite(3)? */
 static bool plain(const char *name, char *core, size_t len)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *) core;
@@ -68,7 +68,9 @@ static void names(void)
 		 "\"%s\", not \"%s\"", text[0], text[1]);
 }
 
-/* In one array: names, a plain address, and one that the core has twice. */
+/*
+ * One array has names, a plain address, and an address that the core has twice.
+ */
 static void arrays(enum fi_av_type type)
 {
 	struct fi_av_attr attr = { .type = type };
@@ -127,7 +129,7 @@ static void transfer(struct ft_ep *w, struct ft_ep *t, fi_addr_t to,
 	FT_CHECK(!memcmp(buf, buf + 64, 64), "data");
 }
 
-/* A message of the core's, whose source is known */
+/* Sends a message of the core's, whose source is known */
 static void message(struct ft_ep *from)
 {
 	struct ft_ep *to = from->peer;
@@ -141,7 +143,7 @@ static void message(struct ft_ep *from)
 		 to->to);
 }
 
-/* Addresses that conditional writes are not possible with */
+/* Addresses with which conditional writes are not possible */
 static void wrong_ones(void)
 {
 	char name[NAME], core[NAME];
@@ -154,7 +156,10 @@ static void wrong_ones(void)
 	len = name_of(&pair.s, name);
 	FT_CALL(fi_cwtag(pair.s.cw, buf, 1, NULL, pair.s.to, 9, buf));
 	FT_CALL(fi_av_remove(pair.c.av, &pair.c.to, 1, 0));
-	/* the peer notices, so that its next operation connects anew */
+	/*
+	 * the peer notices it, so that its next operation makes a new
+	 * connection
+	 */
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.err == FI_ECONNABORTED, "removed: error %d", comp.err);
 	plain(name, core, len);
@@ -177,7 +182,8 @@ static void wrong_ones(void)
 }
 
 /*
- * An endpoint that did not opt in has the core's name, and is found under it.
+ * An endpoint that did not opt in has the core's name, and is found by that
+ * name.
  */
 static void not_asked(const struct ft_attr *with)
 {
@@ -312,7 +318,10 @@ static void run(const void *arg)
 	ft_pair_close(&pair);
 }
 
-/* Of a plain name it is told, on standard error, what it lacks. */
+/*
+ * Runs in a process: the first use of a plain name prints on standard error
+ * what the name lacks.
+ */
 static void run_apart(enum fi_av_type type)
 {
 	static char output[65536];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_cancel: a tag is cancelled while the peer makes no progress, so
- * that it does not confirm it. Until a deadline it may confirm; then the
- * connection ends, which wakes a sleeping thread, and its key with it. Time is
- * the test's.
+ * that the peer does not confirm it. The peer may confirm until a deadline.
+ * Then the connection ends, and with it the buffer's key, and a sleeping thread
+ * is woken. The test moves the clock.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -60,7 +60,7 @@ static bool ended(int *err)
 	return true;
 }
 
-/* It confirms in time, though others were cancelled later. */
+/* The peer confirms in time, though other tags were cancelled later. */
 static void confirmed(void)
 {
 	unsigned i;
@@ -82,7 +82,10 @@ static void confirmed(void)
 	transfer(2);
 }
 
-/* A thread that sleeps until an operation completes; the peer does not go on. */
+/*
+ * Lets a thread sleep until an operation completes, while the peer makes no
+ * progress.
+ */
 static unsigned sleeps_for(void)
 {
 	struct fid *fid = &pair.s.cq[FT_RX]->fid;
@@ -98,7 +101,9 @@ static unsigned sleeps_for(void)
 		FT_CHECK(wakes < 100, "woken again and again");
 		if (fi_trywait(pair.dom[0].fabric, &fid, 1))
 			continue;
-		/* asleep: it does nothing that would make progress */
+		/*
+		 * the thread sleeps: it does nothing that would make progress
+		 */
 		while (never || !poll(&pfd, 1, seconds < LIMIT_S ? 0 : 100)) {
 			FT_CHECK(seconds < 60, "it is not woken");
 			clock_advance(1000 * MS);
@@ -133,8 +138,8 @@ static void silent(void)
 		 seconds);
 	pair.s.quiet[FT_RX] = false;
 	/*
-	 * the peer has its tag still, and a key that is none; cores may report
-	 * a write when it is sent
+	 * the peer still has its tag, and a key that is invalid; cores may
+	 * report a write when it is sent
 	 */
 	memset(buf, 0, LEN);
 	ft_fill(buf + LEN, LEN, 4);
@@ -144,7 +149,7 @@ static void silent(void)
 		ft_wait_any(&pair.c, FT_TX, &comp);
 	}
 	if (ft_rdm()) {
-		/* what follows would come behind it, on a new connection */
+		/* later data would arrive behind it, on a new connection */
 		buf += 2 * LEN;
 		transfer(5);
 		buf -= 2 * LEN;

@@ -63,7 +63,7 @@ static void transfer(struct raw_side *c, struct raw_side *s, int want)
 		 "the tag fails");
 }
 
-/* Different on both sides, long before they are connected. */
+/* The tags of both sides differ, long before they are connected. */
 static void check_tags(struct raw_side *c, struct raw_side *s)
 {
 	uint64_t tag[2];
@@ -73,7 +73,10 @@ static void check_tags(struct raw_side *c, struct raw_side *s)
 	FT_CHECK(tag[0] != tag[1], "both sides get tag %#" PRIx64, tag[0]);
 }
 
-/* Whether opted in or not, the application's data arrives, and nothing else. */
+/*
+ * Whether sides opted in or not, the application's data arrives, and no other
+ * data.
+ */
 static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 {
 	uint8_t data[DATA_MAX], name[64];
@@ -103,7 +106,7 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 		data[i] = 90 + i;
 	FT_CALL(fi_accept(s.ep, data, s_len));
 	fi_freeinfo(event.cm.info);
-	/* nothing of the application's is needed any more */
+	/* no object of the application's is needed from here on */
 	FT_CALL(fi_close(&s.pep->fid));
 	s.pep = NULL;
 	raw_wait_event(&c, &s, FI_CONNECTED, &event);
@@ -116,7 +119,10 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 
 /* ---- a hostile peer, which is the core alone ----------------------------- */
 
-/* The application's connection; the peer's cookie, and where it listens */
+/*
+ * Makes the application's connection; learns the peer's cookie, and where it
+ * listens
+ */
 static void raw_join(struct raw_side *c, struct raw_side *s, const void *name,
 		     size_t len, uint8_t *cookie, uint8_t *dest)
 {
@@ -159,7 +165,10 @@ static void raw_connect(struct raw_side *c, struct raw_side *ctl,
 		raw_wait_event(ctl, s, FI_CONNECTED, &event);
 }
 
-/* The application's own connection works, whatever became of the other one. */
+/*
+ * The application's own connection works, whatever happened to the control
+ * connection.
+ */
 static void check_apps(struct raw_side *c, struct raw_side *s)
 {
 	struct fi_cq_data_entry entry = { 0 };
@@ -190,7 +199,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	FT_CALL(fi_cwrite(s->cw, buf, 8, NULL, 0, 1, buf));
 	for (i = 0; i < cnt; i++) {
 		memcpy(copy, msg[i], len[i]);
-		/* in network order in the mark, little endian here */
+		/* in network order in the mark, little-endian in HELLO */
 		if (copy[0] == 1 && len[i] == 32)
 			memcpy(copy + 24,
 			       (uint8_t[]){ cookie[7], cookie[6], cookie[5],
@@ -205,7 +214,9 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	}
 	if (must_end) {
 		ret = raw_wait_comp(s, &ctl, &entry);
-		/* tcp's are done when they are sent, and fail afterwards */
+		/*
+		 * tcp's writes are done when they are sent, and fail afterwards
+		 */
 		if (ret == 1 && bad_key && ft_core("tcp")) {
 			ret = fi_cwtag(s->cw, buf, 8, NULL, 0, 2, buf);
 			ret = ret == -FI_ENOTCONN ?
@@ -227,7 +238,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	raw_close_side(&c);
 }
 
-/* An honest pair on the same listener, before and after. */
+/* Tests an honest pair on the same listener. */
 static void honest(struct raw_side *s, const void *name, size_t len)
 {
 	struct raw_side c = { 0 };
@@ -271,7 +282,7 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 	raw_close_side(&c);
 }
 
-/* A mark that says that more of the application's data follows than came. */
+/* A mark that claims more of the application's data than arrived. */
 static void lying_mark(struct raw_side *s, const void *name, size_t len)
 {
 	const uint8_t mark[RAW_MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 1, 1, 44 };
@@ -322,7 +333,7 @@ static void hostile(void)
 		raw_tag(bad, 1);
 		bad[i] ^= 1 << bit;
 		ft_stage("byte %zu, bit %u", i, bit);
-		/* identity, tag, address and key are the peer's to choose */
+		/* the peer chooses identity, tag, address and key freely */
 		if ((i >= 8 && i < 24) || (i >= 40 && i < 56))
 			continue;
 		lens[1] = 64;
@@ -372,7 +383,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	}
 	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,
 		 "fi_cq_read: %zd", ret);
-	/* the listener may be looked after just now */
+	/* the listener may be tended at this moment */
 	for (tries = 0; tries < 100; tries++) {
 		if (!fi_trywait(s->fabric, &fid, 1) && !poll(&pfd, 1, 0))
 			break;
@@ -409,7 +420,7 @@ static void silent(void)
 }
 
 /*
- * A request that could not be accepted is as before; one that was cannot be
+ * A request that could not be accepted is unchanged; an accepted one cannot be
  * accepted again.
  */
 static void accept_again(void)
@@ -429,7 +440,9 @@ static void accept_again(void)
 	FT_CALL(fi_connect(c.ep, c.info->dest_addr, NULL, 0));
 	raw_wait_event(&s, &c, FI_CONNREQ, &event);
 	raw_open_ep(&s, event.cm.info, true);
-	/* as much as the core allows, without room for the mark */
+	/*
+	 * as many bytes as the core allows, which leaves no room for the mark
+	 */
 	ret = fi_accept(s.ep, data, sizeof(data));
 	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);
 	ret = fi_cwtag(s.cw, buf, 8, NULL, 0, 1, buf);
@@ -457,7 +470,7 @@ static void *sleep_main(void *arg)
 	return NULL;
 }
 
-/* A thread for events that sleeps already when the endpoint asks for them. */
+/* A thread already sleeps for events when the endpoint asks for them. */
 static void asleep(void)
 {
 	uint8_t name[64];

@@ -64,7 +64,10 @@ static void *enable_main(void *arg)
 	return NULL;
 }
 
-/* As fi_cq_read() has it, by a load that race detectors know of */
+/*
+ * The table of calls, read as fi_cq_read() does, by a load that race detectors
+ * know
+ */
 static struct fi_ops_cq *cq_ops(void)
 {
 	return __atomic_load_n(&cq->ops, __ATOMIC_ACQUIRE);
@@ -84,7 +87,10 @@ static void *read_main(void *arg)
 	return NULL;
 }
 
-/* The first one changes the calls that all of them and the reader make. */
+/*
+ * The first endpoint changes the calls of the queue that all endpoints and the
+ * reader use.
+ */
 static void at_once(enum fi_wait_obj obj)
 {
 	struct fi_cq_data_entry entry;
@@ -125,7 +131,7 @@ static void threads(void)
 	pthread_barrier_destroy(&barrier);
 }
 
-/* One endpoint: all but the first find it done. */
+/* Threads enable one endpoint: all but the first find it enabled. */
 static void same(void)
 {
 	unsigned i, k, n = ft_iters(2000), fds = 0;
@@ -162,8 +168,8 @@ static void *getwait_main(void *arg)
 }
 
 /*
- * Either is first: the descriptor wakes for conditional writes, or enabling is
- * refused.
+ * Either comes first: the descriptor wakes for conditional writes, or enabling
+ * is refused.
  */
 static void getwait(void)
 {
@@ -203,7 +209,7 @@ static void *sleep_main(void *arg)
 	return NULL;
 }
 
-/* A thread that sleeps already is woken by later events, too. */
+/* A thread that already sleeps is woken by later events, too. */
 static void asleep(enum fi_wait_obj obj)
 {
 	pthread_t thread;
@@ -221,7 +227,10 @@ static void asleep(enum fi_wait_obj obj)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* The descriptor that was given out would not wake for conditional writes. */
+/*
+ * The descriptor was given to the application, and would not wake for
+ * conditional writes.
+ */
 static void too_late(void)
 {
 	int ret, fd;
@@ -267,7 +276,7 @@ static int set_op_flags(struct fid *fid, int command, void *arg)
 	return command == FI_SETOPSFLAG ? 0 : -FI_ENOSYS;
 }
 
-/* With a later change of the flags: only some cores have one. */
+/* Flags that are changed later: only some cores support that. */
 static void level_later(void)
 {
 	uint64_t flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
@@ -284,7 +293,10 @@ static void level_later(void)
 	FT_CHECK(ret == -FI_EBADFLAGS, "fi_cwrite that delivers: %zd", ret);
 }
 
-/* A guarantee that writes do not give is refused, weaker ones are not. */
+/*
+ * A completion level that conditional writes do not give is refused, weaker
+ * ones are not.
+ */
 static void levels(void)
 {
 	uint64_t *const flags = &dom.info->tx_attr->op_flags;
@@ -365,7 +377,7 @@ static void check_calls(bool enabled)
 	FT_CHECK(ret == no, "fi_cw_stats_read, enabled %d: %d", enabled, ret);
 	ret = fi_cw_tag_alloc(cw, &tag);
 	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
-	/* what the provider has, whatever the endpoint has asked for */
+	/* a feature of the provider, whatever the endpoint has asked for */
 	FT_CHECK(fi_mrrc_feature(&ep[0]->fid, "cw") == 1, "no feature cw");
 	FT_CHECK(!fi_mrrc_feature(&ep[0]->fid, "no such feature"), "a feature");
 	FT_CHECK(enabled || !fi_mrrc_feature(&ep[0]->fid, "cw-auto-progress"),
@@ -376,7 +388,9 @@ static void check_calls(bool enabled)
 	FT_CHECK(ret == -FI_EBADFLAGS, "fi_cw_enable with flags: %d", ret);
 }
 
-/* The results of the other calls before and after; and enabling twice. */
+/*
+ * The results of the other calls before and after enabling; and enabling twice.
+ */
 static void calls(void)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_end: conditional writes whose connection ends: either side
- * closes, shuts down or is killed with operations pending. Each of them ends
- * once, nothing is left, and it can all be done again, many times.
+ * fi_mrrc_cw_end: conditional writes whose connection ends: either side closes,
+ * shuts down or is killed with operations pending. Each operation ends once,
+ * nothing is left, and all of it can be repeated many times.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -20,7 +20,7 @@ struct seen {
 static struct ft_attr attr;
 static char *out, *in;
 
-/* Writes that wait for tags of their own, and tags for writes. */
+/* Posts writes that wait for tags, and tags that wait for writes. */
 static void post(struct ft_ep *ep, uint64_t base)
 {
 	uintptr_t i;
@@ -47,7 +47,9 @@ static void note(struct seen *seen, const struct ft_comp *comp, int err)
 		FT_CHECK(0, "context %zu is of no operation", (size_t) ctx);
 }
 
-/* Nothing can be posted; datagrams get no answer. */
+/*
+ * Checks that nothing can be posted; over datagrams operations get no answer.
+ */
 static void check_over(struct ft_ep *ep)
 {
 	struct ft_comp comp;
@@ -68,7 +70,7 @@ static void check_over(struct ft_ep *ep)
 	FT_CHECK(ret == -FI_ENOTCONN, "fi_cwtag after the end: %zd", ret);
 }
 
-/* Everything that post() posted comes, once, with this error. */
+/* Checks that everything that post() posted ends once, with this error. */
 static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 {
 	uint64_t end = ft_deadline();
@@ -181,7 +183,8 @@ static void hasty(struct ft_pair *pair)
 
 /* ---- what was said to the peer ------------------------------------------- */
 
-#define MANY 300 /* more than a peer that reads nothing has room for */
+/* number of writes: more than a peer that reads nothing has room for */
+#define MANY 300
 #define BIT  64
 #define ROOM (64 * LEN)
 _Static_assert(MANY *BIT <= ROOM, "buffers too small");
@@ -226,8 +229,8 @@ static unsigned succeeded(struct ft_ep *ep)
 }
 
 /*
- * The target reads nothing, so that it has the bytes of many writes and was not
- * told of them yet. Returns how many writes of the client's have ended.
+ * Fills the target, which reads nothing: it has the bytes of many writes, and
+ * was not told of them yet. Returns how many writes of the client's have ended.
  */
 static unsigned fill_up(struct ft_pair *pair)
 {
@@ -269,7 +272,7 @@ static void leave(struct ft_ep *ep, bool close)
 	ep->ep = NULL;
 }
 
-/* How many writes stay unreported when the writer leaves, in no time? */
+/* How many writes stay unreported if the writer leaves at once? */
 static unsigned unheard(struct ft_pair *pair, bool close)
 {
 	struct told told = { .ep = &pair->s };
@@ -288,7 +291,10 @@ static unsigned unheard(struct ft_pair *pair, bool close)
 	return told.unheard;
 }
 
-/* The target reads once the writer has left: the writer did not wait for it. */
+/*
+ * The target reads only when the writer has left: the writer did not wait for
+ * it.
+ */
 static void in_vain(struct ft_pair *pair, bool close)
 {
 	struct told told = { .ep = &pair->s };
@@ -303,7 +309,7 @@ static void in_vain(struct ft_pair *pair, bool close)
 	succeeded(&pair->c);
 }
 
-/* The writer waits a while for the target to read, not forever. */
+/* The writer waits for the target to read, but only for a while. */
 static void lingers(bool close)
 {
 	const unsigned n = ft_iters(10) < 5 ? 5 : ft_iters(10);
@@ -339,7 +345,7 @@ static void lingers(bool close)
 
 #define VICTIM "FT_CW_VICTIM" /* the listener's name, in hexadecimal */
 
-/* The client, in a process of its own, until it is killed. */
+/* Runs the client, in its own process, until it is killed. */
 static void victim(const char *hex)
 {
 	struct ft_pair pair;
@@ -349,7 +355,10 @@ static void victim(const char *hex)
 	ft_cw_victim(&pair.c, 0, out, 16 * LEN, in, 16 * LEN);
 }
 
-/* It may be killed before there is more than the application's connection. */
+/*
+ * Reads events; the process may be killed before it has more than the
+ * application's connection.
+ */
 static void poll_events(struct ft_ep *ep)
 {
 	struct fi_eq_err_entry err = { 0 };
@@ -394,8 +403,8 @@ static void kills(char **argv)
 }
 
 /*
- * How much processor time closes take of a thread that lets no other run: the
- * threads of this program share a processor.
+ * Measures the processor time that closing takes in a thread that yields to no
+ * other: the threads of this program share a processor.
  */
 static uint64_t close_first(struct ft_pair *pair)
 {

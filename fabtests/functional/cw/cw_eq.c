@@ -68,7 +68,10 @@ static void own_events(struct fid_eq *eq)
 	}
 }
 
-/* Nor does the provider read the application's memory for such an event. */
+/*
+ * The provider does not read the application's memory for such an event,
+ * either.
+ */
 static void beside_a_listener(void)
 {
 	struct fi_eq_attr eq_attr = {
@@ -111,8 +114,9 @@ static void *read_main(void *arg)
 }
 
 /*
- * The event is out of the queue, and what it names goes. FI_THREAD_DOMAIN:
- * the queue is the fabric's, so it has a thread of its own there, too.
+ * An event is read from the queue while the object that it names closes. With
+ * FI_THREAD_DOMAIN, too, the queue has a separate thread, since it belongs to
+ * the fabric.
  */
 static void closing(enum fi_threading threading)
 {
@@ -142,8 +146,8 @@ static void closing(enum fi_threading threading)
 	}
 	ft_log("%u events in %u rounds", seen, n);
 	/*
-	 * It works still; and tcp (1.17) leaks a connection that is half
-	 * accepted when its event queue closes.
+	 * The connection still works. Also, tcp (1.17) leaks a connection that
+	 * is half accepted when its event queue closes.
 	 */
 	FT_CALL(fi_cwrite(pair.c.cw, bytes, 1, NULL, 0, 1, NULL));
 	FT_CALL(fi_cwtag(pair.s.cw, bytes + 1, 1, NULL, 0, 1, NULL));
@@ -206,8 +210,8 @@ static void transfer(struct ft_ep *from, struct ft_ep *to, char *out, char *in)
 }
 
 /*
- * The queues of a connection that comes about are read by threads of their own,
- * while the thread of the domain works there: on another connection.
+ * The queues of a connection that is being made are read by separate threads,
+ * while the thread of the domain works on another connection.
  */
 static void connecting(void)
 {

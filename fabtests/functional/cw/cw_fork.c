@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_fork: children of a process with conditional writes under way
- * close what they inherited, whatever the parent's threads were at when they
- * were forked: that ends, and the parent's conditional writes go on.
+ * close the objects that they inherited, whatever the parent's threads did at
+ * the fork. The children end, and the parent's conditional writes go on.
  */
 #include "ft_mrrc.h"
 
@@ -64,7 +64,7 @@ static void round_of(unsigned round)
 	ft_stage("round %u", round);
 	ft_fill(out, OPS * LEN, round);
 	post(round * OPS);
-	/* now the threads that make progress are busy */
+	/* at this time the threads that make progress are busy */
 	usleep(ft_rand() % 2000);
 	fflush(stdout);
 	pid = fork();
@@ -76,7 +76,10 @@ static void round_of(unsigned round)
 	FT_CHECK(!status, "the child ends with %#x", status);
 }
 
-/* With no endpoint left: listeners are there yet, and the parent's. */
+/*
+ * A child closes a domain without endpoints: its listeners still exist, and are
+ * the parent's.
+ */
 static void domain_closes(void)
 {
 	int i, status;
@@ -118,7 +121,9 @@ int main(int argc, char **argv)
 		ft_skip("only ofi_mrrc has conditional writes");
 	if (!ft_core("tcp"))
 		ft_skip("a child may not touch what it inherited");
-	/* its tcp shuts the connection down, and that is the parent's */
+	/*
+	 * libfabric 2.x's tcp shuts the connection down, which is the parent's
+	 */
 	if (FI_MAJOR(fi_version()) > 1)
 		ft_skip("a child that closes breaks the parent's connection");
 	attr.cw = attr.cw_pep = true;

@@ -80,7 +80,7 @@ static unsigned accepted(uint16_t port)
 	return cnt;
 }
 
-/* A child's connections, which send nothing until it is ended. */
+/* Opens connections in a child, which send nothing until it is ended. */
 static pid_t connect_silently(uint16_t port, unsigned cnt)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = port };
@@ -93,7 +93,7 @@ static pid_t connect_silently(uint16_t port, unsigned cnt)
 	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 	if (pid)
 		return pid;
-	/* what it inherited is not its own: the parent's copies stay */
+	/* closes inherited descriptors: the parent's copies stay */
 	for (fd = 3; fd < FDS; fd++)
 		close(fd);
 	at.sin_addr.s_addr = inet_addr(ft_opts.addr);

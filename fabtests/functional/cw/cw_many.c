@@ -4,9 +4,9 @@
  * many others are pending. Each kind of call is made with 1,000 pending and
  * with 30,000, and the processor time of one call is compared. Cache misses
  * make a call up to four times as expensive; a walk over all pending
- * operations, thirty times or more. Nor does it depend on the tags, which a
- * hostile peer chooses so that they would meet in one bucket of a hash without
- * a secret: 10,000 of those are compared with 10,000 in a row.
+ * operations, thirty times or more. Nor does the cost depend on the tags, which
+ * a hostile peer could choose so that all fall into one bucket of a hash
+ * without a secret: 10,000 such tags are compared with 10,000 consecutive ones.
  */
 #include "ft_mrrc.h"
 
@@ -34,8 +34,8 @@ static uint64_t unshift(uint64_t word, unsigned bits)
 }
 
 /*
- * The inverse of an odd number, modulo 2^64: each turn doubles the bits that
- * are right.
+ * The inverse of an odd number, modulo 2^64: each turn doubles the number of
+ * correct bits.
  */
 static uint64_t inverse(uint64_t odd)
 {
@@ -84,7 +84,7 @@ static void check_cancelled(struct ft_ep *ep, unsigned count)
 	}
 }
 
-/* The newest first; of ep, which is the writer or the target */
+/* Cancels the newest first; ep is the writer or the target */
 static uint64_t cancels(struct ft_ep *ep, unsigned count)
 {
 	char *contexts = ep == &pair.c ? out : in;
@@ -101,7 +101,10 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 	return begin;
 }
 
-/* Writes of ep wait; their tags come in reverse, or in the same order. */
+/*
+ * Writes of ep wait; their tags come in the reverse order, or in the same
+ * order.
+ */
 static uint64_t reverse(struct ft_ep *ep, unsigned count)
 {
 	struct ft_comp comp;
@@ -144,7 +147,9 @@ static void compare(const char *what, uint64_t (*run)(struct ft_ep *, unsigned),
 	of_many = best(run, ep, many);
 	ft_log("%s: %.2f us with %u pending, %.2f us with %u", what, of_few,
 	       FEW, of_many, many);
-	/* processor time may come in ticks; what is linear takes 100 us */
+	/*
+	 * processor time may be counted in ticks; a linear cost would be 100 us
+	 */
 	FT_CHECK(of_many < FACTOR * of_few + 10,
 		 "%s: %.2f us with %u pending, "
 		 "%.2f us with %u",

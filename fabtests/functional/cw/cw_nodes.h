@@ -21,25 +21,25 @@ extern struct ft_pair pair;
 extern struct node node[EPS];
 extern char *out, *in; /* 1024 times LEN: one for each tag */
 
-/* Endpoint i: in one domain or the other, alone, */
+/* Opens endpoint i, in one domain or the other, without peers; */
 void open_node(int i);
 /* and with k's address. */
 void know(int i, int k);
-/* The first n, each with all addresses. */
+/* opens the first n, each with all addresses. */
 void open_all(int n);
 void close_all(void);
 void poll_all(void);
 
-/* One completion, while all make progress. */
+/* Waits for one completion, while all endpoints make progress. */
 void wait_comp(int i, enum ft_dir dir, struct ft_comp *comp);
 void wait_err(int i, enum ft_dir dir, void *ctx, int err);
 
-/* From i to k, and what i exposes to k. */
+/* Writes from i to k; exposes a buffer of i to k. */
 void write_to(int i, int k, uint64_t tag);
 void expose(int i, int k, uint64_t tag);
-/* Both ends, until both have completed: w writes, t is the target. */
+/* Transfers from writer w to target t, until both have completed. */
 void transfer(int w, int t, uint64_t tag);
-/* Nothing is pending at endpoint i. */
+/* Checks that nothing is pending at endpoint i. */
 void check_none(int i);
 
 /* cw_peers.c: peers in the address vector, and peers that die */

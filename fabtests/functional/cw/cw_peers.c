@@ -58,7 +58,7 @@ static void strangers(void)
 
 	ft_stage("%u unknown sources", n);
 	open_node(0);
-	/* which may take long: no connection is waited for yet */
+	/* waits for no connection yet, which may take long */
 	for (i = 0; i < n; i++) {
 		ft_rdm_ep_open(&pair, &ep[i], &pair.dom[1]);
 		to[i] = ft_rdm_insert(&ep[i], &node[0].ep);
@@ -89,7 +89,10 @@ static void strangers(void)
 			FT_CHECK(!ft_take(&ep[k], FT_TX, &comp),
 				 "more are refused");
 	}
-	/* the next connection is accepted while the others last, and after */
+	/*
+	 * the next connection is accepted while the others exist, and after
+	 * that
+	 */
 	for (k = 3; k < 5; k++) {
 		open_node(1);
 		know(1, 0);
@@ -107,7 +110,7 @@ static void strangers(void)
 	close_all();
 }
 
-/* As expose(), without a registration of its own */
+/* Like expose(), with a registration that is kept */
 static void expose_kept(int i, int k, uint64_t tag)
 {
 	const struct iovec iov = { in, LEN };
@@ -122,7 +125,10 @@ static void expose_kept(int i, int k, uint64_t tag)
 	FT_CALL(fi_cwtagmsg(node[i].ep.cw, &msg, FI_MRRC_CW_KEEP | FI_MORE));
 }
 
-/* Two strangers have more tags together than one may have: one of them goes. */
+/*
+ * Two strangers together have more tags than one may have: one of them loses
+ * its connection.
+ */
 static void strange_tags(void)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -230,7 +236,10 @@ static void remove_races(void)
 	     i++) {
 		if (!over && !pthread_tryjoin_np(thread, NULL)) {
 			over = true;
-			/* what waits for a partner ends with its peer */
+			/*
+			 * operations that wait for a partner end with their
+			 * peer
+			 */
 			addr = node[0].peer[1];
 			FT_CALL(fi_av_remove(node[0].ep.av, &addr, 1, 0));
 			FT_CALL(fi_av_remove(node[1].ep.av, &node[1].peer[0], 1,
@@ -264,7 +273,10 @@ static void remove_races(void)
 	close_all();
 }
 
-/* Another endpoint at the same address, inserted over the former. */
+/*
+ * Another endpoint opens at the same address, and is inserted over the former
+ * one.
+ */
 static void restarts(void)
 {
 	struct fi_info *info = pair.dom[1].info;
@@ -293,7 +305,7 @@ static void restarts(void)
 		know(1, 0);
 		FT_CHECK(node[0].peer[1] == old,
 			 "the core calls it by another address");
-		/* it has another number: the write was not for it */
+		/* the endpoint has another number: the write was not for it */
 		wait_comp(0, FT_TX, &comp);
 		FT_CHECK(comp.ctx == out + 100 * LEN &&
 				 (comp.err == FI_ECANCELED ||
@@ -318,7 +330,7 @@ static fi_addr_t insert_hex(const char *hex)
 	return addr;
 }
 
-/* Prints its name on its standard output; until it is killed. */
+/* Prints its name on its standard output, and runs until it is killed. */
 void victim(const char *hex)
 {
 	char name[FT_HEX_MAX];

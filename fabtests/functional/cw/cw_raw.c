@@ -180,7 +180,7 @@ const char *raw_core_name(void)
 	return strcmp(core, "net") ? core : "tcp";
 }
 
-/* As struct cw_mark of fi/cw.h has it, in network order */
+/* Writes the mark like struct cw_mark of fi/cw/mark.h, in network order */
 static void raw_mark(uint8_t *mark, uint8_t kind, size_t len, uint64_t cookie,
 		     uint32_t number)
 {

@@ -33,7 +33,7 @@ struct raw_event {
 	};
 };
 
-/* Of domains and queues opened from then on */
+/* Threading of domains and queues opened from now on */
 extern enum fi_threading raw_threading;
 extern enum fi_wait_obj raw_wait_obj;
 
@@ -44,37 +44,45 @@ void raw_open_fabric(struct raw_side *side, const char *prov, const void *dest,
 void raw_open_ep(struct raw_side *side, struct fi_info *info, bool cw);
 /* Takes nothing. */
 void raw_progress(struct raw_side *side);
-/* One event, while the other side makes progress. */
+/* Waits for one event, while the other side makes progress. */
 void raw_wait_event(struct raw_side *side, struct raw_side *other,
 		    uint32_t want, struct raw_event *event);
-/* As fi_cq_read() of one, or the negative error of its entry */
+/*
+ * Waits for one completion; returns as fi_cq_read() does, or the negative error
+ * of its entry
+ */
 ssize_t raw_wait_comp(struct raw_side *side, struct raw_side *other,
 		      struct fi_cq_data_entry *entry);
 void raw_close_ep(struct raw_side *side);
 void raw_close_side(struct raw_side *side);
 
-/* The core alone, as a provider list. */
+/* The provider list of the core alone. */
 const char *raw_core_name(void);
-/* On verbs nothing else gets through before there is room for a message. */
+/*
+ * Posts receives: over verbs nothing gets through before there is room for a
+ * message.
+ */
 void raw_post_room(struct raw_side *ctl);
 /*
- * Private data that asks for a control connection as a reliable datagram
- * endpoint does, in the name as; number: the endpoint that it is for. Returns
- * its length
+ * Makes private data that asks for a control connection as a reliable datagram
+ * endpoint does, with the name @as; number: the number of the endpoint that is
+ * asked. Returns its length
  */
 #define RAW_PEER_MARK 128 /* at most */
 size_t raw_peer_mark(uint8_t *mark, const void *as, size_t len, uint64_t nonce,
 		     uint32_t number);
-/* The listener of invented names; returns its port */
+/* Opens a listener for invented names; returns its port */
 uint16_t raw_witness_open(struct raw_side *witness);
 /*
- * Gives this answer to each question whether a connection is theirs. Returns
- * how many
+ * Gives this answer to each question whether a connection is the witness's.
+ * Returns how many
  */
 unsigned raw_witness_poll(struct raw_side *witness, bool yes);
 /* Little endian */
 void raw_put(uint8_t *to, uint64_t value, unsigned bytes);
-/* Messages of 32 and 64 bytes; a tag with this id, for 1000 + id */
+/*
+ * Write messages of 32 and 64 bytes: HELLO; a tag with this id, for 1000 + id
+ */
 size_t raw_hello(uint8_t *msg, uint64_t cookie);
 size_t raw_tag(uint8_t *msg, uint64_t id);
 

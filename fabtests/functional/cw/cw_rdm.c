@@ -19,7 +19,10 @@ static void some_polls(void)
 		ft_poll(&node[ft_rand() % 2].ep);
 }
 
-/* Either side begins, and the other has seen any part of it by then */
+/*
+ * Both sides begin at the same time, and the other side has seen any part of it
+ * by then
+ */
 static void simultaneous(void)
 {
 	/* ofi_rxm's endpoints take longer to open */
@@ -51,7 +54,7 @@ static void simultaneous(void)
 static pthread_barrier_t barrier;
 static atomic_int busy;
 
-/* One endpoint, all peers: by threads of their own, all at once */
+/* One endpoint uses all peers, in a separate thread; all threads at once */
 static void *thread_main(void *arg)
 {
 	struct node *me = arg;
@@ -134,7 +137,10 @@ static void all_to_all(bool threads)
 	close_all();
 }
 
-/* Of two under one context the older is cancelled, of whichever peer. */
+/*
+ * Of two operations under one context the older one is cancelled, whatever
+ * their peers.
+ */
 static void cancels(void)
 {
 	ft_stage("cancel");
@@ -157,7 +163,8 @@ static void cancels(void)
 
 /* ---- many times ---------------------------------------------------------- */
 
-#define REOPENS_US 30000000 /* on a busy machine: those of ofi_rxm cost */
+/* us; on a busy machine ofi_rxm's endpoints take long to open */
+#define REOPENS_US 30000000
 
 static void reopens(void)
 {

@@ -3,8 +3,8 @@
  * fi_mrrc_cw_wait: waiting for conditional writes. The writer sleeps, in
  * fi_cq_sread() or on a wait descriptor, with a write that is held; another
  * thread exposes the buffer. So the sleeper has to be woken by a tag, send the
- * write, and get its completion; and the target sleeps likewise. The same with
- * many endpoints of the same domains, which only sleep. cw_auto.c is about
+ * write, and get its completion; the target sleeps in the same way. The same
+ * with many endpoints of the same domains, which only sleep. cw_auto.c is about
  * applications that do not wait.
  */
 #undef _FORTIFY_SOURCE /* or poll() would be defined already */
@@ -17,7 +17,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#define CROWD	(34 * 16) /* in more groups than a call could poll */
+/* number of endpoints: in more groups than a call could poll */
+#define CROWD	(34 * 16)
 #define SIGNALS 20000U
 #define LONG_US 350000 /* a sleep that no event ends takes half a second */
 
@@ -29,7 +30,7 @@ char *out, *in;
 static atomic_uint rounds;
 static int wait_fd[2] = { -1, -1 }; /* writer's, target's */
 
-/* A completion of cq, asleep until there is one; -1: interrupted */
+/* Sleeps until cq has a completion; -1: interrupted */
 static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
 {
 	struct fid *fid = &ep->cq[dir]->fid;
@@ -112,8 +113,8 @@ static atomic_uint lost;   /* sleeps that a signal did not end */
 static _Thread_local bool reads;
 
 /*
- * In place of libc's, for the provider, too. After a sleep that no event has
- * ended, there is one if a signal was sent.
+ * Replaces libc's poll(), for the provider, too. After a sleep that no event
+ * has ended, an event exists if a signal was sent.
  */
 EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 {
@@ -129,7 +130,7 @@ EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 	return ret;
 }
 
-/* What poll() is where FORTIFY checks it: the provider's */
+/* The function that poll() becomes under FORTIFY, as in the provider */
 int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len);
 EXPORTED int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len)
 {
@@ -181,7 +182,7 @@ static void signals(void)
 		 atomic_load(&lost), round);
 }
 
-/* Neither too long nor too short, and fi_cq_signal() ends it. */
+/* A wait is neither too long nor too short, and fi_cq_signal() ends it. */
 static void times(void)
 {
 	struct fi_cq_data_entry entry;
@@ -219,7 +220,7 @@ static void others(void)
 
 static pthread_barrier_t both;
 
-/* One completion of the target's for each thread */
+/* Waits for one completion of the target's in each thread */
 static void *share_main(void *arg)
 {
 	struct fid *fid = &pair.s.cq[FT_RX]->fid;
@@ -309,7 +310,7 @@ static void idle(void)
 		 comp.err);
 }
 
-/* Of the pair's domains, with conditional writes and no peer */
+/* Endpoints in the pair's domains, with conditional writes and no peer */
 static struct fid_ep *crowd[2][CROWD];
 
 static void crowd_open(void)
@@ -336,7 +337,10 @@ static void crowd_open(void)
 	}
 }
 
-/* A sleeping thread is woken at once, by the first endpoint as by the last. */
+/*
+ * A sleeping thread is woken at once by any endpoint, the first as well as the
+ * last.
+ */
 static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -350,7 +354,10 @@ static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 	attr.cw = attr.cw_pep = true;
 	ft_pair_open(&pair, &attr);
 	wait_fd[0] = wait_fd[1] = -1;
-	/* connected below, which has to be done within seconds of the first */
+	/*
+	 * connected below; the first and the last have to be connected within
+	 * seconds
+	 */
 	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 0, in));
 	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 0, out));
 	ft_wait(&pair.c, FT_TX, &comp);
@@ -387,7 +394,10 @@ static void *try_main(void *arg)
 	return NULL;
 }
 
-/* A thread that waits has sent what FI_MORE held back, though another tries. */
+/*
+ * A waiting thread has sent the messages that FI_MORE held back, even if
+ * another thread tries to.
+ */
 static void more(void)
 {
 	const struct iovec iov = { in, LEN };
@@ -476,7 +486,7 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 
 /*
  * The last endpoint is closed, and the event of its connection's end stays
- * unread: it does not wake threads for ever.
+ * unread: it does not wake threads permanently.
  */
 static void left(void)
 {

@@ -249,7 +249,9 @@ static void cancels(void)
 	check_tag(&pair.s, in, 100, 9, false, 0);
 }
 
-/* Either outcome, but the same on both sides. */
+/*
+ * A cancel may succeed or come too late, but has the same result on both sides.
+ */
 static void cancel_races(void)
 {
 	struct ft_comp w, t;
@@ -267,7 +269,7 @@ static void cancel_races(void)
 			fi_cancel(&pair.c.ep->fid, out);
 		ft_wait_any(i % 2 ? &pair.s : &pair.c, i % 2 ? FT_RX : FT_TX,
 			    i % 2 ? &t : &w);
-		/* the other one waits for a partner, or has had it */
+		/* the other operation waits for a partner, or has had one */
 		if (i % 2 && t.err)
 			FT_CALL(fi_cancel(&pair.c.ep->fid, out));
 		if (!(i % 2) && w.err)
@@ -283,7 +285,7 @@ static void cancel_races(void)
 	check_none(&pair.s);
 }
 
-/* Tags of one writing side in random order, all pending at once. */
+/* The tags of one side's writes come in random order, all pending at once. */
 static void pending(unsigned n, bool writes_first)
 {
 	uint32_t *src = (uint32_t *) out, *dst = (uint32_t *) in;
@@ -341,7 +343,7 @@ static void pending(unsigned n, bool writes_first)
 	free(seen);
 }
 
-/* One tag for many: first in, first out. */
+/* One tag for many writes: first in, first out. */
 static void same_tag(void)
 {
 	enum { N = 200 };
@@ -428,7 +430,10 @@ static ssize_t post(bool tag, const struct fi_msg_cw *msg)
 		     fi_cwritemsg(pair.c.cw, msg, 0);
 }
 
-/* Invalid buffers are the caller's mistake, and not for the peer to judge. */
+/*
+ * Invalid buffers are the caller's mistake, and are refused before the peer
+ * sees them.
+ */
 static void wrong_buffers(bool tag)
 {
 	struct iovec iov[2] = {
