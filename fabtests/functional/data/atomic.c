@@ -17,9 +17,9 @@ struct bufs {
 static uint64_t taddr;
 static unsigned done;
 /*
- * libfabric's verbs gives the device the address of an operand in place of
- * its value (1.17, verbs_ep.c: compare_add = (uintptr_t) buf; the message
- * forms take msg->addr). What counts here is which buffers are used.
+ * libfabric's verbs gives the device the address of an operand in place of its
+ * value (1.17, verbs_ep.c: compare_add = (uintptr_t) buf; the message forms
+ * take msg->addr). This test only checks which buffers are used.
  */
 static bool by_address;
 
@@ -153,7 +153,7 @@ static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
 	*b->target = 0;
 	if (!posted(post_base(ep, b, form, FI_ATOMIC_WRITE), "write", form))
 		return;
-	/* to verbs this is an RMA write, and it says so */
+	/* verbs treats this as an RMA write, and reports it so */
 	ft_wait_ctx(ep, FT_TX, b, 0);
 	while (*(volatile uint64_t *) b->target != *b->operand) {
 		ft_progress(ep);
@@ -250,7 +250,9 @@ static const struct {
 	{ FI_DOUBLE, 8 }, { FI_FLOAT_COMPLEX, 8 }, { FI_DOUBLE_COMPLEX, 16 },
 };
 
-/* Arrays, as many elements as the core takes: all of them are transferred. */
+/*
+ * Arrays with as many elements as the core takes: all of them are transferred.
+ */
 static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
 {
 	const enum fi_datatype type = types[t].type;
@@ -302,7 +304,7 @@ static void injected(struct ft_ep *ep, struct bufs *b, uint64_t seed)
 	FT_CHECK(*b->target == 1000 + seed, "0x%" PRIx64, *b->target);
 }
 
-/* ofi_rxm has them all; to verbs an operand is an address. */
+/* ofi_rxm has all variants; verbs takes an operand for an address. */
 static void arrays(struct ft_pair *pair, struct bufs *b)
 {
 	struct ft_ep *ep = &pair->c;
@@ -337,7 +339,7 @@ int main(int argc, char **argv)
 	taddr = ft_raddr(&pair.dom[0], pages);
 	for (i = 0; i < ft_iters(20); i++) {
 		ft_stage("round %u", i);
-		/* on pages of their own, then side by side on one */
+		/* on separate pages, then side by side on one */
 		b.operand = pages + (i % 2 ? 1024 : 1024 + i);
 		b.result = pages + (i % 2 ? 2048 : 1100 + i);
 		b.compare = pages + (i % 2 ? 3072 : 1200 + i);

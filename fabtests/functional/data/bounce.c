@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_bounce: buffers that are cheaper to copy than to register. By the
- * cost model set here up to 6 pages are copied at first, and registered when
- * the copies have cost as much. Every kind of operation, sizes around the
- * limits, guard bytes, short and cut off messages, cancelled ones, closed
- * endpoints, memory that goes away; and what must never be copied.
+ * cost model set here buffers of up to 6 pages are copied at first, and
+ * registered when the copies have cost as much. Every kind of operation, sizes
+ * around the limits, guard bytes, short and cut off messages, cancelled ones,
+ * closed endpoints, memory that goes away; and what must never be copied.
  */
 #include "ft_mrrc.h"
 
@@ -37,7 +37,8 @@ static const size_t sizes[] = {
 };
 
 static struct ft_pair pair;
-static size_t unasked; /* bytes of a message that the core copies anyway */
+/* number of bytes of a message that the core copies anyway */
+static size_t unasked;
 static struct fi_mrrc_stats before[2];
 static uint64_t seed;
 
@@ -65,7 +66,7 @@ static void check_guards(const char *buf, size_t len, const char *what)
 	}
 }
 
-/* Its address stays mapped, so that the next buffer is at a new address. */
+/* Leaves the address mapped, so that the next buffer is at a new address. */
 static void done(char *buf)
 {
 	FT_CHECK(!madvise(buf - GUARD, SLOT, MADV_DONTNEED), "madvise");
@@ -104,7 +105,7 @@ static bool small(size_t len)
 	       (len + FT_PAGE - 1) / FT_PAGE <= PAGES;
 }
 
-/* Sends that the core copies in the call need nothing of ours. */
+/* Sends that the core copies in the call need no descriptor. */
 static bool injected(struct ft_ep *ep, size_t len)
 {
 	return !getenv("FI_OFI_MRRC_REGISTER") &&
@@ -301,7 +302,10 @@ static void short_message(void)
 	}
 }
 
-/* The core fails as it does alone; nothing outside of the buffer is written. */
+/*
+ * The core fails in the same way as without the provider; nothing outside of
+ * the buffer is written.
+ */
 static void too_long(void)
 {
 	char *in = fresh(1000), *out = fresh(3000);
@@ -409,7 +413,8 @@ static void closed(void)
 /* ---- memory that is not as it should be ---- */
 
 /*
- * Unmapped while a message is on its way: its data are lost, and nothing else.
+ * Memory is unmapped while a message is on its way: its data are lost, and
+ * nothing else.
  */
 static void vanished(void)
 {
@@ -430,7 +435,7 @@ static void vanished(void)
 }
 
 /*
- * Memory that verbs refuses to register is refused still, and without a signal.
+ * Memory that verbs refuses to register is still refused, and without a signal.
  */
 static void refused(void)
 {
@@ -545,7 +550,7 @@ static void mixed(void)
 
 /* ---- what must not be copied ---- */
 
-/* Conditional writes may wait for their peer for any time. */
+/* Conditional writes may wait any time for their peer. */
 static void conditional(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -593,8 +598,8 @@ static void multi_recv(void)
 }
 
 /*
- * Counters move when the core has the data, and entries without a length say
- * too little: copied out, perhaps, but not in.
+ * With counters, which move when the core has the data, and with entries
+ * without a length, received data are not copied; sent data may be.
  */
 static void not_in(bool counters, bool queues)
 {

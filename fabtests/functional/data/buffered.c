@@ -38,7 +38,7 @@ static struct fi_recv_context *arrived(size_t len)
 		 "flags 0x%" PRIx64, comp.flags);
 	FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
 	rc = comp.ctx;
-	/* raw, it is a core's endpoint that the application opened */
+	/* in raw mode it is a core's endpoint that the application opened */
 	FT_CHECK(rc->ep == pair.s.ep, "of endpoint %p, not %p", (void *) rc->ep,
 		 (void *) pair.s.ep);
 	return rc;
@@ -68,7 +68,10 @@ static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
 			fi_recvmsg(rc->ep, &msg, flags);
 }
 
-/* More buffers than an endpoint allows: refused, and the message stays. */
+/*
+ * A claim with more buffers than an endpoint allows is refused, and the message
+ * stays.
+ */
 static void ask_too_many(struct fi_recv_context *rc, bool tagged)
 {
 	struct iovec iov[MANY];
@@ -122,7 +125,9 @@ static void claim(size_t len, uint64_t seed, bool tagged)
 
 static void discard(size_t len, uint64_t seed, bool tagged)
 {
-	/* ofi_rxm forgets the sender of what it would have to fetch */
+	/*
+	 * ofi_rxm forgets the sender of a message that it would have to fetch
+	 */
 	if (len == LONG)
 		return;
 	ft_stage("%zu bytes thrown away", len);
@@ -172,7 +177,10 @@ static void post_plain(void)
 		 "cancelled: error %d, context %p", comp.err, comp.ctx);
 }
 
-/* Reading the queue of buffered messages makes their progress, too. */
+/*
+ * Reading the queue of buffered messages makes progress with conditional
+ * writes, too.
+ */
 static void conditional(uint64_t tag)
 {
 	struct ft_comp comp;

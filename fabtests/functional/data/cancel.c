@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cancel: cancelled receives come back once, with FI_ECANCELED and
- * the context of their owner; unknown contexts do no harm; cancelling races
- * with completing. Of several under one context the oldest receive goes.
+ * fi_mrrc_cancel: cancelled receives come back once, with FI_ECANCELED and the
+ * context of their owner; unknown contexts do no harm; cancelling races with
+ * completing. Of several receives under one context the oldest is cancelled.
  */
 #include "ft_mrrc.h"
 
@@ -47,7 +47,7 @@ static void skip_unless_supported(void)
 		 "error %d, context %p", comp.err, comp.ctx);
 }
 
-/* All of them, in an order of its own; each once. */
+/* Cancels all receives in a random order; each comes back once. */
 static void all(void)
 {
 	bool seen[COUNT] = { false };
@@ -75,7 +75,7 @@ static void all(void)
 	ft_check_idle(&pair.dom[0], "all cancelled");
 }
 
-/* Those that are left get the messages, in order. */
+/* Receives that were not cancelled get the messages, in order. */
 static void every_other(void)
 {
 	struct ft_comp comp;
@@ -128,8 +128,8 @@ static void oldest(void)
 }
 
 /*
- * A send that has no receive yet, and a receive, under one context: the
- * receive is what can be cancelled.
+ * A send that has no receive yet, and a receive, have the same context: only
+ * the receive can be cancelled.
  */
 static void beside_send(char *big, bool send_first)
 {
@@ -157,7 +157,7 @@ static void beside_send(char *big, bool send_first)
 	ft_release_pair(&pair);
 }
 
-/* Several times: it is chance which of the records is found first. */
+/* Repeated, since chance decides which of the records is found first. */
 static void one_context(void)
 {
 	char *big = ft_map(NULL, BIG);
@@ -170,7 +170,10 @@ static void one_context(void)
 	ft_unmap(big, BIG);
 }
 
-/* Contexts that no operation has, that have completed, that were cancelled. */
+/*
+ * Cancels contexts that no operation has, that have completed, or that were
+ * cancelled.
+ */
 static void nobody(void)
 {
 	static const uintptr_t ctxs[] = { 0, 1, 4242, UINTPTR_MAX };
@@ -186,8 +189,8 @@ static void nobody(void)
 }
 
 /*
- * A message is under way while its receive is cancelled: the receive comes
- * back once, either way; a message that found none takes the next.
+ * A message is under way while its receive is cancelled: the receive comes back
+ * once in any case; a message that found no receive takes the next one.
  */
 static void race(unsigned n)
 {

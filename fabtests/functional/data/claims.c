@@ -47,7 +47,7 @@ static ssize_t twice_read(struct fid_cq *cq, void *buf, size_t count)
 	return ret;
 }
 
-/* Makes each read slow; tcp's own is another call of the table. */
+/* Makes each read slow; tcp's own read is another call of the table. */
 static atomic_bool begun, reading, together;
 static _Thread_local int depth;
 
@@ -84,7 +84,7 @@ static ssize_t slow_readfrom(struct fid_cq *cq, void *buf, size_t count,
 	return read_ends(core.readfrom(cq, buf, count, src));
 }
 
-/* Has read a completion, and does not return it yet. */
+/* A thread has read a completion, and does not return it yet. */
 static atomic_bool waits, has, may_return;
 
 static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
@@ -349,7 +349,10 @@ static void closed(void)
 	ft_reconnect(&pair);
 }
 
-/* Operations of other endpoints, and of a domain that does not close. */
+/*
+ * Operations of other endpoints do not end, nor those of a domain that is not
+ * closed.
+ */
 static void others(void)
 {
 	struct ft_comp comp;
@@ -374,7 +377,10 @@ static void others(void)
 	ft_connect(&pair, &pair.s, &pair.c);
 }
 
-/* These are not waited for; their errors are reported all the same. */
+/*
+ * Unsignalled operations are not waited for; their errors are reported
+ * nevertheless.
+ */
 static void silent_error(void)
 {
 	struct iovec iov = { in, BIG };

@@ -8,8 +8,9 @@
  */
 #include "ft_mrrc.h"
 
-#define MOST   8	     /* operations at once */
-#define LEN    3000	     /* of each, from two places of half of it */
+#define MOST 8 /* operations at once */
+/* bytes of each operation, in two places of half of it */
+#define LEN    3000
 #define APART  (2 * FT_PAGE) /* pages that no registration shares */
 #define ROUNDS 60
 #define KINDS  (FI_SEND | FI_RECV | FI_WRITE)
@@ -37,7 +38,10 @@ static struct fid_mr *mr_in, *mr_out;
 static bool cancels = true; /* unless the core cannot */
 static unsigned several;    /* reads of more than one */
 
-/* No address, so that none can be taken for another's; NULL among them. */
+/*
+ * Adds an expected completion. Contexts are no addresses, so none can be
+ * mistaken for another; NULL is among them.
+ */
 static void *add(struct list *list, uint64_t kind)
 {
 	static uintptr_t next;
@@ -97,10 +101,10 @@ static unsigned read_queue(struct list *list, struct fid_cq *cq,
 	fi_addr_t src[MOST];
 	ssize_t i, ret;
 
-	/* entries of any other read must not look as those of this one */
+	/* old entries must not look like those of this read */
 	memset(buf, 0xff, sizeof(buf));
 	ret = ft_rand() % 3 ? -FI_ENOSYS : fi_cq_readfrom(cq, buf, MOST, src);
-	/* verbs has no call that tells the source */
+	/* verbs has no call that reports the source */
 	if (ret == -FI_ENOSYS)
 		ret = fi_cq_read(cq, buf, MOST);
 	if (ret == -FI_EAGAIN)
@@ -161,7 +165,7 @@ static void read_all(struct list *list, struct ft_ep *ep, enum ft_dir dir)
 
 /* ---- writes ---- */
 
-/* Writes what is in two places, the later APART from @at. */
+/* Writes from two places, the second APART from @at. */
 static void post_write(struct ft_ep *ep, struct list *list, enum way way,
 		       char *at, char *given, uint64_t to)
 {
@@ -243,7 +247,7 @@ static void post_recv(struct ft_ep *ep, struct list *list, char *at)
 			    ctx));
 }
 
-/* The receive that was posted last; false if the core cannot. */
+/* Cancels the receive that was posted last; false if the core cannot. */
 static bool cancel(struct ft_ep *ep, struct list *list)
 {
 	struct due *due = &list->due[list->cnt - 1];
@@ -271,7 +275,7 @@ static void messages(unsigned n, uint64_t seed)
 {
 	struct ft_ep *s = &pair.s, *c = &pair.c;
 	struct list s_list[FT_DIRS] = { 0 }, c_list[FT_DIRS] = { 0 };
-	/* of one queue for both directions all completions are in one list */
+	/* with one queue for both directions all completions are in one list */
 	struct list *s_tx = &s_list[s->cq[FT_TX] != s->cq[FT_RX]];
 	struct list *c_tx = &c_list[c->cq[FT_TX] != c->cq[FT_RX]];
 	char *back = in + MOST * LEN;
@@ -318,7 +322,10 @@ static void run(enum fi_cq_format format, bool one_cq)
 		writes(1 + ft_rand() % MOST, WAYS, i * 2 * MOST);
 		messages(1 + ft_rand() % MOST, i * 2 * MOST + MOST);
 	}
-	/* whose record nothing uses again: a trace shows whether it ended */
+	/*
+	 * nothing uses the record of this write again: a trace shows whether it
+	 * ended
+	 */
 	writes(1, HIT, i * 2 * MOST);
 	FT_CHECK(several || rounds < 10, "no read returned several");
 	ft_unmap(in, 2 * MOST * LEN);

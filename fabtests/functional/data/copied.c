@@ -5,7 +5,7 @@
  * from the sender's buffer. Sizes about the limit, with their data, and memory
  * that cannot be registered.
  *
- * Each setting in a process of its own: ofi_rxm reads it once.
+ * Each setting runs in its own process, since ofi_rxm reads it once.
  */
 #include "ft_mrrc.h"
 
@@ -35,7 +35,7 @@ static uint64_t lookups(void)
 	return st.lookups;
 }
 
-/* What the sender looks up for one message. */
+/* Returns the number of lookups by the sender for one message. */
 static uint64_t looked_up(char *out, char *in, size_t len, bool tagged)
 {
 	struct iovec iov[2] = { { out, len / 3 },
@@ -59,7 +59,10 @@ static uint64_t looked_up(char *out, char *in, size_t len, bool tagged)
 	return lookups() - was;
 }
 
-/* Verbs may not register it (before Linux 6.2 or so), and need not. */
+/*
+ * Memory that is mapped read-only: verbs may not register it (before Linux 6.2
+ * or so), and need not.
+ */
 static void readonly(char *in, size_t len)
 {
 	int fd = memfd_create("fi_mrrc_copied", MFD_CLOEXEC);

@@ -80,7 +80,7 @@ static void end_close(struct end *e)
 	fi_freeinfo(e->dom.info);
 }
 
-/* Pieces of the payload; the prefix has to be in one. */
+/* Cuts the payload into pieces; the prefix has to be in one piece. */
 static size_t cut(struct end *e, enum ft_dir dir, char *buf, size_t len,
 		  struct iovec *iov, void **desc)
 {

@@ -175,7 +175,10 @@ static void check_entry(struct ft_ep *ep, const struct ft_comp *comp, void *ctx,
 			 data);
 }
 
-/* One message; contexts are numbers, NULL among them, never addresses. */
+/*
+ * Transfers one message; contexts are numbers, NULL among them, never
+ * addresses.
+ */
 static void one(struct side *s, struct side *r, enum send_kind sk,
 		enum recv_kind rk, size_t len)
 {
@@ -276,7 +279,10 @@ static void origins(struct ft_pair *pair)
 	free(heap[1]);
 }
 
-/* The core copies it in the call: it is neither registered nor remembered. */
+/*
+ * The core copies the message in the call: it is neither registered nor
+ * remembered.
+ */
 static void injected(struct ft_pair *pair)
 {
 	char buf[16] = "injected", got[16];

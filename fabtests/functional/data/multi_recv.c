@@ -119,7 +119,7 @@ static void take(const struct fi_cq_data_entry *entry)
 	}
 }
 
-/* It has ended, and all its messages have completed. */
+/* Has the buffer ended, and have all its messages completed? */
 static bool empty(const struct room *r)
 {
 	return r->over && ROOM - r->used < LEAST;
@@ -163,15 +163,16 @@ static void begin(void)
 }
 
 /*
- * ofi_rxm of 2.1 ends messages that it has to fetch with FI_ETRUNC, and goes on
- * using a partly used buffer that was cancelled.
+ * Does the core support all of this? ofi_rxm of 2.1 ends messages that it has
+ * to fetch with FI_ETRUNC, and goes on using a partly used buffer that was
+ * cancelled.
  */
 static bool all_works(void)
 {
 	return !ft_rxm() || FI_MAJOR_VERSION < 2;
 }
 
-/* early: so many messages before there is a buffer */
+/* early: number of messages before there is a buffer */
 static void stream(unsigned n, bool longer, unsigned early)
 {
 	uint64_t end = ft_deadline();
@@ -227,7 +228,7 @@ static void settle(void)
 	ft_release_pair(&pair);
 }
 
-/* A buffer that is used up is held no longer, and not before. */
+/* A buffer is held until it is used up, and no longer. */
 static void released(bool longer)
 {
 	uint64_t end = ft_deadline();
@@ -236,7 +237,7 @@ static void released(bool longer)
 	if (ft_opts.raw)
 		return;
 	ft_stage("one buffer, used up");
-	/* those of before may be held until the endpoint closes */
+	/* earlier buffers may be held until the endpoint closes */
 	ft_reconnect(&pair);
 	pair.s.quiet[FT_RX] = true;
 	set_least();
@@ -253,7 +254,7 @@ static void released(bool longer)
 			progress();
 		FT_CHECK(received == sent, "%u of %u messages", received, sent);
 	}
-	/* the end may come in an entry of its own */
+	/* the end may come in a separate entry */
 	while (!empty(&rooms[0]) && ft_limit_us() < end)
 		progress();
 	ft_check_idle(&pair.dom[0], "used up");
@@ -262,7 +263,7 @@ static void released(bool longer)
 
 /*
  * A message that is larger than the buffer ends it, without FI_MULTI_RECV.
- * Others (net) break the connection.
+ * Other cores (net) break the connection.
  */
 static void cut_off(void)
 {
@@ -372,7 +373,10 @@ static void shared(void)
 static struct fi_ops_msg core;
 static bool read_early;
 
-/* Another thread has read all of it when the core says that it has failed. */
+/*
+ * Another thread has read all completions when the core reports that the call
+ * failed.
+ */
 static ssize_t read_recvmsg(struct fid_ep *ep, const struct fi_msg *msg,
 			    uint64_t flags)
 {
@@ -400,7 +404,7 @@ static void used_up(void)
 	if (ft_opts.raw || !ft_rxm() || !ft_core("tcp") || !all_works())
 		return;
 	ft_stage("a buffer that is used up, and refused");
-	/* those of before may be held until the endpoint closes */
+	/* earlier buffers may be held until the endpoint closes */
 	ft_reconnect(&pair);
 	pair.s.quiet[FT_RX] = true;
 	set_least();
@@ -424,8 +428,9 @@ static void used_up(void)
 /* ---- ofi_rxm's limits ---------------------------------------------------- */
 
 /*
- * ofi_rxm runs out of entries while it places what came before the buffer:
- * the call fails, and some messages complete all the same, as the buffer's.
+ * ofi_rxm runs out of entries while it places messages that came before the
+ * buffer: the call fails, and some messages complete all the same, in the
+ * buffer.
  */
 static void refused(void)
 {
@@ -480,7 +485,7 @@ static void refused(void)
 	ft_pair_close(&pair);
 }
 
-/* In a process of its own: ofi_rxm reads its variable once. */
+/* Runs in its own process, since ofi_rxm reads its variable once. */
 static void refused_elsewhere(void)
 {
 	char path[4096];

@@ -30,7 +30,7 @@ static ssize_t trecvmsg(uint64_t tag, char *p, size_t len, void *ctx,
 	return fi_trecvmsg(pair.s.ep, &msg, flags);
 }
 
-/* Sends; the completion may have to wait for the receiver. */
+/* Sends; the send may complete only when the receiver takes the message. */
 static void send_one(uint64_t tag, size_t len, uint64_t seed)
 {
 	char *p = out + (tag % KEPT) * LONG;
@@ -160,7 +160,7 @@ static void held(void)
 	release();
 }
 
-/* Several are kept at once, and retrieved in another order. */
+/* Several messages are kept at once, and retrieved in another order. */
 static void several(void)
 {
 	struct fi_context ctx[KEPT];
@@ -192,7 +192,9 @@ static void discard(size_t len)
 	struct fi_context ctx;
 	struct ft_comp comp;
 
-	/* ofi_rxm forgets the sender of what it would have to fetch */
+	/*
+	 * ofi_rxm forgets the sender of a message that it would have to fetch
+	 */
 	if (ft_rxm() && len == LONG)
 		return;
 	ft_stage("%zu bytes thrown away", len);
@@ -277,7 +279,7 @@ static ssize_t full_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 	return -FI_EAGAIN;
 }
 
-/* A core that takes nothing: the message is still there. */
+/* The core refuses all operations: the message is still there. */
 static void refused(void)
 {
 	struct fi_ops_tagged ops;
@@ -350,7 +352,7 @@ int main(int argc, char **argv)
 	out = ft_map(NULL, KEPT * LONG);
 	in = ft_map(NULL, KEPT * LONG);
 	session(false);
-	/* tcp itself wants FI_COMPLETION for a look that finds something */
+	/* tcp itself wants FI_COMPLETION for a peek that finds a message */
 	if (ft_rxm() || !(ft_opts.raw || ft_core("tcp")))
 		session(true);
 	ft_unmap(out, KEPT * LONG);

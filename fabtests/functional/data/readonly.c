@@ -2,8 +2,9 @@
 /*
  * fi_mrrc_readonly: memory that may only be read is sent and written from;
  * receiving into it, and using memory that is not mapped, is an error, from the
- * call or as a completion, and affects nothing that follows. What the core
- * copies in the call is no part of this: there it takes SIGSEGV, as memcpy does.
+ * call or as a completion, and affects nothing that follows. Memory for
+ * messages that the core copies in the call is not tested: there an invalid
+ * address raises SIGSEGV, as memcpy does.
  */
 #include "ft_mrrc.h"
 
@@ -46,7 +47,7 @@ static void send_from(const void *p, size_t len, const char *what)
 	ft_release_pair(&pair);
 }
 
-/* A file with contents of its own, mapped with these rights. */
+/* Maps a file with known contents, with these rights. */
 static char *map_file(int prot, int flags)
 {
 	int fd = memfd_create("fi_mrrc_readonly", MFD_CLOEXEC);
@@ -87,7 +88,7 @@ static bool registrable(const char *p)
 	return true;
 }
 
-/* Then we send a copy; a raw core cannot send it. */
+/* Then the provider sends a copy; a raw core cannot send it. */
 static void send_copy_of(const char *p)
 {
 	struct fi_mrrc_stats before, after;
@@ -132,7 +133,7 @@ static void sources(void)
 	ft_unmap(p, LEN);
 }
 
-/* Files that may be written too: both ways. */
+/* Writable files, sent from and received into. */
 static void files(void)
 {
 	char *p = map_file(PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -162,8 +163,8 @@ static void alive(const char *after)
 }
 
 /*
- * The result of posting: an error now, or one completion with an error. Then
- * the connection may be gone: another takes its place.
+ * Checks the result of posting: an error now, or one completion with an error.
+ * The connection may be gone afterwards: another one takes its place.
  */
 static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 			 void *ctx, const char *what)
@@ -178,7 +179,7 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 		return;
 	}
 	if (dir == FT_TX && ft_rxm() && !ft_core("verbs")) {
-		/* it ends with the endpoint: alive() looks at that */
+		/* the operation ends with the endpoint: alive() checks that */
 		printf("note: %s: the core loses the operation\n", what);
 		ft_reconnect(&pair);
 		return;
@@ -241,7 +242,7 @@ static void bad_sends(void)
 	alive("a write of unmapped memory");
 	ft_fill(hole, 3 * LEN, 4);
 	ft_unmap(hole + LEN, LEN);
-	/* ofi_rxm would keep a registration of its own for ever */
+	/* ofi_rxm would keep its own registration permanently */
 	if (!ft_rxm() || ft_core("verbs")) {
 		expect_error(&pair.c, FT_TX,
 			     fi_send(pair.c.ep, hole, 3 * LEN, NULL, pair.c.to,

@@ -151,7 +151,7 @@ static void cut(struct op *op, char *buf, size_t len, size_t count)
 	}
 }
 
-/* The target's own completion of a write with remote CQ data. */
+/* Checks the target's completion of a write with remote CQ data. */
 static void check_data(struct ft_ep *ep, uint64_t data)
 {
 	struct ft_comp comp;
@@ -239,7 +239,7 @@ static void all_variants(struct ft_ep *ep, char *local, char *remote,
 	}
 }
 
-/* Many at once, completing in order, all to places of their own. */
+/* Many operations at once, completing in order, each with its own place. */
 static void many(struct ft_ep *ep, char *local, char *remote, struct fid_mr *mr,
 		 bool read)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_selective: FI_SELECTIVE_COMPLETION. No completion for operations
- * that ask for none, exactly one for those that do; floods of silent operations
- * with a small queue that is not read until the end.
+ * fi_mrrc_selective: FI_SELECTIVE_COMPLETION. Operations that ask for no
+ * completion have none, others exactly one; floods of silent operations use a
+ * small queue that is not read until the end.
  */
 #include "ft_mrrc.h"
 
@@ -71,7 +71,7 @@ static void bufs_close(struct ft_pair *pair, struct bufs *b)
 	ft_unmap(b->in, SLOTS * MAXLEN);
 }
 
-/* Receives complete without being asked: only transmit is selective. */
+/* Receives complete without being asked: only transmits are selective. */
 static void mixture(struct ft_pair *pair, struct bufs *b)
 {
 	unsigned i, asked = 0, n = 2000;
@@ -115,7 +115,9 @@ static void mixture(struct ft_pair *pair, struct bufs *b)
 	ft_expect_none(&pair->c, 20);
 }
 
-/* The calls without flags: silent unless the endpoint's defaults say so. */
+/*
+ * Calls without flags are silent unless the endpoint's defaults say otherwise.
+ */
 static void plain_calls(struct ft_pair *pair, struct bufs *b)
 {
 	unsigned i;
@@ -139,7 +141,7 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 	ft_expect_none(&pair->c, 20);
 }
 
-/* Completions that were not asked for do not appear elsewhere either. */
+/* Completions that were not requested do not appear elsewhere, either. */
 static void unseen(struct ft_pair *pair, struct bufs *b)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
@@ -265,7 +267,9 @@ static void flood_sends(struct ft_pair *pair, struct bufs *b, unsigned n,
 						 b->out_desc, NULL, 0));
 			i++;
 		} else {
-			/* a raw core moves on only if its queue is read */
+			/*
+			 * a raw core makes progress only if its queue is read
+			 */
 			if (ft_opts.raw)
 				pair->c.quiet[FT_TX] = false;
 			ft_progress(&pair->c);
@@ -296,7 +300,7 @@ static void check_stats(struct ft_pair *pair)
 	struct fi_mrrc_stats st;
 	uint64_t end = ft_deadline();
 
-	/* the last silent ones are retired by progress, not by an entry */
+	/* progress retires the last silent operations, without an entry */
 	do {
 		ft_progress(&pair->c);
 		if (!ft_stats(&pair->dom[1], &st))

@@ -27,7 +27,10 @@ static const char *const send_names[] = { "tsend",	"tsendv",
 					  "tsendmsg",	"tsendmsg+data",
 					  "tsenddata",	"tinject",
 					  "tinjectdata" };
-/* around what ofi_rxm injects, copies, cuts into segments, and fetches */
+/*
+ * sizes around the limits up to which ofi_rxm injects, copies, cuts into
+ * segments, and fetches
+ */
 static const size_t sizes[] = { 0,     1,      100,    4096,	16384, 16385,
 				65536, 131072, 131073, 1000000, BIG };
 
@@ -135,7 +138,9 @@ static void check_recv(const struct ft_comp *comp, size_t len, uint64_t tag)
 		 comp->tag, tag);
 }
 
-/* One message; unexpected: before its receive is posted. */
+/*
+ * Transfers one message; unexpected: it is sent before its receive is posted.
+ */
 static void one(struct ft_ep *from, char *out, char *in, enum send_kind sk,
 		enum recv_kind rk, size_t len, bool unexpected)
 {
@@ -237,8 +242,8 @@ static void shuffle(unsigned *order)
 }
 
 /*
- * Tags whose upper half alone counts, sent in another order than received;
- * part of them before there is a receive.
+ * Tags of which only the upper half counts, sent in another order than
+ * received; some of them before there is a receive.
  */
 static void matching(char *out, char *in, size_t len)
 {
@@ -315,7 +320,10 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 {
 	struct ft_comp comp;
 
-	/* tcp of 2.1 never completes it, nor does ofi_rxm over verbs */
+	/*
+	 * tcp of 2.1 never completes such a receive, nor does ofi_rxm over
+	 * verbs
+	 */
 	if (!room && (ft_core("verbs") || (!ft_rxm() && ft_core("tcp"))))
 		return;
 	ft_stage("%zu bytes for %zu", room, len);
@@ -329,8 +337,8 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 }
 
 /*
- * No room at all for a message that would be fetched: ofi_rxm (1.17) never ends
- * it, but reads a descriptor, which must exist.
+ * A receive without any room for a message that would be fetched: ofi_rxm
+ * (1.17) never ends it, but reads a descriptor, which must exist.
  */
 static void no_room(char *out, char *in)
 {
@@ -413,7 +421,10 @@ int main(int argc, char **argv)
 		ft_stage("order, round %u", i);
 		in_order(out, in);
 	}
-	/* ofi_rxm over tcp (1.17) loses the connection's messages after one */
+	/*
+	 * ofi_rxm over tcp (1.17) loses the connection's messages after such a
+	 * receive
+	 */
 	if (!ft_rxm() || !ft_core("tcp")) {
 		truncated(out, in, LEN, LEN / 2);
 		truncated(out, in, LEN, 0);
