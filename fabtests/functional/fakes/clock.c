@@ -19,7 +19,7 @@
 static _Atomic int64_t ahead;	/* of the kernel's clock, ns */
 static _Atomic int64_t stopped; /* 0: it goes on */
 static _Atomic int64_t step;
-static _Atomic int64_t ends[FDS]; /* of timers; 0: not set by this clock */
+static _Atomic int64_t ends[FDS]; /* ends of timers; 0: not set by this clock */
 
 static int64_t kernel_ns(void)
 {
@@ -57,7 +57,10 @@ static int set_timer(int fd, int flags, const struct itimerspec *at,
 	return syscall(SYS_timerfd_settime, fd, flags, at, before);
 }
 
-/* Ends at this time of the test's clock: while it stands, now or never. */
+/*
+ * Sets a timer to this time of the test's clock: while the clock stands, it
+ * ends now or never.
+ */
 static int set_end(int fd, int64_t end, struct itimerspec *before)
 {
 	const int64_t at = atomic_load(&stopped);
@@ -70,7 +73,7 @@ static int set_end(int fd, int64_t end, struct itimerspec *before)
 	return set_timer(fd, TFD_TIMER_ABSTIME, &timer, before);
 }
 
-/* Those that were closed, too: no harm is done. */
+/* Sets all timers, also closed ones, which does no harm. */
 static void set_ends(void)
 {
 	int64_t end;

@@ -172,7 +172,10 @@ static void odd_ones(void)
 	close(fd);
 }
 
-/* What the queue refuses is not counted (over ofi_rxm); and why it is copied. */
+/*
+ * Operations that the queue refuses are not counted (over ofi_rxm); and the
+ * reason for copies.
+ */
 static void refused(void)
 {
 	int fd = ft_file_make(path, shadow, LEN);
@@ -185,7 +188,7 @@ static void refused(void)
 	query(file, &attr);
 	FT_CHECK(!can_map || !strcmp(attr.why, "nothing was sent yet"), "%s",
 		 attr.why);
-	/* over a device the peer would not be ready so often */
+	/* over a device the peer would not post receives so often */
 	while (ft_core("tcp") && posted < FDS &&
 	       !post(file, SEND, 0, 1, FI_COMPLETION))
 		posted++;
@@ -253,7 +256,7 @@ static ssize_t looked_at(struct fid_ep *ep, const struct fi_msg_rma *msg,
 	return core_rma.writemsg(ep, msg, flags);
 }
 
-/* A device would need descriptors of conditional writes' own domain. */
+/* A device would need descriptors of the domain of conditional writes. */
 static void descriptors(uint64_t flags)
 {
 	int fd = ft_file_make(path, shadow, LEN);
@@ -363,7 +366,10 @@ static void busy(uint64_t flags)
 
 /* ---- writers ---- */
 
-/* How long it took: by the clock, and by that of limits, which loads slow */
+/*
+ * Time that a writer took: by the clock, and by the clock of limits, which load
+ * slows
+ */
 static uint64_t writer_us, writer_limit_us;
 
 static void *writer(void *arg)
@@ -376,7 +382,7 @@ static void *writer(void *arg)
 	return arg;
 }
 
-/* The kernel would let it go on after 45 s. */
+/* Checks the writer's time: the kernel would let it go on after 45 s. */
 static void check_writer(void)
 {
 	FT_CHECK(writer_limit_us < 20000000,
@@ -385,7 +391,7 @@ static void check_writer(void)
 }
 
 /*
- * A part is posted, and a writer comes while the peer is not ready. copies:
+ * Posts a part, and lets a writer come while the peer is not ready. copies:
  * there are descriptors for a copy.
  */
 static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
@@ -406,7 +412,9 @@ static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 	return file;
 }
 
-/* The same file with other bytes: nothing of the former ones is registered. */
+/*
+ * The same file gets other bytes: no registration of the former ones is used.
+ */
 static void written_anew(struct fid_mrrc_file *file)
 {
 	const uint64_t limit = ft_deadline();
@@ -438,10 +446,10 @@ static void overtaken_end(struct fid_mrrc_file *file, int fd)
 
 /*
  * The peer is not ready when the file is truncated. The writer does not wait
- * for long, and the data are those from before: a conditional write has no tag
- * yet, and gets a copy. Of what the core has there is a copy at the same address;
- * but without descriptors there is no memory for that, and a device has the pages
- * themselves: then the operation fails.
+ * for long, and the data are the former ones: a conditional write has no tag
+ * yet, and gets a copy. A part that the core already has is copied at the same
+ * address. Without descriptors there is no memory for the copy, and a device
+ * reads the pages of the file itself: then the operation fails.
  */
 static void overtaken(enum kind kind, size_t len, bool copies)
 {
@@ -475,7 +483,7 @@ static void overtaken(enum kind kind, size_t len, bool copies)
 	overtaken_end(file, fd);
 }
 
-/* The peer becomes ready while a writer waits: the data are from before. */
+/* The peer becomes ready while a writer waits: the data are the former ones. */
 static void awaited(enum kind kind, size_t len)
 {
 	int fd = ft_file_make(path, shadow, len + 7);
@@ -492,7 +500,10 @@ static void awaited(enum kind kind, size_t len)
 	overtaken_end(file, fd);
 }
 
-/* The core has a conditional write when a writer comes: it reads on there. */
+/*
+ * The core has a conditional write when a writer comes: it goes on reading at
+ * the same address.
+ */
 static void under_way(size_t len)
 {
 	int fd = ft_file_make(path, shadow, len + 7);
@@ -510,7 +521,7 @@ static void under_way(size_t len)
 	overtaken_end(file, fd);
 }
 
-/* A descriptor means the file that it was opened for. */
+/* A descriptor stands for the file for which it was opened. */
 static void replaced(void)
 {
 	char other[96];
@@ -562,7 +573,7 @@ static void many(void)
 	}
 }
 
-/* What is sent takes no memory of the file system. */
+/* Sending a sparse file takes no memory of the file system. */
 static void sparse(uint64_t flags)
 {
 	const uint64_t len = 8ULL << 30;
@@ -660,7 +671,7 @@ int main(int argc, char **argv)
 	mistakes();
 	overtaken(CWRITE, BIG, true);
 	overtaken(CWRITE, BIG, false);
-	/* more than sockets take; a device waits for the receive */
+	/* more bytes than sockets take; a device waits for the receive */
 	huge = ft_core("verbs") ? BIG : HUGE - 7;
 	overtaken(SEND, huge, true);
 	overtaken(SEND, huge, false);

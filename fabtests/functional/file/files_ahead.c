@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_ahead: parts of files that are not in the page cache. What of
- * the file is read from the disk: a part apart alone, and what follows parts in
- * their order. Which parts are copied: those in their order, the first time.
+ * fi_mrrc_files_ahead: parts of files that are not in the page cache. Which
+ * bytes of the file are read from the disk: of a separate part only that part,
+ * and for parts in order also the following bytes. Which parts are copied:
+ * parts in order, the first time.
  */
 #include "ft_mrrc.h"
 
@@ -32,7 +33,10 @@ static size_t resident(size_t offset, size_t len)
 	return n * FT_PAGE;
 }
 
-/* Neither mapped by the provider nor in the page cache; false: it stays there. */
+/*
+ * Removes the file from the provider's mapping and from the page cache; false:
+ * it stays in the page cache.
+ */
 static bool drop(void)
 {
 	const uint64_t limit = ft_limit_us() + WAIT_US;
@@ -107,14 +111,14 @@ static void faults_alone(void)
 	FT_CHECK(n, "not mapped");
 }
 
-/* What a stage saw that it did not expect. */
+/* Prints an unexpected result of a stage. */
 static bool unlike(const char *what, size_t bytes)
 {
 	printf("%s: %zu\n", what, bytes);
 	return false;
 }
 
-/* Only what is sent is read, as of a part whose neighbours are not wanted. */
+/* Only the sent part is read, when its neighbours are not wanted. */
 static bool apart(struct fid_mrrc_file *file)
 {
 	transfer(file, FAR, PART);
@@ -127,7 +131,7 @@ static bool apart(struct fid_mrrc_file *file)
 	return !copied(file) || unlike("parts copied", copied(file));
 }
 
-/* The kernel reads what follows, without a page fault there. */
+/* The kernel reads the following bytes, without a page fault there. */
 static bool in_order(struct fid_mrrc_file *file)
 {
 	const uint64_t limit = ft_limit_us() + WAIT_US;
@@ -147,21 +151,24 @@ static bool in_order(struct fid_mrrc_file *file)
 }
 
 /*
- * Parts in their order are copied while they come from the disk, and no lease is
+ * Parts in order are copied while they come from the disk, and no lease is
  * taken for that.
  */
 static bool cold(struct fid_mrrc_file *file)
 {
 	size_t at;
 
-	/* each twice, as one that the core has refused is posted again */
+	/*
+	 * each part twice, as an operation that the core has refused is posted
+	 * again
+	 */
 	for (at = 0; at < LONG / 2; at += PART) {
 		transfer(file, at, PART);
 		transfer(file, at, PART);
 	}
 	if (copied(file) != LONG / PART || leases(file))
 		return unlike("parts in their order copied", copied(file));
-	/* a part apart is not, and the next one again */
+	/* a separate part is not copied, and the next one is */
 	transfer(file, FAR, PART);
 	if (copied(file) != LONG / PART || leases(file) != 1)
 		return unlike("parts copied with one apart", copied(file));
@@ -173,7 +180,7 @@ static bool cold(struct fid_mrrc_file *file)
 	       unlike("parts copied of all", copied(file));
 }
 
-/* What there is no memory for is mapped. */
+/* A part for which there is no memory is mapped. */
 static bool large(struct fid_mrrc_file *file)
 {
 	transfer(file, 0, LEN);
@@ -181,8 +188,8 @@ static bool large(struct fid_mrrc_file *file)
 }
 
 /*
- * The kernel may read more at any time, or give pages up that were read: a
- * stage has to see once, of a few times, what it expects.
+ * Runs a stage a few times. The kernel may read more at any time, or drop pages
+ * that were read, so one expected result is enough.
  */
 static void expect(const char *what, uint64_t flags,
 		   bool (*stage)(struct fid_mrrc_file *file))

@@ -2,10 +2,11 @@
 /*
  * fi_mrrc_files_change: files that are overwritten, truncated, extended and
  * punched while parts of them are sent, on several file systems. Each page of
- * the file has a number, which a writer raises with each change; each word that
- * arrives has to be of a number that its page had between posting and
- * completion. The server does not fail, and the writers do not wait for long. The
- * same for files that are read directly, most of them in parts in order.
+ * the file has a number, which a writer raises with each change. Each word that
+ * arrives has to have a number that its page had between posting and
+ * completion. The server does not fail, and the writers do not wait for long.
+ * The same for files that are read past the page cache, mostly in parts in
+ * order.
  */
 #include "ft_mrrc.h"
 
@@ -76,7 +77,7 @@ static int writer_open(void)
 	return fd;
 }
 
-/* Of whole pages: what is behind is gone, then zeros. */
+/* Cuts the file at a page: the bytes behind it are gone, then zeros. */
 static void shorten(unsigned page)
 {
 	int fd;
@@ -94,7 +95,9 @@ static void shorten(unsigned page)
 	close(fd);
 }
 
-/* A mapping that can be written outlives the descriptor. */
+/*
+ * Changes the file through a writable mapping, which outlives the descriptor.
+ */
 static void by_mapping(unsigned page)
 {
 	int fd = writer_open();
@@ -180,7 +183,10 @@ static bool is_torn(uint64_t word, unsigned page, unsigned i, uint32_t low,
 	return of_some == UINT64_MAX;
 }
 
-/* mapped: nothing has changed meanwhile, so that each page has one number. */
+/*
+ * mapped: the part did not change during the transfer, so that each page has
+ * one number.
+ */
 static void check(size_t offset, size_t len, const uint32_t *from, bool mapped)
 {
 	const uint64_t *words = (const uint64_t *) in;
@@ -219,7 +225,10 @@ static ssize_t post(struct fid_mrrc_file *file, bool cw, size_t offset,
 				      file);
 }
 
-/* A part anywhere, or the one behind the latest, which may be there already. */
+/*
+ * Chooses any part, or the one behind the latest, which may have been read
+ * ahead.
+ */
 static void choose(size_t *offset, size_t *len)
 {
 	if (*len && ft_rand() % 4 && *offset + 2 * *len <= LEN) {
@@ -243,12 +252,13 @@ static void receive(void)
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, LEN, NULL, FT_ANY, in));
 }
 
-/* true: it was sent; else the file was shorter. */
+/* Returns true if the part was sent; false: the file was shorter. */
 static bool transfer(struct fid_mrrc_file *file, bool cw, bool early)
 {
 	static size_t offset, len;
 	static uint32_t from[PAGES];
-	static bool posted; /* a receive, of a part that was not there */
+	/* a receive is posted, for a part that did not exist */
+	static bool posted;
 	const uint64_t before = mapped(file);
 	struct ft_comp comp;
 	ssize_t ret;
@@ -332,8 +342,8 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 	FT_CALL(pthread_create(&thread, NULL, writer, NULL));
 	start = ft_limit_us();
 	/*
-	 * -I: so many on each file system, however long it takes. Of a few the
-	 * writer may change all.
+	 * -I: number of transfers on each file system, however long they take.
+	 * If there are few of them, the writer may interfere with all.
 	 */
 	for (i = 0;
 	     (ft_opts.iters ? i < ft_opts.iters : ft_round(i, rounds, start)) ||

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_direct: parts of files that are read past the page cache. What
- * is read ahead, and that it is not used once the file has changed; files that
- * are closed while they are read; limits; a kernel that refuses io_uring.
+ * fi_mrrc_files_direct: parts of files that are read past the page cache. Which
+ * parts are read ahead, and that they are not used once the file has changed;
+ * files that are closed while they are read; limits; a kernel that refuses
+ * io_uring.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -61,7 +62,7 @@ static void transfer(struct fid_mrrc_file *file, size_t offset, size_t len)
 		 "wrong data: %zu bytes at %zu", len, offset);
 }
 
-/* Until the provider has a lease: a writer was there just now. */
+/* Waits until the provider has a lease: a writer was there before. */
 static void settle(struct fid_mrrc_file *file)
 {
 	const uint64_t limit = ft_deadline();
@@ -109,7 +110,10 @@ static void in_order(size_t part)
 	FT_CHECK(query(file).direct_bytes == attr.direct_bytes + LEN,
 		 "%" PRIu64 " bytes read directly",
 		 query(file).direct_bytes - attr.direct_bytes);
-	/* the first is apart: before it was the end of the file */
+	/*
+	 * the first part is read separately: the one before was at the end of
+	 * the file
+	 */
 	FT_CHECK(query(file).ahead_bytes >= attr.ahead_bytes + LEN - 3 * part,
 		 "%" PRIu64 " bytes read ahead",
 		 query(file).ahead_bytes - attr.ahead_bytes);
@@ -147,7 +151,7 @@ static void overwrite(size_t offset, size_t len)
 	close(fd);
 }
 
-/* What was read ahead of a file that was changed then is not sent. */
+/* Bytes that were read ahead of a later change are not sent. */
 static void changed(void)
 {
 	const unsigned rounds = ft_iters(ft_races(40));
@@ -163,7 +167,7 @@ static void changed(void)
 		transfer(file, offset + PART, PART);
 		usleep(ft_rand() % 2 * 3000);
 		overwrite(offset + 2 * PART, PART);
-		/* at times a lease is had again by then */
+		/* sometimes the provider has a lease again by then */
 		usleep(ft_rand() % 2 * 15000);
 		transfer(file, offset + 2 * PART, PART);
 	}
@@ -184,7 +188,7 @@ static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 	return -FI_EAGAIN;
 }
 
-/* What the core has no room for is not read again. */
+/* A part for which the core has no room is not read again. */
 static void refused(void)
 {
 	struct fid_mrrc_file *file = file_open(path);
@@ -209,7 +213,10 @@ static void refused(void)
 	FT_CALL(fi_close(&file->fid));
 }
 
-/* The memory of reads that were under way is used for something else then. */
+/*
+ * The memory of reads that were under way at the close is used for other data
+ * then.
+ */
 static void closed(void)
 {
 	const unsigned rounds = ft_iters(ft_races(40));
@@ -263,7 +270,7 @@ static uint64_t allocated(void)
 	return stats.live_bytes;
 }
 
-/* What is read ahead takes a limited amount of memory. */
+/* Parts read ahead take a limited amount of memory. */
 static void many(void)
 {
 	const uint64_t before = allocated();
@@ -347,7 +354,7 @@ static void pair_close(void)
 	ft_pair_close(&pair);
 }
 
-/* In a domain of its own: a ring that is there is not refused. */
+/* Runs in a new domain: an existing ring is not refused. */
 static void denied(void)
 {
 	struct fid_mrrc_file *file;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_stopped: a process is stopped while a part of a file is sent and
- * another is written where the peer's tag says, for so long that the kernel takes
- * the file's lease by force and lets a writer go on. Both operations have to end
- * with an error. A device ends the write at once: there the part is only sent.
- * The kernel waits for 45 seconds if /proc/sys/fs/lease-break-time was not
- * changed. With FT_PERCENT below 100 the process is not stopped: its clock
- * advances by that time.
+ * fi_mrrc_files_stopped: a process is stopped while one part of a file is sent
+ * and another is written for the peer's tag. It is stopped so long that the
+ * kernel takes the file's lease by force and lets a writer go on. Both
+ * operations have to end with an error. A device ends the write at once, so
+ * over a device the part is only sent. The kernel waits for 45 seconds if
+ * /proc/sys/fs/lease-break-time was not changed. With FT_PERCENT below 100 the
+ * process is not stopped: its clock advances by that time.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* more than sockets take; a device waits for the receive */
+/* more bytes than sockets take; a device waits for the receive */
 #define LEN_TCP	  (48UL << 20)
 #define LEN_VERBS (1UL << 20)
 #define SEED	  7
@@ -35,7 +35,9 @@ static unsigned long break_us(void)
 	return seconds * 1000000;
 }
 
-/* In another process: changes the file, at best while the parent is stopped. */
+/*
+ * Changes the file in another process, if possible while the parent is stopped.
+ */
 static int change(bool stops)
 {
 	const pid_t parent = getppid();
@@ -66,7 +68,7 @@ static void stop(void)
 		 "the writer: %d", status);
 }
 
-/* Writes the file where the peer's tag says. */
+/* Posts a write of the file for the peer's tag. */
 static void write_it(struct fid_mrrc_file *file, size_t len)
 {
 	struct fi_mrrc_file_msg msg =

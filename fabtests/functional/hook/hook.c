@@ -4,8 +4,8 @@
  * from the cache, keys are revoked, and with the utility form above nothing is
  * cached twice.
  *
- * It runs over the core below ofi_mrrc, with FI_HOOK=mrrc. What ofi_rxm
- * registers by itself is seen in the provider's log.
+ * It runs over the core below ofi_mrrc, with FI_HOOK=mrrc. Registrations by
+ * ofi_rxm itself are counted in the provider's log.
  */
 #include "ft_mrrc.h"
 
@@ -56,7 +56,7 @@ static void no_arguments(void)
 	FT_CHECK(ret == -FI_EINVAL, "fi_mr_regattr: %d", ret);
 }
 
-/* The same memory again and again: registered once. */
+/* Registers the same memory again and again: the core does so once. */
 static void again(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -82,7 +82,7 @@ static void again(void)
 			 after.registrations - before.registrations);
 }
 
-/* Data by such descriptors, from memory that is replaced. */
+/* Transfers with such descriptors, from memory that is replaced. */
 static void remapped(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -123,7 +123,9 @@ static void held(void)
 	FT_CHECK(!st.held_regions, "%" PRIu64 " held", st.held_regions);
 }
 
-/* A remotely accessible registration is the core's, and ends with its close. */
+/*
+ * A remotely accessible registration is the core's, and ends when it is closed.
+ */
 static void remote(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -143,7 +145,7 @@ static void remote(void)
 		 after.lookups - before.lookups);
 }
 
-/* Memory that cannot be written is good for sending. */
+/* Read-only memory can be sent. */
 static void read_only(void)
 {
 	char *p = ft_map(NULL, LEN);
@@ -309,7 +311,10 @@ static void log_to_file(void)
 		 "no place for the log: %s", strerror(errno));
 }
 
-/* How many of its lines have this text; the sums of two numbers in them. */
+/*
+ * The number of lines of the log with this text; the sums of two numbers in
+ * them.
+ */
 static unsigned log_lines(const char *text, unsigned long *lookups,
 			  unsigned long *hits)
 {
@@ -405,7 +410,10 @@ static void core(void)
 	ft_pair_close(&pair);
 }
 
-/* A process of its own: the environment is read once, when libfabric starts. */
+/*
+ * Runs in its own process: libfabric reads the environment once, when it
+ * starts.
+ */
 static void both_forked(void)
 {
 	pid_t pid = fork();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_hook_keys: FI_OFI_MRRC_REVOKE_MS in the hooking form. The key of a
- * closed registration is dead; or, where the setting keeps it, reaches the
- * memory that it was given for, never other memory at the same address, until
- * its time is over. Buffers that share a page are registered once each.
+ * closed registration is dead. Where the setting keeps it, it reaches the
+ * memory for which it was given, and never other memory at the same address,
+ * until its time is over. Buffers that share a page are registered once each.
  *
- * Each setting in a process of its own: it is read once.
+ * Each setting runs in its own process, since it is read once.
  */
 #include "ft_mrrc.h"
 
@@ -27,7 +27,7 @@ static struct fid_mr *reg(void)
 	return mr;
 }
 
-/* Does a write with this key arrive? Where not, the connection has ended. */
+/* Does a write with this key arrive? If not, the connection has ended. */
 static bool arrives(uint64_t key, unsigned seed)
 {
 	uint64_t end = ft_deadline();
@@ -66,7 +66,7 @@ static bool arrives(uint64_t key, unsigned seed)
 	return false;
 }
 
-/* Its memory is replaced: no write may land in the new memory. */
+/* The memory of a key is replaced: no write may change the new memory. */
 static void remapped(uint64_t key)
 {
 	struct fi_mrrc_stats st = { .size = sizeof(st) };
@@ -78,7 +78,9 @@ static void remapped(uint64_t key)
 		FT_CHECK(ft_limit_us() < end, "its registration stays");
 		ft_progress(&pair.s);
 		FT_CALL(fi_mrrc_stats_read(pair.dom[0].domain, &st));
-		/* the region leaves the cache first, and ends later */
+		/*
+		 * the region leaves the cache first, and is deregistered later
+		 */
 	} while (st.regions || st.deregistrations < st.registrations);
 	FT_CHECK(!arrives(key, 30), "a key works for other memory");
 }
@@ -107,7 +109,10 @@ static void neighbours(void)
 	ft_unmap(parts, len);
 }
 
-/* Keys that the core chooses, of memory at its own address. */
+/*
+ * May keys be kept? They may if the core chooses keys, and for memory at its
+ * own address.
+ */
 static bool may_be_kept(void)
 {
 	const int modes = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
@@ -122,7 +127,7 @@ static const struct setting {
 	enum after after; /* fi_close() */
 } settings[] = {
 	{ "0", NULL, NULL, DEAD },
-	/* as libfabric's own cache has it, which is off */
+	/* as in libfabric's own cache, which is off */
 	{ "auto", "0", NULL, DEAD },
 	/* no thread could revoke it */
 	{ "600000", NULL, "never", DEAD },
@@ -134,7 +139,7 @@ static const struct setting {
 };
 #define SETTINGS (sizeof(settings) / sizeof(*settings))
 
-/* The helper revokes what was kept; this process makes no call for that. */
+/* The helper revokes kept keys; this process makes no call for that. */
 static void ends(void)
 {
 	struct fi_mrrc_stats st = { .size = sizeof(st) };
@@ -161,7 +166,7 @@ static int with(const struct setting *set)
 		after = DEAD;
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
-	/* a second round takes what the first one left */
+	/* the second round uses the leftovers of the first one */
 	for (i = 0; i < 2; i++) {
 		ft_stage("REVOKE_MS=%s, round %d", set->revoke, i);
 		mr = reg();
