@@ -3,7 +3,7 @@
  * fi_mrrc_auto_progress: where a core makes progress in a thread of its own
  * (ofi_rxm, FI_PROGRESS_AUTO), it takes its locks although the application
  * promised FI_THREAD_DOMAIN. Connections are made by injected writes, while
- * that thread makes its part of them: without locks they hang or crash.
+ * that thread does its part of the work: without locks they hang or crash.
  */
 #include "ft_mrrc.h"
 
@@ -14,7 +14,7 @@ static struct ft_pair pair;
 static struct ft_ep target[PEERS], origin[PEERS];
 static char mem[PEERS * PEERS * LEN], out[LEN];
 
-/* The thread makes connections; data move by calls, over tcp. */
+/* Makes progress: the thread makes connections; over tcp data move by calls. */
 static void poll_all(void)
 {
 	int i;

@@ -119,7 +119,7 @@ static void close_peers(void)
 	ft_pair_close(&pair);
 }
 
-/* The hub takes part although it has several peers. */
+/* Makes progress for all, also for the hub, which has several peers. */
 static void poll_all(void)
 {
 	int i;
@@ -180,7 +180,7 @@ static void recv_from(int k, size_t len, fi_addr_t from, bool tagged)
 		POST_ALL(fi_recv(hub.ep, p, len, desc, from, p));
 }
 
-/* Any receive will do; the completion names the source. */
+/* Any receive takes the message; the completion names the source. */
 static void sources(size_t len, bool tagged)
 {
 	struct ft_comp comp;
@@ -208,7 +208,7 @@ static void directed(size_t len, bool tagged)
 	struct ft_comp comp;
 	int i, k;
 
-	/* tcp of 2.1 gives the early one to the first receive */
+	/* tcp of 2.1 gives the early message to the first receive */
 	if (!tagged && !ft_rxm() && ft_core("tcp"))
 		return;
 	ft_stage("receives from one sender, %zu bytes%s", len,
@@ -249,7 +249,7 @@ static void talk(enum fi_av_type type, bool tagged)
 	open_peers(&attr);
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		sources(sizes[i], tagged);
-		/* net (1.17) matches senders by tagged receives alone */
+		/* net (1.17) matches senders only by tagged receives */
 		if (tagged || !ft_core("net"))
 			directed(sizes[i], tagged);
 	}
@@ -260,7 +260,7 @@ static void talk(enum fi_av_type type, bool tagged)
 	close_peers();
 }
 
-/* A stranger's message has a source that says so. */
+/* A stranger's message has a source that marks it as unknown. */
 static void strangers(void)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -9,7 +9,7 @@ static struct ft_pair pair;
 static struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
 static struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
 
-/* The next event is a connection refused, and of this endpoint. */
+/* Checks that the next event is a refused connection of this endpoint. */
 static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 {
 	uint64_t end = ft_deadline();
@@ -72,7 +72,7 @@ static void default_eq(void)
 	FT_CALL(fi_close(&eq->fid));
 }
 
-/* A direction has one CQ, also where its completions are selective. */
+/* A direction has one CQ, even if its completions are selective. */
 static void one_cq(uint64_t flags)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
@@ -125,7 +125,10 @@ static void one_cq(uint64_t flags)
 		FT_CALL(fi_close(&cq[i]->fid));
 }
 
-/* What cannot be enabled with a counter alone can be with a queue, too. */
+/*
+ * An endpoint that cannot be enabled with a counter alone can be with a queue,
+ * too.
+ */
 static void counter_first(bool parts)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_close: endpoints are closed with operations pending. What the core
- * reports about those arrives once, with the contexts of their owners; then
- * everything closes; parents do not close before their children; repeated,
- * nothing grows.
+ * fi_mrrc_close: endpoints are closed with operations pending. Completions that
+ * the core reports for these arrive once, with the contexts of their owners;
+ * then everything closes; parents do not close before their children; nothing
+ * grows when this is repeated.
  */
 #include "ft_mrrc.h"
 
@@ -32,7 +32,7 @@ static void post_pending(struct ft_pair *pair, struct fid_mr *mr,
 				   (void *) (1000 + i)));
 	if (!with_sends)
 		return;
-	/* never received, and the server makes no progress */
+	/* these are never received, and the server makes no progress */
 	for (i = 0; i < SENDS; i++) {
 		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, c->to,
 				(void *) (2000 + i)));
@@ -50,7 +50,7 @@ static void mark(bool *flag, const char *what, const struct ft_comp *comp)
 	*flag = true;
 }
 
-/* Each completion belongs to an operation, and comes once. */
+/* Checks that each completion belongs to an operation, and comes once. */
 static unsigned drain(struct ft_ep *ep, struct seen *seen)
 {
 	unsigned count = 0, idle = 0;
@@ -89,7 +89,10 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 	return count;
 }
 
-/* An application that closes all need not read what is left in the queues. */
+/*
+ * An application that closes everything need not read the entries left in the
+ * queues.
+ */
 static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 			  bool with_sends, bool read)
 {
@@ -112,7 +115,7 @@ static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 	ft_connect(pair, &pair->s, &pair->c);
 }
 
-/* The peer closes: everything pending here fails, once each. */
+/* The peer closes: every pending operation here fails, once. */
 static void peer_closes(struct ft_pair *pair, struct fid_mr *mr)
 {
 	struct seen seen = { 0 };
@@ -142,7 +145,9 @@ static void expect_busy(struct fid *fid, const char *what)
 		 fi_strerror(-ret));
 }
 
-/* The cores themselves answer -FI_EBUSY, but not all for everything. */
+/*
+ * The cores themselves return -FI_EBUSY, but not all of them for every object.
+ */
 static void parents(struct ft_pair *pair)
 {
 	ft_stage("parents before children");
@@ -158,7 +163,9 @@ static void parents(struct ft_pair *pair)
 static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 {
 	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 30 : 500);
-	/* ofi_rxm takes another 30 or 40 MiB of buffers once, some time */
+	/*
+	 * ofi_rxm allocates another 30 or 40 MiB of buffers once, at some time
+	 */
 	size_t most = ft_rxm() ? 96 : 8;
 	size_t before = 0, after;
 
@@ -205,7 +212,7 @@ static void close_half(struct ft_ep *ep)
 	ft_check_idle(ep->dom, "endpoint closed");
 }
 
-/* Messages that take several steps are closed at any of them. */
+/* Messages that take several steps are closed in any step. */
 static void half_done(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -244,7 +251,10 @@ static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 	return -FI_EAGAIN;
 }
 
-/* A core that takes nothing, also from memory that this thread used before. */
+/*
+ * The core refuses every operation, also from memory that this thread has used
+ * before.
+ */
 static void refused(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -261,7 +271,7 @@ static void refused(void)
 	for (i = 0; i < 4; i++)
 		ft_verify_pair(&pair.c, p, p + LEN, LEN, i);
 	ops = *core.msg;
-	/* registrations that are not kept go by sendmsg */
+	/* operations whose registration is not kept are posted by sendmsg */
 	core.msg->send = full_send;
 	core.msg->sendmsg = full_sendmsg;
 	for (i = 0; i < 200; i++)
@@ -275,7 +285,7 @@ static void refused(void)
 	ft_pair_close(&pair);
 }
 
-/* An endpoint that was never enabled, as where fi_enable() fails. */
+/* An endpoint that was never enabled is closed, as where fi_enable() fails. */
 static void not_enabled(void)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
@@ -306,7 +316,10 @@ static void not_enabled(void)
 	fi_freeinfo(dom.info);
 }
 
-/* One of two that share a queue closes, while the other is about to begin. */
+/*
+ * One of two endpoints that share a queue closes, while the other is about to
+ * begin an operation.
+ */
 static void one_of_two(void)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
@@ -343,7 +356,7 @@ static void one_of_two(void)
 	fi_freeinfo(dom.info);
 }
 
-/* Everything, from the fabric on, opened and closed. */
+/* Opens and closes everything, from the fabric on. */
 static void whole(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -380,7 +393,7 @@ int main(int argc, char **argv)
 	whole();
 	if (ft_core("tcp") && !ft_rdm() && !ft_opts.raw)
 		refused();
-	/* whose connected endpoints need an address to begin with */
+	/* verbs' connected endpoints need an address */
 	if (ft_rdm() || !ft_core("verbs"))
 		not_enabled();
 	if (ft_rdm())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_domains: an open domain takes little memory, from a new heap and
- * from one that other domains have used, and closing it gives all back. The
- * first one does not change which blocks malloc maps.
+ * fi_mrrc_domains: an open domain takes little memory, from a new heap and from
+ * one that other domains have used, and closing it gives all of it back. The
+ * first domain does not change which blocks malloc maps.
  */
 #include "ft_mrrc.h"
 
@@ -62,7 +62,7 @@ static bool malloc_maps(void)
 	static void *volatile block[2];
 	bool maps;
 
-	/* kept, as freeing it would raise that size, too */
+	/* kept, since freeing it would raise the threshold, too */
 	block[!!block[0]] = malloc(BLOCK);
 	maps = mallinfo2().hblks > before;
 	FT_CHECK(block[0], "malloc of %lu", BLOCK);
@@ -76,11 +76,11 @@ int main(int argc, char **argv)
 	bool maps;
 
 	ft_init(argc, argv);
-	/* pages of 2 MiB would hide what is used of them */
+	/* pages of 2 MiB would hide how much of them is used */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
-	/* the first domain makes the process's threads and measurements */
+	/* the first domain starts the process's threads and measurements */
 	maps = malloc_maps();
 	open_one(DOMAINS);
 	ft_wait_quiet();

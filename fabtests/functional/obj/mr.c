@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_mr: explicit registrations beside the implicit ones. A given
- * descriptor is used as it is; keys that the application chose are free for it;
- * a key is invalid once fi_close() has returned; and the ten thousandth
+ * fi_mrrc_mr: explicit registrations next to the implicit ones. A given
+ * descriptor is used unchanged; keys that the application chooses are never
+ * taken; a key is invalid once fi_close() has returned; and the ten thousandth
  * registration costs as much as the first.
  */
 #include "ft_mrrc.h"
@@ -89,8 +89,8 @@ static void peers_descriptors(void)
 }
 
 /*
- * The same memory with and without a descriptor; the explicit one is closed
- * meanwhile.
+ * The same memory is used with and without a descriptor; the explicit
+ * registration is closed in between.
  */
 static void side_by_side(void)
 {
@@ -114,7 +114,10 @@ static int reg_key(uint64_t key, struct fid_mr **mr)
 			 0, mr, NULL);
 }
 
-/* Small keys, the largest, any: they must all be free to the application. */
+/*
+ * Small keys, the largest, and any others: all must be available to the
+ * application.
+ */
 static uint64_t key_at(unsigned i)
 {
 	if (i < KEYS / 3)
@@ -157,7 +160,7 @@ static void chosen_keys(void)
 		FT_CALL(fi_close(&mrs[i]->fid));
 }
 
-/* The ends of the range and around its half, then any. */
+/* The ends of the range and its middle, then any key. */
 static uint64_t any_key(unsigned i)
 {
 	switch (i / EDGE) {
@@ -173,8 +176,8 @@ static uint64_t any_key(unsigned i)
 }
 
 /*
- * No key is taken by a registration of the provider's own, of which there are
- * hundreds. Each is held until the end, so that ours cannot hide behind them.
+ * No key is taken by the hundreds of registrations of the provider's own. Each
+ * key is held until the end, so that the provider's cannot reuse it.
  */
 static void all_keys(void)
 {
@@ -237,7 +240,10 @@ static int taken_regv(struct fid *fid, const struct iovec *iov, size_t count,
 	return -FI_ENOKEY;
 }
 
-/* The provider takes another key, and gives a chosen one up. */
+/*
+ * The provider takes another key if one is taken, and gives up a key that the
+ * application chooses.
+ */
 static void taken_keys(void)
 {
 	struct ft_core_ops ops;
@@ -303,7 +309,7 @@ static void revoked(void)
 		write_flags(out, key, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	ft_wait_ctx(&pair.c, FT_TX, out, FI_WRITE);
 	FT_CHECK_BUF(in, LEN, 1, "written while the key was good");
-	/* the memory is in the cache too, for another use of it */
+	/* the memory is in the cache, too, from another use */
 	ft_verify_pair(&pair.s, in, out, LEN, 2);
 	FT_CALL(fi_close(&mr->fid));
 
@@ -321,7 +327,7 @@ static void revoked(void)
 	ft_reconnect(&pair);
 }
 
-/* Every form of the call; what the core lacks is said. */
+/* Tests every form of the call; forms that the core lacks return an error. */
 static void forms(void)
 {
 	struct iovec iov = { in, LEN };
@@ -376,7 +382,7 @@ static bool slower(uint64_t first, const uint64_t *last, unsigned count)
 	return i == count;
 }
 
-/* Views of one buffer, all at once, again and again. */
+/* Registers views of one buffer, all at once, again and again. */
 static void views(void)
 {
 	const unsigned count = ft_iters(ft_core("verbs") ? 300 :
@@ -389,7 +395,10 @@ static void views(void)
 	unsigned loop, i;
 
 	FT_CHECK(mrs, "calloc");
-	/* other programs run here: growth would stay slow in all loops */
+	/*
+	 * other programs run on the machine: real growth would be slow in all
+	 * loops
+	 */
 	for (loop = 0; loop < LOOPS ||
 		       (slower(first, last, LOOPS / 4) && loop < 5 * LOOPS);
 	     loop++) {
@@ -423,7 +432,7 @@ int main(int argc, char **argv)
 	unsigned i;
 
 	ft_init(argc, argv);
-	/* keys of the application's choice, where the core lets it choose */
+	/* the application chooses keys, where the core lets it choose */
 	attr.scalable_mr = !ft_core("verbs");
 	ft_pair_open(&pair, &attr);
 	out = ft_map(NULL, LEN);

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_objects: constructors without attributes, or with an info that lacks
  * some: what the core accepts is accepted, and what it refuses does not crash.
- * And many objects of one parent: closing one takes no longer than with few.
+ * Also many objects of one parent: closing one takes no longer than with few.
  */
 #include "ft_mrrc.h"
 
@@ -127,7 +127,7 @@ static int domain_open(struct world *w)
 	return ret ? ret : fi_close(&domain->fid);
 }
 
-/* A part of the info is not there. */
+/* Removes a part of the info. */
 static void take_part(struct fi_info *info, enum lacks lacks)
 {
 	void **part[] = { (void **) &info->tx_attr, (void **) &info->rx_attr,
@@ -200,7 +200,10 @@ static const struct {
 };
 #define CASES (sizeof(cases) / sizeof(*cases))
 
-/* Of a case: what the call returns, NOT_OPEN, or the signal that it ended by. */
+/*
+ * The result of a case: the call's return value, NOT_OPEN, or the signal that
+ * ended it.
+ */
 #define NOT_OPEN 1
 #define SIGNAL	 1000
 
@@ -224,14 +227,17 @@ static bool world_open(struct world *w, const char *prov, enum fi_ep_type type)
 	return true;
 }
 
-/* Runs the cases from number i on in a child process. One may crash the child. */
+/*
+ * Runs the cases from number i on in a child process. A case may crash the
+ * child.
+ */
 static void run_from(const char *prov, enum fi_ep_type type, unsigned i,
 		     volatile int *got)
 {
 	struct fi_info *info;
 	struct world w;
 
-	/* not the core's handlers, which print where it was */
+	/* not the core's handlers, which would print the place of the crash */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGABRT, SIG_DFL);
 	signal(SIGFPE, SIG_DFL);
@@ -306,9 +312,13 @@ static void without_attributes(void)
 
 /* ---- many ---------------------------------------------------------------- */
 
-#define MANY   8000
-#define TRIES  5
-#define SLOWER 4 /* times: a list of so many takes a hundred */
+#define MANY  8000
+#define TRIES 5
+/*
+ * factor that counts as slower: a list of this many objects takes a hundred
+ * times as long
+ */
+#define SLOWER 4
 
 static struct fid *object[MANY];
 
@@ -324,7 +334,7 @@ static void open_cqs(struct fid_domain *domain, unsigned cnt)
 	}
 }
 
-/* Of each, ns of this thread: the oldest first, or the newest. */
+/* ns of this thread for closing one object: the oldest first, or the newest. */
 static uint64_t close_us(unsigned cnt, bool oldest)
 {
 	uint64_t begin = ft_thread_us();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_sequences: random sequences of calls on objects, the same to the raw
- * core provider and to ofi_mrrc over it. What the calls return has to be equal
- * but for the differences listed in whys[]. Each sequence has a process of its
- * own on each side: where the raw core crashes, ofi_mrrc may, too.
+ * core provider and to ofi_mrrc over it. The calls have to return the same
+ * results, except for the differences listed in whys[]. Each sequence runs in a
+ * process of its own on each side: where the raw core crashes, ofi_mrrc may,
+ * too.
  *
- * All random numbers of a call are drawn before it, so that the sides stay
- * with the same objects as long as their results are equal.
+ * All random numbers of a call are drawn before it, so that the sides stay with
+ * the same objects as long as their results are equal.
  */
 #include "obj/sequences.h"
 
@@ -54,7 +55,10 @@ const char *name(const struct obj *obj)
 	return to;
 }
 
-/* An object that is open, of a class; ANY_CLASS: of any. NULL: none. */
+/*
+ * Picks an open object of a class; ANY_CLASS: of any class. NULL: there is
+ * none.
+ */
 struct obj *pick(enum class class)
 {
 	unsigned i, n = 0, nth;
@@ -136,7 +140,10 @@ const char *context_name(const void *context)
 	return text;
 }
 
-/* What cores free, or half of it, although it is busy, and then use. */
+/*
+ * Does the core free this object, or half of it, although it is busy, and then
+ * use it?
+ */
 static bool freed_in_use(const struct obj *obj)
 {
 	const bool v2 = FI_MAJOR(fi_version()) >= 2;
@@ -159,7 +166,10 @@ int close_obj(struct obj *obj)
 	bool forced = once_in(200);
 	int ret;
 
-	/* there ofi_rxm and net look for queues that come with enabling */
+	/*
+	 * before that ofi_rxm and net look for queues that they get when
+	 * enabled
+	 */
 	if (obj->class == EP && ft_rdm() && !obj->enabled && !forced)
 		return -FI_EBUSY;
 	if (freed_in_use(obj))
@@ -167,13 +177,16 @@ int close_obj(struct obj *obj)
 	say("closing", "%s", name(obj));
 	ret = fi_close(obj->fid);
 	say("close", "%s = %d", name(obj), ret);
-	/* what they have freed of a busy one they free again: not twice */
+	/*
+	 * cores free a busy object that they have freed once more: not closed
+	 * twice
+	 */
 	if (!ret || obj->class == CQ || (obj->class == DOMAIN && ft_rxm()))
 		obj->fid = NULL;
 	return ret;
 }
 
-/* What others are bound to comes after them. */
+/* Closes all objects; objects to which others are bound come after these. */
 static void close_all(void)
 {
 	static const enum class order[] = {

@@ -31,15 +31,15 @@ struct obj {
 	struct fid *fid;   /* NULL: closed */
 	bool enabled;	   /* of endpoints */
 	unsigned inserted; /* addresses, of address vectors */
-	bool has_eq;	   /* of endpoints, passive ones, too */
+	bool has_eq;	   /* the endpoint has an EQ; passive ones, too */
 	bool has_queue;	   /* of endpoints: a queue or counter is bound */
 	bool connect_failed;
-	bool waits; /* of completion queues: it has a wait object */
+	bool waits; /* the completion queue has a wait object */
 };
 
 extern struct obj objs[OBJS_MAX];
 extern unsigned obj_cnt;
-/* Of 127.0.0.1, as fi_getinfo() gave them to each side */
+/* Infos for 127.0.0.1, as fi_getinfo() gave them to each side */
 extern struct fi_info *infos[FT_SIDES][INFOS_MAX];
 extern unsigned info_cnt[FT_SIDES];
 extern enum ft_side side; /* of this child */
@@ -58,12 +58,12 @@ void say(const char *call, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int close_obj(struct obj *obj);
 
-/* An operation context or NULL, and what it is called. */
+/* An operation context or NULL, and its name. */
 void *random_context(void);
 const char *context_name(const void *context);
 /*
- * A connection or transfer was begun: what later calls on endpoints and queues
- * return is a race, and not said.
+ * A connection or transfer was begun: the results of later calls on endpoints
+ * and queues are a race, and not compared.
  */
 extern bool async;
 

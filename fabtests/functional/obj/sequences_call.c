@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of sequences.c: each draws its random numbers, calls, and says what
- * came of it. What depends on time or addresses is not said.
+ * The calls of sequences.c: each draws its random numbers, calls, and records
+ * the result. Results that depend on time or addresses are not recorded.
  */
 #include "obj/sequences.h"
 
@@ -321,7 +321,7 @@ static void open_mr(void)
 	struct obj *in = pick(DOMAIN);
 	uint64_t access = ONE_OF(rights) | random_bit();
 	bool remote = access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
-	/* local ones take no key of the domain's */
+	/* local registrations take no key of the domain */
 	uint64_t key = once_in(4) && remote ? KEY_MIN + below(8) : next_key++;
 	uint64_t flags = once_in(8) ? random_bit() : 0;
 	size_t at = below(BUF_SIZE), len = below(BUF_SIZE - at);
@@ -398,7 +398,10 @@ static void bind(void)
 
 	if (!obj || !to)
 		return;
-	/* tcp leaves a connected endpoint that it has freed in the vector */
+	/*
+	 * tcp leaves a connected endpoint that it has freed in the address
+	 * vector
+	 */
 	if (to->class == AV && !ft_rdm())
 		return;
 	if (to->class == CQ)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of sequences.c on address vectors, connections, receives and
- * sends. Sends and connections are begun but not awaited: what comes of them
- * later is a race, which is not compared.
+ * The calls of sequences.c on address vectors, connections, receives and sends.
+ * Sends and connections are begun but not awaited: their later results are a
+ * race, and not compared.
  */
 #include "obj/sequences.h"
 
@@ -60,7 +60,7 @@ static void av_insertsvc(void)
 		obj->inserted += (unsigned) ret;
 }
 
-/* Of addresses that were inserted: others are not looked up safely. */
+/* Looks up inserted addresses: looking up others is not safe. */
 static void av_lookup(void)
 {
 	struct obj *obj = pick(AV);
@@ -94,7 +94,7 @@ static void av_remove(void)
 	ret = fi_av_remove((struct fid_av *) obj->fid, &fi_addr, 1,
 			   once_in(8) ? 1 : 0);
 	say("av_remove", "%s %" PRIu64 " = %d", name(obj), fi_addr, ret);
-	/* the order of what is inserted next is the core's matter */
+	/* the core decides in which order further addresses are inserted */
 	obj->inserted = 0;
 }
 
@@ -289,7 +289,7 @@ static void cancel_call(void)
 	bool forced = once_in(32);
 	ssize_t ret;
 
-	/* ofi_rxm looks for queues that come with enabling */
+	/* ofi_rxm looks for queues that it gets when enabled */
 	if (!obj || (obj->class == EP && !obj->enabled && !forced))
 		return;
 	say("cancelling", "%s", name(obj));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of sequences.c on what is open: options, names, queues, address
+ * The calls of sequences.c on open objects: options, names, queues, address
  * vectors, connections, receives. See sequences_call.c.
  */
 #include "obj/sequences.h"
@@ -248,7 +248,7 @@ static void eq_call(void)
 		.context = random_context(),
 		.data = below(1000),
 	};
-	/* of a closed object another one may have the address by then */
+	/* another object may have the address of a closed one by then */
 	const uint64_t first = of ? 1000 * (of - objs) : 0;
 	struct fi_eq_err_entry err = { 0 };
 	size_t len = once_in(8) ? below(sizeof(entry)) : sizeof(entry);

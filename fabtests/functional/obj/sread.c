@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sread: fi_cq_sread() on a queue that others read as well. While
- * one thread waits, another floods the same queue with operations that ask
- * for no completion, or closes an endpoint: what the waiting thread gets is
- * complete and in order, and later calls wait as long as they were told to.
+ * fi_mrrc_sread: fi_cq_sread() on a queue that others read as well. While one
+ * thread waits, another floods the same queue with operations that ask for no
+ * completion, or closes an endpoint. The waiting thread gets complete entries
+ * in order, and later calls wait for their full timeout.
  */
 #include "ft_mrrc.h"
 
@@ -45,7 +45,7 @@ static ssize_t post_write(void *ctx, uint64_t flags)
 	return fi_writemsg(pair.c.ep, &msg, flags);
 }
 
-/* The same; only the server makes progress when there is no place. */
+/* The same; only the server makes progress when there is no room. */
 static void post_unread(void *ctx, uint64_t flags)
 {
 	uint64_t end = ft_deadline();
@@ -58,7 +58,10 @@ static void post_unread(void *ctx, uint64_t flags)
 	FT_CHECK(!ret, "fi_writemsg: %zd", ret);
 }
 
-/* A core's place may be free a moment after its completion was read. */
+/*
+ * Posts a receive; a core may free its entry a moment after the completion was
+ * read.
+ */
 static void post_recv(uintptr_t slot)
 {
 	char *p = out + (1 + slot) * LEN;
@@ -73,7 +76,7 @@ static void post_recv(uintptr_t slot)
 	FT_CHECK(!ret, "fi_recv: %zd", ret);
 }
 
-/* A call that must wait its time, on a queue where nothing completes. */
+/* A call must wait its full time on a queue where nothing completes. */
 static void expect_wait(void)
 {
 	struct fi_cq_data_entry entry = { 0 };
@@ -87,7 +90,7 @@ static void expect_wait(void)
 	FT_CHECK(took >= WAIT_MS * 800, "back after %" PRIu64 " us", took);
 }
 
-/* The server's side of in_order(): numbered messages, and progress. */
+/* Runs the server's side of in_order(): numbered messages, and progress. */
 static void *server_main(void *arg)
 {
 	uint64_t end = ft_now_us() + LIMIT_US;
@@ -95,7 +98,7 @@ static void *server_main(void *arg)
 	ssize_t ret;
 
 	while (next < atomic_load(&messages) || !atomic_load(&flooded)) {
-		/* at times so few that the reader falls asleep for each */
+		/* sometimes so few that the reader falls asleep for each */
 		ahead = next / 256 % 2 ? WINDOW : 1 + next % BURST;
 		if (next < atomic_load(&messages) &&
 		    next - atomic_load(&taken) < ahead) {
@@ -107,7 +110,7 @@ static void *server_main(void *arg)
 		} else {
 			sched_yield();
 		}
-		/* a busy machine: the next message is the last */
+		/* on a busy machine, the next message is the last */
 		if (next + 1 < atomic_load(&messages) && ft_now_us() > end)
 			atomic_store(&messages, next + 1);
 		ft_poll(&pair.s);
@@ -128,7 +131,7 @@ static void *flood_main(void *arg)
 	return NULL;
 }
 
-/* Takes what one call gave; returns the number of the next message. */
+/* Checks the entries of one call; returns the number of the next message. */
 static unsigned check_entries(const struct fi_cq_data_entry *entry, ssize_t n,
 			      unsigned next)
 {
@@ -151,7 +154,7 @@ static unsigned check_entries(const struct fi_cq_data_entry *entry, ssize_t n,
 }
 
 /*
- * The flooding thread finds completions of receives beside those of its own
+ * The flooding thread finds completions of receives among those of its own
  * operations: they still belong to the waiting thread.
  */
 static void in_order(unsigned n)
@@ -220,7 +223,7 @@ static void after_flood(void)
 	expect_wait();
 }
 
-/* Nor does an endpoint that was closed, once its entries are read. */
+/* Nor does closing an endpoint wake one, once its entries are read. */
 static void after_close(void)
 {
 	struct fi_cq_err_entry err;
@@ -228,7 +231,7 @@ static void after_close(void)
 	unsigned i, flushed = 0;
 	ssize_t ret;
 
-	/* ofi_rxm (1.17) does not survive waiting for a closed endpoint */
+	/* ofi_rxm (1.17) crashes when it waits for a closed endpoint */
 	if (ft_rxm())
 		return;
 	ft_stage("waiting after an endpoint's close");
@@ -244,7 +247,7 @@ static void after_close(void)
 		flushed++;
 	}
 	ft_log("%u entries of %u receives", flushed, WINDOW);
-	/* a core's wake-up for the entries may be there still */
+	/* a core's wake-up for these entries may still be pending */
 	if (ft_opts.raw)
 		fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 1);
 	expect_wait();
@@ -252,13 +255,13 @@ static void after_close(void)
 	ft_reconnect(&pair);
 }
 
-/* No room for an entry: the call returns something, and takes nothing. */
+/* A call without room for an entry returns, and takes no entry. */
 static void no_place(void)
 {
 	unsigned i;
 	ssize_t ret;
 
-	/* other cores may wait for an entry to return */
+	/* other cores may return only when there is an entry */
 	if (!ft_core("tcp"))
 		return;
 	ft_stage("waiting for no entries");

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_srx: receives posted to a shared context serve several connections;
  * those still posted when it closes end without a completion. With
- * FI_SELECTIVE_COMPLETION every one ends, whether it completes or not.
+ * FI_SELECTIVE_COMPLETION every receive ends, whether it completes or not.
  */
 #include "ft_mrrc.h"
 
@@ -119,7 +119,7 @@ static unsigned take_flagged(bool *seen, const bool *flagged)
 	return asked;
 }
 
-/* Every record has ended, once no completion is outstanding. */
+/* Waits until every record has ended and no completion is outstanding. */
 static void wait_idle(void)
 {
 	uint64_t end = ft_deadline();
@@ -178,8 +178,8 @@ static void *sleep_in_sread(void *arg)
 
 /*
  * Contexts are closed while a thread sleeps on a queue, which may have read
- * anything: their receives are released when it wakes up, or is cancelled,
- * without another close.
+ * anything. Their receives are released when the thread wakes up, or is
+ * cancelled, without another close.
  */
 static void asleep(bool cancel_it)
 {

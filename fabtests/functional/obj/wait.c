@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_wait: waiting for completions. fi_cq_sread() with and without a
- * timeout, wait descriptors with fi_trywait(), fi_cq_signal(); completions that
- * were not asked for wake no thread for good, and receives that an endpoint's
- * close gives back wake the thread that waits for them.
+ * timeout, wait descriptors with fi_trywait(), fi_cq_signal(). Completions that
+ * were not requested wake no thread permanently; receives that come back when
+ * an endpoint closes wake the thread that waits for them.
  */
 #include "ft_mrrc.h"
 
@@ -19,7 +19,7 @@ static struct fid_mr *mr;
 static void *out_desc;
 static atomic_bool ended;
 
-/* The server's side: progress, and receives that never run out. */
+/* Runs the server's side: progress, and enough receives at all times. */
 static void *server_main(void *arg)
 {
 	struct ft_comp comp;
@@ -120,7 +120,7 @@ static void timeouts(void)
 	}
 }
 
-/* A waiting thread is woken by what completes, and by nothing else. */
+/* A waiting thread is woken by a completion, and by nothing else. */
 static void wakes(unsigned silent, unsigned msec, int timeout)
 {
 	struct fi_cq_data_entry entry = { 0 };
@@ -297,7 +297,7 @@ static void closed_beside(unsigned msec)
 	ft_reconnect(&pair);
 }
 
-/* Over cores that give receives back when their endpoint is closed. */
+/* Cores that give receives back when their endpoint is closed. */
 static void closing(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -327,7 +327,7 @@ static void session(enum fi_wait_obj obj)
 	ft_pair_open(&pair, &attr);
 	mr = ft_reg(&pair.dom[0], in, 20 * LEN, FI_REMOTE_WRITE);
 	out_desc = ft_desc(&pair.dom[1], out, LEN);
-	pair.c.peer = NULL; /* the server has a thread of its own */
+	pair.c.peer = NULL; /* the server runs in its own thread */
 	atomic_store(&ended, false);
 	FT_CHECK(!pthread_create(&server, NULL, server_main, NULL),
 		 "pthread_create");

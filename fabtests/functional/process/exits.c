@@ -9,7 +9,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-/* Asked by LeakSanitizer: what is left at the exit is left on purpose. */
+/*
+ * Asked by LeakSanitizer: objects that are left at the exit are left on
+ * purpose.
+ */
 int __lsan_is_turned_off(void) __attribute__((visibility("default")));
 int __lsan_is_turned_off(void)
 {
@@ -93,7 +96,7 @@ static void end_thread(void)
 	_exit(4);
 }
 
-/* exit() while another thread maps and unmaps what it can */
+/* Maps and unmaps memory while another thread calls exit() */
 static void *churn(void *arg)
 {
 	for (;;)
@@ -157,7 +160,10 @@ static void threads(unsigned rounds)
 	ft_stage("threads that end");
 	pthread_attr_init(&attr);
 	for (i = 0; i < rounds; i++) {
-		/* of another size each time: not kept by libc */
+		/*
+		 * a different size each time, so that libc does not keep the
+		 * stacks
+		 */
 		pthread_attr_setstacksize(&attr, (256 + i % 32 * 64) << 10);
 		FT_CHECK(!pthread_create(&thread, &attr, on_stack, NULL),
 			 "pthread_create");
@@ -166,7 +172,9 @@ static void threads(unsigned rounds)
 	pthread_attr_destroy(&attr);
 }
 
-/* The provider unloaded: it stays, since its hooks and threads do. */
+/*
+ * The provider is unloaded, but stays mapped, since its hooks and threads do.
+ */
 static void unload(void)
 {
 	const char *dir = getenv("FI_PROVIDER_PATH");

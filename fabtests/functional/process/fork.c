@@ -46,7 +46,7 @@ static void child(enum ending ending)
 		munmap(in, LEN);
 		break;
 	case END_CHURN:
-		/* it goes on by itself, with libc's unmaps still hooked */
+		/* the child continues alone, with libc's unmaps still hooked */
 		for (i = 0; i < 20; i++)
 			free(malloc(300 * 1024));
 		madvise(out, LEN, MADV_DONTNEED);
@@ -88,7 +88,7 @@ static void reap(pid_t pid, enum ending ending)
 			 "child %d ended with 0x%x", ending, status);
 }
 
-/* A send and a receive are posted, then the fork, then the rest. */
+/* A send and a receive are posted before the fork, the rest after it. */
 static void in_flight(enum ending ending)
 {
 	void *sd = ft_desc(&pair.dom[1], out, LEN);
@@ -133,7 +133,7 @@ static void beside_a_child(unsigned rounds)
 	for (i = 0; i < rounds; i++) {
 		p = ft_map(NULL, LEN);
 		ft_verify_pair(&pair.c, p, in, LEN, ++seed);
-		/* in place: a hole would be any thread's */
+		/* mapped in place: another thread could map into a hole */
 		ft_map(p, LEN);
 		ft_verify_pair(&pair.c, p, in, LEN, ++seed);
 		ft_unmap(p, LEN);
@@ -152,7 +152,7 @@ static void beside_a_child(unsigned rounds)
 	transfer();
 }
 
-/* The child runs in the parent's memory for a moment, and unmaps some. */
+/* The child runs in the parent's memory for a moment, and unmaps some of it. */
 static void by_vfork(void)
 {
 	char *volatile p = ft_map_apart(LEN);
@@ -208,7 +208,7 @@ static void by_library(void)
 	transfer();
 }
 
-/* exit() in a child runs libfabric's own cleaning up there. */
+/* exit() in a child runs libfabric's own cleanup there. */
 static void plain_exit(void)
 {
 	pid_t pid;
@@ -224,8 +224,8 @@ static void plain_exit(void)
 }
 
 /*
- * A child shares the pages of what the parent registered; when the parent
- * writes, it must go on using the pages that the network knows.
+ * A child shares pages that the parent has registered. When the parent writes
+ * to them, it must go on using the pages that the network knows.
  */
 static void neighbours(void)
 {
@@ -247,7 +247,7 @@ static void neighbours(void)
 	ft_unmap(page, FT_PAGE);
 }
 
-/* The child's own fabric, beside what it inherited. */
+/* The child opens its own fabric, next to the one that it inherited. */
 static void own_fabric(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -350,7 +350,7 @@ int main(int argc, char **argv)
 	plain_exit();
 	if (fi_mrrc_feature(&pair.dom[0].domain->fid, "alloc") == 1)
 		no_memory();
-	/* over verbs it would be librdmacm that is forked */
+	/* over verbs this would test forks of librdmacm */
 	for (i = 0; i < rounds && !ft_core("verbs"); i++)
 		by_own_fabric();
 	neighbours();

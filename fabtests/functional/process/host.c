@@ -5,7 +5,7 @@
  * Written against libfabric alone, since test_hosts.sh builds it under each
  * sanitizer, and other languages' processes call host_run() in a library.
  *
- * host_run() returns how many things went wrong; each is printed.
+ * host_run() returns the number of errors; each is printed.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -128,7 +128,7 @@ static int host_wait(struct host *host, int count)
 	return 0;
 }
 
-/* @from arrives in @to; the endpoint sends to itself. */
+/* Sends @from, which arrives in @to; the endpoint sends to itself. */
 static int host_send(struct host *host, char *from, char *to, size_t len)
 {
 	struct fi_context2 context[2];
@@ -164,7 +164,7 @@ static char *map(size_t len, int fill)
 	return at;
 }
 
-/* Other threads take memory away all the time. */
+/* Other threads unmap memory all the time. */
 static void *churn(void *arg)
 {
 	int i;

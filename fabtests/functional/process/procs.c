@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_procs: server and client in processes of their own. Transfers in
- * both directions; then a peer that is killed in the middle of them: the other
- * one gets its operations back, each once, closes everything, and serves the
- * next client. Last several clients at once.
+ * fi_mrrc_procs: server and client in processes of their own. Transfers in both
+ * directions. Then a peer is killed in the middle of them: the other side gets
+ * each operation back once, closes everything, and serves the next client. At
+ * the end several clients at once.
  */
 #include "ft_mrrc.h"
 
@@ -16,7 +16,9 @@
 
 #define REPLY_FD 3 /* of the client's process */
 
-/* What the client has to know of the listener or endpoint; and its reply. */
+/*
+ * The data that the client needs about the listener or endpoint; and its reply.
+ */
 struct invitation {
 	char name[256];
 	size_t len;
@@ -40,7 +42,7 @@ static void get_name(struct fid *fid, struct invitation *inv)
 	FT_CALL(fi_getname(fid, inv->name, &inv->len));
 }
 
-/* Datagrams: the endpoint says how it is called. */
+/* Opens a client of datagrams: the endpoint sends its own name. */
 static void client_open_rdm(struct ft_pair *pair, const struct invitation *inv)
 {
 	struct invitation reply;
@@ -189,7 +191,7 @@ static void goodbye(struct ft_ep *s, pid_t pid)
 	ft_ep_close(s);
 }
 
-/* Each has its own part of both buffers, whose memory comes and goes. */
+/* Each client has its own part of both buffers, whose memory comes and goes. */
 static void crowd(struct ft_pair *pair, char *out, char *in, unsigned rounds)
 {
 	struct fi_mrrc_stats before, after;
@@ -250,15 +252,16 @@ static void mark(bool *flags, const struct ft_comp *comp, uintptr_t base)
 }
 
 /*
- * ofi_rxm (1.17) over verbs never returns from fi_cq_read, raw as well, when
- * a peer dies within a message of several segments (rxm_close_conn).
+ * The length of messages when a peer is killed. ofi_rxm (1.17) over verbs never
+ * returns from fi_cq_read, raw as well, when a peer dies within a message of
+ * several segments (rxm_close_conn).
  */
 static size_t killed_len(void)
 {
 	return ft_rxm() && ft_core("verbs") ? 2 * FT_PAGE : LEN;
 }
 
-/* The client dies with operations in flight; none of ours is lost. */
+/* The client dies with operations in flight; this side loses none. */
 static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 {
 	bool sent[WINDOW] = { false }, received[WINDOW] = { false };
@@ -278,14 +281,14 @@ static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 				   (void *) (uintptr_t) (100 + i)));
 		ret = fi_send(s->ep, out + i * LEN, len, sd, s->to,
 			      (void *) (uintptr_t) (200 + i));
-		/* reliable datagrams try to connect for as long as it takes */
+		/* reliable datagrams try to connect without a time limit */
 		FT_CHECK(!ret || ft_rdm(), "fi_send: %zd", ret);
 		if (i == WINDOW / 2)
 			kill(pid, SIGKILL);
 	}
 	waitpid(pid, &status, 0);
 	ft_stage("client killed: operations come back");
-	/* a core may keep them until the endpoint is closed */
+	/* a core may keep operations until the endpoint is closed */
 	while (back < 2 * WINDOW && ft_now_us() < end) {
 		ft_poll(s);
 		for (; ft_take(s, FT_RX, &comp); back++)

@@ -3,11 +3,11 @@
  * fi_mrrc_soak: nothing grows in a process that runs for long. Two threads
  * replace, free, move and transfer buffers all the time, and verify what
  * arrives; domains, connections, blocks of fi_mr_alloc, threads and children
- * come and go. What the process has is measured again and again: the most of
- * the last quarter of the time may not be more than that of the second one.
+ * come and go. Its resources are measured again and again: the maximum in the
+ * last quarter of the time may not exceed that in the second one.
  *
- * FT_SECONDS is how long it runs (8; 24 over verbs, with fewer buffers, where the
- * machine may be emulated). Prints the most of each quarter.
+ * FT_SECONDS is how long it runs (8; 24 over verbs, with fewer buffers, where
+ * the machine may be emulated). Prints the maximum of each quarter.
  */
 #include "ft_mrrc.h"
 
@@ -34,7 +34,10 @@ static const struct {
 	const char *name;
 	size_t slack; /* beyond a tenth */
 } measures[MEASURES] = {
-	/* as many ranges as stay watched: a slow machine is at it to the end */
+	/*
+	 * as many ranges as stay watched: a slow machine needs the whole time
+	 * to reach them
+	 */
 	[MAPPINGS] = { "mappings", 1024 },
 	[RESIDENT] = { "resident bytes", 32UL << 20 },
 	[DESCRIPTORS] = { "descriptors", 8 },
@@ -215,7 +218,7 @@ static void *work(void *arg)
 
 	for (i = 0; i < bufs; i++)
 		buf_new(&w->buf[i]);
-	/* mappings and memory as after a while, however slow the machine is */
+	/* mappings and memory as after a while, even on a slow machine */
 	for (i = 0; i < 8 * bufs; i++) {
 		to = &w->buf[ft_rand() % bufs];
 		buf_new(to);
@@ -294,7 +297,7 @@ int main(int argc, char **argv)
 	uint64_t begin, now, time = SECONDS, next;
 	unsigned i, visits = 0;
 
-	/* or a short run would end before caches are full */
+	/* else a short run would end before caches are full */
 	if (!text)
 		setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", "32", 1);
 	ft_init(argc, argv);

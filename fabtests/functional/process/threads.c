@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_threads: threads with a connection each, on one pair of domains,
- * send, receive, read and write, and map and unmap buffers of their own all
- * the while: what one thread unmaps, another may map at the same address the
- * next moment. One more thread asks for statistics and flushes. Then domains
- * come and go, and with them the hooks of libc, while threads map and unmap.
+ * send, receive, read and write, and map and unmap their own buffers. Memory
+ * that one thread unmaps may be mapped at the same address by another the next
+ * moment. One more thread asks for statistics and flushes. Then domains come
+ * and go, and with them the hooks of libc, while threads map and unmap.
  */
 #include "ft_mrrc.h"
 
@@ -119,7 +119,7 @@ static void worker_close(struct worker *w)
 	ft_unmap(w->in, MAX);
 }
 
-/* Without the fabric: each call must do what libc documents. */
+/* Maps and unmaps without the fabric: each call must do what libc documents. */
 static void *spinner_main(void *arg)
 {
 	char *p, *q;
