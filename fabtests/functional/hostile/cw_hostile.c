@@ -22,7 +22,7 @@ static uint16_t witness_port;
 static bool witness_says = true;
 static in_addr_t dial_from; /* 0: anywhere */
 
-/* Where the control protocol's fields are in a name: see fi/cw/name.c */
+/* Finds the control protocol's fields in a name: see fi/cw/name.c */
 static uint16_t *ctl_port(struct sockaddr_in *name)
 {
 	return (uint16_t *) (name->sin_zero + 2);
@@ -36,7 +36,7 @@ static uint32_t number(const struct sockaddr_in *name)
 	return value;
 }
 
-/* The name of an endpoint that does not exist, yet */
+/* Makes the name of an endpoint that does not exist yet */
 static struct sockaddr_in fake_name(uint16_t port, uint32_t value)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET };
@@ -135,7 +135,10 @@ static bool accepted(const struct sockaddr_in *as, size_t len, uint32_t to)
 	return yes;
 }
 
-/* The write that is under way ends, with this error; beside another listener */
+/*
+ * Checks that the write under way ends with this error, next to another
+ * listener
+ */
 static void check_ends_beside(struct raw_side *other, int err)
 {
 	uint64_t end = ft_deadline();
@@ -240,7 +243,7 @@ static void messages(void)
 		raw_tag(bad, 1);
 		bad[i] ^= 1 << bit;
 		ft_stage("byte %u, bit %u", i, bit);
-		/* identity, tag, address and key are the peer's to choose */
+		/* the peer chooses identity, tag, address and key freely */
 		if ((i >= 8 && i < 24) || (i >= 40 && i < 56))
 			continue;
 		/* an unknown version is no lie */
@@ -275,7 +278,7 @@ static void messages(void)
 	says(msg, lens, 1, true);
 }
 
-/* On tcp it takes no receive; on verbs it takes one. */
+/* Writes with data: on tcp they take no receive; on verbs they take one. */
 static void written_data(void)
 {
 	const struct iovec iov = { buf, 0 };
@@ -370,7 +373,7 @@ static void strangers(void)
 		raw_progress(&ctl);
 	FT_CHECK(!answered(&ctl), "HELLO twice");
 	raw_close_side(&ctl);
-	/* none of them gets in, but each has a name of its own */
+	/* no stranger gets in, but each has a different name */
 	for (i = 0; i < 80; i++) {
 		name = fake_name(witness_port, 400 + i);
 		witness_says = false;
@@ -385,7 +388,7 @@ static void strangers(void)
 		 "out of quarantine as others came");
 }
 
-/* No process listens there, or another one does. */
+/* At the address no process listens, or another one does. */
 static void dead_ends(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET }, name;
@@ -441,7 +444,7 @@ static void dead_ends(void)
 	close(fd);
 }
 
-/* A connection that ends before its first byte: no state of it may stay. */
+/* A connection ends before its first byte: no state of it may stay. */
 static void half_open(void)
 {
 	struct sockaddr_in at = server;

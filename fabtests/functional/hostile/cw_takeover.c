@@ -34,7 +34,7 @@ static struct sockaddr_in control(const struct sockaddr_in *name)
 	return at;
 }
 
-/* Both sides make progress until a connection comes about, or not. */
+/* Both sides make progress until a connection is made, or refused. */
 static bool connects(const struct sockaddr_in *to, const uint8_t *mark,
 		     size_t len)
 {

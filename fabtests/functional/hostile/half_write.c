@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_half_write: a peer's write or read that is half transferred when the
- * target frees the memory. A relay between the sides stops the transfer, the
- * memory is freed and its block ended, and other memory is mapped at the
- * address if the system gives it. Then the relay goes on: nothing of the other
- * memory may change, or be read, and the target goes on running.
+ * target frees the memory. A relay between the sides stops the transfer. The
+ * memory is freed and its block ended, and other memory is mapped at the same
+ * address if the system allows that. Then the relay goes on: nothing of the
+ * other memory may change, or be read, and the target goes on running.
  */
 #include "ft_mrrc.h"
 
@@ -29,11 +29,12 @@ static char *out; /* the client's, READ_LEN */
 
 enum { TO_SERVER, TO_CLIENT };
 
-/* One connection at a time, in a thread of its own. */
+/* The relay: one connection at a time, in a separate thread. */
 static struct relay {
 	int listener;
 	struct sockaddr_in server;
-	atomic_size_t left[2]; /* bytes that it may pass on; SIZE_MAX: all */
+	/* number of bytes that it may pass on; SIZE_MAX: all */
+	atomic_size_t left[2];
 	atomic_bool stop;
 	pthread_t thread;
 } relay;
@@ -105,7 +106,7 @@ static void *relay_run(void *arg)
 	return NULL;
 }
 
-/* Begins; name becomes its own in place of the server's. */
+/* Starts the relay; name becomes its name in place of the server's. */
 static void relay_start(struct sockaddr_in *name)
 {
 	struct sockaddr_in own = {
@@ -244,7 +245,7 @@ struct fresh {
 	bool mapped;
 };
 
-/* At the same address if possible; else anywhere. */
+/* Maps fresh memory, at the freed address if possible. */
 static void fresh_get(struct fresh *fresh, const struct target *target)
 {
 	const size_t len = target->len;
@@ -322,7 +323,7 @@ static void post_write(const struct target *target)
 				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
 }
 
-/* All but the rest arrives before the memory is freed. */
+/* All bytes but @rest arrive before the memory is freed. */
 static void half_write(const struct way *way, size_t rest)
 {
 	const uint64_t end = ft_deadline();
@@ -336,7 +337,9 @@ static void half_write(const struct way *way, size_t rest)
 	ft_fill(out, LEN, SECRET + FRESH);
 	atomic_store(&relay.left[TO_SERVER], HDR + LEN - rest);
 	post_write(&target);
-	/* except the part that the target reads only with more of it */
+	/*
+	 * except the part that the target reads only together with later bytes
+	 */
 	for (seen = 0; seen + FT_PAGE <= LEN - rest; seen += FT_PAGE) {
 		while (memcmp(target.buf + seen, out + seen, FT_PAGE)) {
 			ft_progress(&pair.c);
@@ -401,7 +404,8 @@ int main(int argc, char **argv)
 #ifndef __SANITIZE_ADDRESS__
 		/*
 		 * Not where the addresses cannot be accessed: the core copies
-		 * so few bytes itself, and stops sending without an error.
+		 * such a short message itself, and stops sending without an
+		 * error.
 		 */
 		half_write(&ways[i], 1000);
 		half_read(&ways[i]);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_keys: a hostile peer that was given one key guesses others, from
- * those beside it. It reaches no other memory: neither allocations of another
- * heap, nor buffers exposed to another write. Keys that the core chooses are
- * not tested.
+ * fi_mrrc_keys: a hostile peer that was given one key guesses other keys near
+ * it. It reaches no other memory: neither allocations of another heap, nor
+ * buffers exposed to another write. Keys that the core chooses are not tested.
  */
 #include "ft_mrrc.h"
 
@@ -67,7 +66,7 @@ static int compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Keys of many heaps: no two of them are near each other. */
+/* Keys of many heaps: no two of them are close to each other. */
 static void far_apart(void)
 {
 	struct fid_mr_heap *heap[KEYS];
@@ -139,7 +138,7 @@ static void expose(unsigned i)
 				  i, in + i * LEN));
 }
 
-/* The second of three that are exposed is the peer's. */
+/* Three buffers are exposed; the peer was given the second one. */
 static void guess_exposed(int by)
 {
 	struct ft_comp comp;
@@ -173,7 +172,7 @@ static void exposed(void)
 	struct ft_core_ops core;
 	int by;
 
-	/* ofi_rxm and net have tcp's endpoints below, or beside them */
+	/* ofi_rxm and net have tcp's endpoints below them, or use them, too */
 	ft_core_ops("tcp", &core);
 	core_writemsg = core.rma->writemsg;
 	core.rma->writemsg = hostile_writemsg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_lengths: a core that passes on what a peer claims: messages that are
- * longer than what was posted for them. The application never sees such a
- * length, but FI_ETRUNC, in its place, whichever call received and whichever
- * reads the queue. The core's table of calls, which all its queues share, is
- * made to claim.
+ * fi_mrrc_lengths: a core passes on a length that a peer claims: messages that
+ * are longer than the posted buffer. The application never sees such a length,
+ * but FI_ETRUNC, at the same place in the order, whichever call received and
+ * whichever reads the queue. The test changes the core's table of calls, which
+ * all its queues share, to claim lengths.
  */
 #include "ft_mrrc.h"
 
@@ -103,7 +103,7 @@ static bool peek(void *ctx)
 	return !comp.err;
 }
 
-/* Posts for POSTED bytes, in two buffers where that is asked for. */
+/* Posts a receive of POSTED bytes, in two buffers if the test asks for that. */
 static void post(enum how how, char *buf, void *ctx)
 {
 	struct iovec iov[2] = { { buf, POSTED / 2 },
@@ -150,7 +150,10 @@ static ssize_t read_by(enum by by, void *buf, size_t count)
 				fi_cq_read(cq, buf, count);
 }
 
-/* The next: its context, and with how many bytes, or an error (checked). */
+/*
+ * Reads the next completion: returns its context and number of bytes, or an
+ * error, which is checked.
+ */
 static void *next(enum by by, size_t *len)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -175,7 +178,7 @@ static void *next(enum by by, size_t *len)
 	return error.op_context;
 }
 
-/* Of one of three messages a length is claimed: its receive fails, in order. */
+/* One of three messages claims a length: its receive fails, in order. */
 static void claim_one(enum how how, enum by by, unsigned which)
 {
 	struct fi_context2 ctx[3];
@@ -211,7 +214,7 @@ static void claim_one(enum how how, enum by by, unsigned which)
 		fi_mr_free(pair.dom[0].domain, buf);
 }
 
-/* Three completions are there at once: those behind the error stay behind. */
+/* Three completions are there at once: those after the error stay after it. */
 static void in_order(void)
 {
 	struct fi_cq_tagged_entry entry[8];
@@ -248,7 +251,10 @@ static void in_order(void)
 	pair.s.quiet[FT_RX] = false;
 }
 
-/* The place of a message counts, too: only the rest of the buffer was left. */
+/*
+ * The position of a message in the buffer counts, too: only the rest of the
+ * buffer was left.
+ */
 static void in_common(void)
 {
 	struct iovec iov = { in, POSTED };
@@ -269,8 +275,10 @@ static void in_common(void)
 	do {
 		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
 		FT_CHECK(ret != 1 || entry.len <= LEN, "%zu bytes", entry.len);
-		/* from libfabric 2 on for one message: less is left than a
-		 * minimum that was read before */
+		/*
+		 * from libfabric 2 on for one message: less room is left than
+		 * the minimum that was read before
+		 */
 		if (ret == 1 && entry.flags == FI_MULTI_RECV) {
 			pair.s.quiet[FT_RX] = false;
 			return;
@@ -286,7 +294,10 @@ static void in_common(void)
 	pair.s.quiet[FT_RX] = false;
 }
 
-/* A message that is longer: nor does its error say more than was posted. */
+/*
+ * A message that is longer: its error does not report more bytes than were
+ * posted, either.
+ */
 static void too_long(void)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -332,7 +343,10 @@ static void with_format(enum fi_cq_format asked)
 	if (ft_rdm())
 		attr.caps |= FI_TAGGED;
 	ft_pair_open(&pair, &attr);
-	/* the core's is wider where there are buffers for several messages */
+	/*
+	 * the core's format is wider where there are buffers for several
+	 * messages
+	 */
 	if (format < FI_CQ_FORMAT_DATA &&
 	    !(pair.dom[0].info->caps & FI_MULTI_RECV))
 		stride = sizeof(struct fi_cq_msg_entry);
@@ -397,7 +411,7 @@ static void ask(struct fi_recv_context *offer, uint64_t flags)
 
 /*
  * A message that claims to be longer than the core's buffer is not offered, and
- * the next one is; what is claimed into a buffer is not longer than that.
+ * the next one is. The same holds for data that are claimed into a buffer.
  */
 static void with_buffered(void)
 {
@@ -428,7 +442,10 @@ static void with_buffered(void)
 	ft_pair_close(&pair);
 }
 
-/* A control endpoint of conditional writes: its connection ends. */
+/*
+ * A control endpoint of conditional writes gets such a message: its connection
+ * ends.
+ */
 static void with_control(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -487,7 +504,7 @@ int main(int argc, char **argv)
 	if (ft_opts.raw || !ft_core("tcp") || (ft_rdm() && !ft_rxm()))
 		ft_skip("of tcp it is known what it has");
 	ft_in_child("buffers are registered", run, "always", NULL, 0);
-	/* of tcp alone such receives go to the core as they are */
+	/* over tcp alone such receives go to the core unchanged */
 	if (ft_rdm())
 		ft_in_child("buffers pass", run, "never", NULL, 0);
 	return ft_done();

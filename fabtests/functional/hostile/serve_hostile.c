@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_serve_hostile PORT WHAT [OTHER]: a client that does to fi_mrrc_serve
- * what it must not, test_serve.sh. Says so where the server then waits. Ends with
- * status 0 if the server has disconnected it. Over reliable datagrams it may also
- * send what is of no client: then the status is 0 if it was sent. OTHER: the port
- * of another client; of "slow" the process that serves; of "many" a number.
+ * fi_mrrc_serve_hostile PORT WHAT [OTHER]: a client that violates the rules of
+ * fi_mrrc_serve, for test_serve.sh. Prints a line where the server then waits.
+ * Ends with status 0 if the server has disconnected it. Over reliable datagrams
+ * it may also send messages that belong to no client: then the status is 0 if
+ * they were sent. OTHER: the port of another client; for WHAT "slow" the
+ * server's process id; for "many" a number.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +59,7 @@ static void say(const char *what)
 	said = what;
 }
 
-/* The next event, or 0: there is none. An error is the end. */
+/* Reads the next event; 0: there is none. An error ends the program. */
 static uint32_t event(void)
 {
 	struct fi_eq_err_entry err = { 0 };
@@ -107,7 +108,7 @@ static void open_connection(const char *port)
 	}
 }
 
-/* Of the answers it is the first that matters. */
+/* Handles an answer: only the first one matters. */
 static void handle(uint8_t *buf, size_t len)
 {
 	struct serve_msg msg;
@@ -119,7 +120,7 @@ static void handle(uint8_t *buf, size_t len)
 	gone |= msg.type == SERVE_BYE;
 	if (msg.type == SERVE_WELCOME && !to.session) {
 		to.session = session;
-		/* a server that refuses it tells no name */
+		/* a server that refuses the client sends no name */
 		if (msg.name_len)
 			call("net_meet", net_meet(&net, &msg, NULL, &to));
 	}
@@ -142,7 +143,10 @@ static void poll_cq(void)
 	}
 }
 
-/* Whether there was a place for it, or the connection was gone. */
+/*
+ * Sends bytes; returns whether there was room for them, or the connection was
+ * gone.
+ */
 static void send_bytes(const void *buf, size_t len)
 {
 	const time_t end = time(NULL) + LIMIT_S;
@@ -156,8 +160,8 @@ static void send_bytes(const void *buf, size_t len)
 }
 
 /*
- * Longer than what is injected: the buffer stays. Says so where there is no place
- * for more.
+ * Sends a message longer than an injected one, so that its buffer stays in use.
+ * Prints a line if there is no room for more.
  */
 static void send_msg(const struct serve_msg *msg)
 {
@@ -231,10 +235,13 @@ static void flood(void)
 	for (i = 0; i < 4000 && !gone; i++)
 		request(SERVE_LIST, 0, "");
 	say("full");
-	/* nor are completions, until the test has seen the server's end of it */
+	/*
+	 * no completions are read, either, until the test has seen the server
+	 * end the connection
+	 */
 	while (getchar() != EOF)
 		;
-	/* behind what it has sent is the end of the connection */
+	/* the end of the connection comes after all data sent before */
 	for (i = 0; i < 4000 && !gone; i++) {
 		if (fi_recv(to.rx, rx[0], SERVE_MSG_MAX, NULL, FI_ADDR_UNSPEC,
 			    rx[0]))
@@ -242,7 +249,7 @@ static void flood(void)
 	}
 }
 
-/* Until it has the answer to its request, the first one after WELCOME. */
+/* Waits for the answer to its request, the first message after WELCOME. */
 static void wait_answer(void)
 {
 	const time_t end = time(NULL) + LIMIT_S;
@@ -258,7 +265,7 @@ static void idle(void)
 	say("answered");
 }
 
-/* It exposes no buffer for the range that it asks for. */
+/* Exposes no buffer for the range that it requests. */
 static void untagged(void)
 {
 	request(SERVE_OPEN, 0, "file");
@@ -267,7 +274,7 @@ static void untagged(void)
 	say("requested");
 }
 
-/* Nothing is on its way to the server. */
+/* Waits until nothing is on its way to the server. */
 static bool all_sent(void)
 {
 	int fd, left, sum = 0, protocol;
@@ -281,7 +288,9 @@ static bool all_sent(void)
 	return !sum;
 }
 
-/* No thread of the process runs: it has seen what was sent to it. */
+/*
+ * Do all threads of the process sleep? Then it has handled all data sent to it.
+ */
 static bool sleeps(const char *pid)
 {
 	char path[300], text[512], *state;
@@ -309,8 +318,8 @@ static bool sleeps(const char *pid)
 }
 
 /*
- * One request after the other, and it takes no answer: when the server has no
- * place for more it has more requests than it may.
+ * Sends one request after the other, and takes no answer: when the server has
+ * no room for more, the client has more requests than allowed.
  */
 static void slow(const char *pid)
 {
@@ -356,7 +365,10 @@ static void pretend(const char *host, const char *port)
 	freeaddrinfo(addr);
 }
 
-/* Reliable datagrams: it speaks for others, and sends more than messages. */
+/*
+ * Reliable datagrams: speaks for other clients, and sends data other than
+ * messages.
+ */
 static void strange(const char *port, const char *other)
 {
 	static uint8_t large[1 << 20];
@@ -429,9 +441,9 @@ static void act(const char *what, const char *port, const char *other)
 }
 
 /*
- * To libfabric's tcp, without libfabric: a connection request as of a client
- * with conditional writes, or half of it; or all of it, and the header of a
- * tagged message.
+ * Speaks to libfabric's tcp without libfabric: a connection request like that
+ * of a client with conditional writes, or half of it; or all of it, and the
+ * header of a tagged message.
  */
 static int raw(const char *port, const char *what)
 {
@@ -458,7 +470,7 @@ static int raw(const char *port, const char *what)
 	     write(fd, header, sizeof(header)) != sizeof(header)))
 		fail(what, -errno);
 	say("sent");
-	/* until the server, or the test, ends it */
+	/* until the server or the test ends the connection */
 	while (!strcmp(what, "half") && getchar() != EOF)
 		;
 	while (strcmp(what, "half") && read(fd, answer, sizeof(answer)) > 0)

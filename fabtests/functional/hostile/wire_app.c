@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_wire_app: a server and its clients in one process, which exchange
- * messages and conditional writes. scripts/wire.py connects them through a proxy
- * that changes bytes on the way. It prints
- * "ready" and the port where it listens. For each 'g' of its standard input a
- * new client sends messages and conditional writes to the server, and the server
- * to it, until all have completed ("ok"), one has failed ("lost"), or an 'e'
- * comes ("ended"). No error ends the process: only a crash does, or a length that
- * the core cannot have received.
+ * messages and conditional writes. scripts/wire.py connects them through a
+ * proxy that changes bytes on the way. It prints "ready" and the port where it
+ * listens. For each 'g' on its standard input a new client sends messages and
+ * conditional writes to the server, and the server to it, until all have
+ * completed ("ok"), one has failed ("lost"), or an 'e' comes ("ended"). No
+ * error ends the process: only a crash does, or a length that the core cannot
+ * have received.
  */
 #include "ft_mrrc.h"
 
@@ -18,7 +18,7 @@
 #define ROOM (64 << 10)
 
 enum step { RECV, RECV_LONG, TRECV, TAG, WRITE, SEND, SEND_LONG, TSEND, STEPS };
-/* of which the long ones are more than ofi_rxm sends in one packet */
+/* the long ones are more than ofi_rxm sends in one packet */
 static const size_t lengths[] = {
 	100, 20000, 100, 3000, 3000, 100, 20000, 100
 };
@@ -273,7 +273,7 @@ static void begin(void)
 static void end(const char *how)
 {
 	close_end(&caller);
-	/* what has been canceled is not the next client's */
+	/* cancelled operations do not belong to the next client */
 	while (read_cq(&client))
 		;
 	if (ft_rdm()) {
@@ -283,7 +283,10 @@ static void end(const char *how)
 	puts(how);
 }
 
-/* What standard input says, which is waited for where nothing happens. */
+/*
+ * Reads a command from standard input; waits for it if there is nothing else to
+ * do.
+ */
 static char command(bool wait)
 {
 	struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loaded before other libraries (LD_PRELOAD) into what scripts/wire.py tests:
- * connections to 127.0.0.1 go to the proxy at port WIRE_PROXY, which learns from
- * its own address which port was meant; and a signal that ends the process
- * prints its stack, as AddressSanitizer does where it is.
+ * Loaded by LD_PRELOAD into the programs that scripts/wire.py tests.
+ * Connections to 127.0.0.1 go to the proxy at port WIRE_PROXY, which learns the
+ * intended port from its own address. A signal that ends the process prints its
+ * stack, as AddressSanitizer does where it exists.
  */
 #include <errno.h>
 #include <execinfo.h>
@@ -41,7 +41,10 @@ connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 
-/* Threads of the provider's block all signals: these would then have no stack. */
+/*
+ * Threads of the provider block all signals: without this they would print no
+ * stack.
+ */
 __attribute__((visibility("default"))) int
 pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {

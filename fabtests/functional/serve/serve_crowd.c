@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_serve_crowd PORT CLIENTS ROUNDS [late]: many clients of fi_mrrc_serve
- * in one process, test_serve.sh. All connect; each round each gets a range of
- * "file" and compares its checksum; ROUNDS 0 has no end. When the rounds are over
- * it says so, and keeps the connections until its standard input ends. With
- * "late" each client
- * requests one more range before that, and exposes its buffer only when the
- * input has ended; then the server has to disconnect one.
+ * in one process, for test_serve.sh. All clients connect. In each round each of
+ * them gets a range of "file" and compares its checksum; ROUNDS 0: without end.
+ * When the rounds are over it prints a line, and keeps the connections until
+ * its standard input ends. With "late" each client requests one more range
+ * before that, and exposes its buffer only when the input has ended; the server
+ * then has to disconnect one client.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -45,7 +45,8 @@ static struct net_kind type;
 static struct fid_cq *cq;
 static struct client *clients;
 static unsigned count, connecting;
-static bool served; /* all there is to do: the server may disconnect it */
+/* all rounds are done: the server may disconnect the client */
+static bool served;
 
 static void fail(const char *what, long ret)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_serve_endless: fi_mrrc_serve, whose directories have no end,
- * test_serve.sh. The first letter of the path tells of what kind all entries are:
+ * fi_mrrc_serve_endless: fi_mrrc_serve with directories that have no end, for
+ * test_serve.sh. The first letter of the path selects the kind of all entries:
  * "links", "files", "dirs".
  */
 #include <stdio.h>
 
 #include "serve/server/list.h"
 
-/* In place of the library's, whose object is then not linked. */
+/* Replaces the library's function, whose object is then not linked. */
 enum serve_status list_page(const struct source *source, const char *path,
 			    uint64_t *cursor, uint8_t *buf, size_t *len)
 {

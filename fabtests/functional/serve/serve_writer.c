@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_serve_writer: changes a file in one way, again and again, while it is
- * served; and tells whether a copy of the file is what it was at some moment
+ * served; also tells whether a copy of the file equals the file at some moment
  * (test_serve.sh).
  *
  * Each page has the number of its version in each word. A writer overwrites the
- * pages in their order, so at any moment the file has pages of one version, and
- * behind them pages of the one before; in the way "punch" it may have a hole.
+ * pages in their order, so at any moment the file has pages of one version,
+ * followed by pages of the version before; in the way "punch" it may have a
+ * hole.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,14 +110,14 @@ static int run(const char *how, double seconds)
 	fflush(stdout);
 	while (now_ns() < end) {
 		change(how, ++version);
-		/* often none, else long enough to fetch it */
+		/* often no pause, else one long enough to fetch the file */
 		pause.tv_nsec = rand() % 3 ? 0 : rand() % 400000000;
 		nanosleep(&pause, NULL);
 	}
 	printf("%llu versions, opens waited %llu ms at most\n",
 	       (unsigned long long) version,
 	       (unsigned long long) worst_ns / 1000000);
-	/* the kernel would let it go on after 45 s */
+	/* the kernel would let the writer go on after 45 s */
 	return worst_ns < 40000000000 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
