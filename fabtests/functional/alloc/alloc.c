@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_alloc: preregistered memory. Operations on it without a
- * descriptor register nothing; peers read and write it by key; the neighbours
- * of an isolated allocation cannot be reached, nor what was freed; mistakes
- * are answered; heaps come and go.
+ * fi_mrrc_alloc: preregistered memory. Operations on it without a descriptor
+ * register nothing; peers read and write it by key. Neither the neighbours of
+ * an isolated allocation nor freed memory can be reached. Mistakes are
+ * answered; heaps come and go.
  */
 #include <limits.h>
 
@@ -133,7 +133,10 @@ static void check_untouched(const struct fi_mrrc_stats *before, int i)
 	FT_CHECK(now.held_regions == 0, "side %d holds regions", i);
 }
 
-/* Both ends, sizes small and large; the cache has nothing to do with it. */
+/*
+ * Null descriptors at both ends, with small and large sizes; the cache is not
+ * involved.
+ */
 static void null_descriptors(void)
 {
 	static const size_t lens[] = { 1, 100, 5000, LEN, 1 << 20, 3 << 20 };
@@ -244,7 +247,7 @@ static void peers(void)
 	}
 }
 
-/* It must fail; then the connection is made anew. */
+/* Checks that a write fails; then makes a new connection. */
 static void write_fails(const char *out, size_t len, uint64_t raddr,
 			uint64_t key, const char *what)
 {
@@ -288,7 +291,7 @@ static void neighbours(void)
 	ft_stage("the key of what was freed");
 	put(0, lone);
 	write_fails(out, 100, attr.raddr, attr.key, "freed");
-	/* a shared block's is dead once it is trimmed */
+	/* the key of a shared block is dead once the block is trimmed */
 	attr = query(0, shared);
 	put(0, shared);
 	FT_CALL(fi_mr_trim(dom(0)));
@@ -298,7 +301,9 @@ static void neighbours(void)
 	put(1, out);
 }
 
-/* Local-only and remote memory, and each kind of right, have own blocks. */
+/*
+ * Local-only and remote memory, and each kind of right, have separate blocks.
+ */
 static void classes(void)
 {
 	static const uint64_t access[] = { 0, FI_REMOTE_READ, FI_REMOTE_WRITE,
@@ -344,7 +349,7 @@ static void kept(void)
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 100, 0, FI_MR_ALLOC_ISOLATED, &buf,
 			      NULL));
 	FT_CALL(ops->release(dom(0), buf));
-	/* so that there is memory with no rights for peers at hand */
+	/* so that memory without rights for peers exists */
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 1, 0, 0, &buf, NULL));
 	FT_CALL(ops->release(dom(0), buf));
 	FT_CHECK(fi_mrrc_alloc(ops, dom(0), 0, 0, 0, &none, NULL) ==
@@ -357,7 +362,7 @@ static void kept(void)
 		 "no length, or unknown rights");
 	if (ft_opts.raw)
 		return;
-	/* as of a hooking provider before this one; nothing lies behind it */
+	/* a table as of an older header; nothing readable lies behind it */
 	buf = ft_map(NULL, 2 * FT_PAGE);
 	FT_CHECK(!mprotect((char *) buf + FT_PAGE, FT_PAGE, PROT_NONE),
 		 "mprotect");
@@ -375,7 +380,10 @@ static void kept(void)
 
 /* ---- heaps --------------------------------------------------------------- */
 
-/* From a newer header: properties unknown here must be refused. */
+/*
+ * Attributes of a newer header: properties unknown to the provider must be
+ * refused.
+ */
 static void newer(void)
 {
 	struct {
@@ -466,7 +474,10 @@ static void heaps(void)
 		 "no size");
 }
 
-/* A domain without other objects is closed under a heap, and an allocation. */
+/*
+ * A domain without other objects is closed while a heap, or an allocation, is
+ * open.
+ */
 static void busy(void)
 {
 	struct fid_mr_heap *heap;

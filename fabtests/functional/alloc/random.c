@@ -2,11 +2,12 @@
 /*
  * fi_mrrc_random: blocks of all sizes from the allocator and from mmap() come
  * and go at random, and parts of them are sent, in two threads. Each block
- * keeps its own contents, which are verified when it goes; each transfer is.
+ * keeps its own contents, which are verified when it goes; each transfer is
+ * verified, too.
  *
- * For LD_PRELOAD of other allocators (scripts/test_alloc.sh). FT_SECONDS
- * makes it run for so long. FT_UCM=before or after has UCX's libucm patch libc
- * before or after the provider does.
+ * For LD_PRELOAD of other allocators (scripts/test_alloc.sh). FT_SECONDS is how
+ * long it runs. FT_UCM=before or after has UCX's libucm patch libc before or
+ * after the provider does.
  */
 #include "ft_mrrc.h"
 
@@ -38,7 +39,9 @@ static uint64_t end_us;
 static unsigned steps;
 static atomic_uint_fast64_t seeds;
 
-/* From bytes to what every allocator maps by itself. */
+/*
+ * A random length, from bytes to sizes for which every allocator maps memory.
+ */
 static size_t random_len(void)
 {
 	size_t top = 64UL << ft_rand() % 14;
@@ -79,7 +82,7 @@ static void make(struct block *b)
 	ft_fill(b->p, b->len, b->seed);
 }
 
-/* realloc keeps what was there; then it is filled anew. */
+/* Resizes a block: realloc keeps its contents; then it is filled again. */
 static void resize(struct block *b)
 {
 	size_t len = random_len();
@@ -180,7 +183,7 @@ static bool patch_ucm(const char *when)
 
 	if (!want || strcmp(want, when))
 		return false;
-	/* it brings libucm, and has it patch libc at once */
+	/* it loads libucm, and lets it patch libc at once */
 	if (!dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL))
 		ft_skip("%s", dlerror());
 	*(void **) &set = dlsym(RTLD_DEFAULT, "ucm_set_event_handler");
@@ -202,7 +205,7 @@ int main(int argc, char **argv)
 
 	ft_init(argc, argv);
 	steps = ft_iters(ft_core("verbs") ? 300 : 6000);
-	/* fewer may not come back to memory that was used */
+	/* fewer steps may not use memory again */
 	if (steps < 300)
 		steps = 300;
 	ucm = patch_ucm("before");

@@ -3,11 +3,11 @@
  * fi_mrrc_ahead: with FI_OFI_MRRC_HELPER=predict, buffers that are used at
  * regular times are deregistered in between, and registered again before the
  * next use. Data is verified each time. Memory that is replaced, dropped or
- * unmapped between two uses is left alone: not one of its pages appears. A
- * buffer that waits for a message stays registered for as long as it takes. All
- * buffers stay registered where the process has no processor for a helper. A
- * helper that interrupts the call that wakes it leaves that call's buffer alone;
- * calls that note nothing wake none.
+ * unmapped between two uses is left alone: the helper brings none of its pages
+ * into memory. A buffer that waits for a message stays registered until the
+ * message comes. All buffers stay registered where the process has no processor
+ * for a helper. A helper that interrupts the call that wakes it leaves that
+ * call's buffer alone; calls that note no buffer wake no helper.
  */
 #include "ft_mrrc.h"
 
@@ -95,7 +95,9 @@ static void drop(char *p)
 		 strerror(errno));
 }
 
-/* As an allocator that gives memory back and takes it again. */
+/*
+ * Unmaps memory as an allocator does that gives memory back and takes it again.
+ */
 static void unmap(char *p)
 {
 	ft_unmap(p, LEN);
@@ -104,8 +106,9 @@ static void unmap(char *p)
 }
 
 /*
- * Just after a use, so that its next one is foreseen. A helper that begins to
- * register a buffer just then may bring in new memory, now and then.
+ * Changes memory just after a use, when the helper expects its next use. Now
+ * and then a helper that begins to register a buffer at this moment may bring
+ * in new memory.
  */
 static void changed(struct ft_pair *pair, char **buf, char *to,
 		    void (*change)(char *p), const char *how)
@@ -181,7 +184,7 @@ static void without(int argc, char **argv)
 	ft_pair_close(&pair);
 }
 
-/* The sum of what is said of each helper thread. */
+/* Adds up the results of @say for each helper thread. */
 static unsigned helpers(unsigned (*say)(int thread))
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -205,7 +208,7 @@ static unsigned helpers(unsigned (*say)(int thread))
 	return count;
 }
 
-/* It runs as soon as it is woken, if that is allowed. */
+/* Lets the helper run as soon as it is woken, if that is allowed. */
 static unsigned run_first(int thread)
 {
 	const struct sched_param param = { .sched_priority = 1 };
@@ -339,14 +342,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < BUFFERS; i++)
 		buf[i] = ft_map_apart(LEN);
 	in_time(&pair, buf, to, helps);
-	/* a core that registers by itself might bring pages in */
+	/* a core that registers by itself might bring in pages */
 	if (helps) {
 		changed(&pair, buf, to, replace, "replaced");
 		changed(&pair, buf, to, drop, "dropped");
 		changed(&pair, buf, to, unmap, "unmapped");
 	}
 	waits(&pair, buf[0], to);
-	/* closed with plans, and uses that were not read */
+	/* closed while registrations are planned, and some uses are unread */
 	round_of(&pair, buf, to);
 	use(&pair, buf[0], to);
 	ft_pair_close(&pair);

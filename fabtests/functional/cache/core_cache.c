@@ -4,7 +4,7 @@
  * ofi_mrrc's domains, and other domains of the process keep it, in any order of
  * opening.
  *
- * A registration that comes from that cache has the key that it had before.
+ * A registration from that cache has the same key as before.
  */
 #include "ft_mrrc.h"
 
@@ -56,7 +56,7 @@ static uint64_t key_of(struct fid_domain *domain, void *buf)
 	return key;
 }
 
-/* Do several registrations of the same memory have one key? */
+/* Do several registrations of the same memory have the same key? */
 static bool cached(struct fid_domain *domain, void *buf)
 {
 	uint64_t key = key_of(domain, buf);
@@ -64,7 +64,7 @@ static bool cached(struct fid_domain *domain, void *buf)
 	return key_of(domain, buf) == key && key_of(domain, buf) == key;
 }
 
-/* Theirs is kept, and dropped when the memory changes. */
+/* Other domains' registration is kept, and dropped when the memory changes. */
 static void others(char *buf)
 {
 	uint64_t key, end = ft_deadline();
@@ -82,14 +82,14 @@ static void others(char *buf)
 			 "a stale registration, round %d", i);
 	}
 	/*
-	 * the event is told a little later, and then the new one is forgotten,
-	 * too
+	 * the event arrives a little later, and the new registration is dropped
+	 * then, too
 	 */
 	while (!cached(other.domain, buf))
 		FT_CHECK(ft_limit_us() < end, "it is not cached again");
 }
 
-/* Ours: closing revokes; the rights are those that were asked for. */
+/* In our domain closing revokes the key; the rights are those requested. */
 static void ours(char *buf, bool first)
 {
 	char *p = ft_map(NULL, LEN);
@@ -103,7 +103,9 @@ static void ours(char *buf, bool first)
 	FT_CALL(mprotect(p, LEN, PROT_READ));
 	ft_send_recv(&pair.c, p, buf, LEN);
 	FT_CHECK_BUF(buf, LEN, 4, "from read-only memory");
-	/* while the core's cache is in use, that is registered with all */
+	/*
+	 * while the core's cache is in use, its registrations have all rights
+	 */
 	if (ft_stats(&pair.dom[1], &st))
 		FT_CHECK(!!st.bounces == !first, "%" PRIu64 " copies",
 			 st.bounces);

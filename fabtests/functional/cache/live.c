@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_live: a domain's counters as other processes see them while it is
- * open, by way of this process's own descriptors: no file, and not writable.
+ * fi_mrrc_live: a domain's counters as other processes see them while the
+ * domain is open. The test reads them through its own descriptors; they are no
+ * file, and not writable.
  *
  * With -w the counters are printed, and the process goes on until its standard
- * input ends: scripts/test_stat.sh looks at it with fi_mrrc_stat(1). With -x
- * it then exits without closing anything, and so does a child; else they are
+ * input ends: scripts/test_stat.sh looks at it with fi_mrrc_stat(1). With -x it
+ * then exits without closing anything, and so does a child; else they are
  * printed once more. With -q the counters are printed only after a line of the
- * standard input: until then nothing in the process has asked for them. With -d
- * userfaultfd is denied to it. With -i it only opens domains, and waits. With -n
+ * standard input: until then no thread has asked for them. With -d userfaultfd
+ * is denied to the process. With -i it only opens domains, and waits. With -n
  * nothing is flushed before the domains are closed.
  */
 #include "ft_mrrc.h"
@@ -44,7 +45,7 @@ static bool is_segment(const char *path)
 	return len == sizeof(LINK) - 1 && !memcmp(link, LINK, len);
 }
 
-/* Segments of this process; none can be written to or made smaller. */
+/* Counts this process's segments; none can be written to or made smaller. */
 static unsigned segments(void)
 {
 	unsigned count = 0;
@@ -119,7 +120,7 @@ static void flush(struct ft_pair *pair)
 	FT_CALL(fi_mrrc_flush(pair->dom[1].domain));
 }
 
-/* Exits as we do, from a process that has nothing open. */
+/* Exits as the test does, from a child that has nothing open. */
 static void end_child(void)
 {
 	pid_t pid;
@@ -188,7 +189,7 @@ int main(int argc, char **argv)
 	}
 	if (!flushes)
 		ft_opts.raw = true; /* closing the pair checks nothing */
-	/* mapped until then: what is counted stays as it was printed */
+	/* mapped until then: the counters stay as printed */
 	ft_pair_close(&pair);
 	ft_unmap(to, LEN);
 	ft_unmap(from, LEN);

@@ -3,11 +3,11 @@
  * fi_mrrc_memlock: a limit of 64 KiB of locked memory, without privileges.
  * First the raw core proves that the limit is real; then, over ofi_mrrc,
  * buffers within the limit work, and go on working, and larger ones get an
- * error that names the limit. Last a cache that may keep 64 times what the
+ * error that names the limit. At the end a cache may keep 64 times what the
  * system allows: each registration that fails makes room, and small buffers are
- * copied where there is none. With a helper that predicts, buffers that exceed
- * the limit together are registered ahead of their uses, one after the other,
- * where a program that leaves them registered fails.
+ * copied where there is no room. With a helper that predicts, buffers that
+ * exceed the limit together are registered ahead of their uses, one after the
+ * other, where a program that leaves them registered fails.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -29,7 +29,7 @@ static void restrict_memory(void)
 	ft_drop_caps();
 }
 
-/* Exits with 0 when registering 1 MiB fails on the raw core. */
+/* Exits with 0 if registering 1 MiB fails on the raw core. */
 static void raw_fails(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -64,7 +64,7 @@ static void too_large(struct ft_pair *pair, char *p)
 	ft_expect_none(&pair->s, 1);
 }
 
-/* Both sides are of one process: they share the limit. */
+/* Both sides are in one process, and share the limit. */
 static void over_us(void)
 {
 	char *p = ft_map(NULL, 2 * LARGE), *q = ft_map(NULL, LARGE);
@@ -78,7 +78,8 @@ static void over_us(void)
 	for (i = 0; i < ft_iters(30); i++) {
 		ft_stage("what fits, round %u", i);
 		/*
-		 * at another place each time: cached regions have to make room
+		 * at a different place each time: cached regions have to make
+		 * room
 		 */
 		ft_verify_pair(&pair.c, p + i * 2 * SMALL, q, SMALL, i);
 	}
@@ -197,7 +198,7 @@ static void restrict_turns(void)
 	ft_drop_caps();
 }
 
-/* The raw core, where a program leaves registered what it has used. */
+/* The raw core, where a program leaves used buffers registered. */
 static void turns_raw(void)
 {
 	char *p = ft_map(NULL, TURN * LARGE);

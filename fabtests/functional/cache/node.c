@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_node: FI_OFI_MRRC_NODE_MAX_SIZE. A process fills the budget of the
- * node, and gives to another one what that uses; it is killed, and what it had
- * is free; fi_mr_alloc() has its part in the budget. Where the segment belongs
- * to another user, or is a link, a process does not share the budget and prints
- * a warning. In a run directory that only this user can write it is shared.
+ * node, and gives some of it to another one that uses memory. It is killed, and
+ * its part of the budget is free. fi_mr_alloc() takes part in the budget. Where
+ * the segment belongs to another user, or is a link, a process does not share
+ * the budget and prints a warning. In a run directory that only this user can
+ * write to the budget is shared.
  *
- * In a mount name space with a /dev/shm of its own, since tests run side by
+ * Runs in a mount name space with its own /dev/shm, since tests run side by
  * side.
  */
 #include "ft_mrrc.h"
@@ -33,7 +34,7 @@ static void own_shm(void)
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, "mode=1777"))
 		ft_skip("no name space for mounts: %s", strerror(errno));
-	/* nor is a directory of this user alone used, until a test makes one */
+	/* nor is a directory of this user used, until a test makes one */
 	unsetenv("XDG_RUNTIME_DIR");
 	if (!access("/run/user", F_OK))
 		FT_CHECK(!mount("none", "/run/user", "tmpfs", 0, NULL),
@@ -93,7 +94,7 @@ static uint64_t node(struct ft_pair *pair)
 	return own;
 }
 
-/* Until this process has so much of the budget. */
+/* Waits until this process has @bytes of the budget. */
 static void until_own(struct ft_pair *pair, char *p, uint64_t bytes)
 {
 	const uint64_t end = ft_deadline();
@@ -153,7 +154,9 @@ static void ends(pid_t pid, bool killed)
 	FT_CHECK(killed || !status, "a child ended with %#x", status);
 }
 
-/* What another domain's allocator keeps free is there for this one. */
+/*
+ * Memory that another domain's allocator keeps free is available to this one.
+ */
 static void kept(struct ft_pair *pair, struct fid_domain *domain)
 {
 	struct fid_domain *other =
@@ -176,7 +179,10 @@ static void kept(struct ft_pair *pair, struct fid_domain *domain)
 	FT_CALL(fi_mr_free(other, buf));
 }
 
-/* By the domain whose cache has less of the budget: the other one gives. */
+/*
+ * Allocates in the domain whose cache has less of the budget: the other domain
+ * gives memory back.
+ */
 static void allocate(struct ft_pair *pair)
 {
 	const uint64_t end = ft_deadline();
@@ -193,7 +199,7 @@ static void allocate(struct ft_pair *pair)
 	ft_stage("allocations");
 	ret = fi_mr_alloc(domain, 2 * BYTES, 0, 0, &buf, NULL);
 	FT_CHECK(ret == -FI_ENOMEM, "twice the budget: %d", ret);
-	/* a helper thread may be slow to deregister what was evicted for it */
+	/* a helper thread may be slow to deregister regions evicted for this */
 	do
 		ret = fi_mr_alloc(domain, BYTES / 2, 0, 0, &buf, NULL);
 	while (ret == -FI_ENOMEM && ft_limit_us() < end);
@@ -219,7 +225,7 @@ static void shared(char *p)
 	ft_stage("the other one is stopped");
 	kill(pid, SIGSTOP);
 	use(&pair, p, BUFFERS, 3);
-	/* a child lives on, and has nothing of the budget */
+	/* the child lives on, and has no part of the budget */
 	child = fork();
 	if (!child) {
 		pause();
@@ -235,7 +241,7 @@ static void shared(char *p)
 	ft_pair_close(&pair);
 }
 
-/* "alone" in a process; whether it prints that it shares nothing. */
+/* Runs "alone" in a process; does it print that it shares no budget? */
 static bool is_alone(void)
 {
 	int out = dup(STDERR_FILENO), fd;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_shared_buf: many operations at once on one buffer and on windows
- * of it that overlap; from one thread, and from two with an endpoint each.
- * Once the whole buffer was used, every window of it is a hit; otherwise the
- * first tiny part of a page makes the others hits.
+ * fi_mrrc_shared_buf: many operations at once on one buffer and on windows of
+ * it that overlap; from one thread, and from two with an endpoint each. Once
+ * the whole buffer was used, every window of it is a hit; if not, the first use
+ * of a part of a page makes later uses of that page hits.
  */
 #include "ft_mrrc.h"
 
@@ -12,7 +12,10 @@
 #define LEN   (64 * FT_PAGE)
 #define BATCH 48
 
-/* Longer messages are looked up; what ofi_rxm copies overtakes others. */
+/*
+ * Longer messages are looked up; shorter ones, which ofi_rxm copies, may
+ * overtake others.
+ */
 static size_t copied;
 
 struct lane {
@@ -24,7 +27,9 @@ struct lane {
 	unsigned rounds;
 };
 
-/* BATCH sends at once from windows of one buffer, which are compared. */
+/*
+ * Sends BATCH messages at once from windows of one buffer, and compares them.
+ */
 static void batch(struct ft_ep *from, const char *out, char *in)
 {
 	size_t off[BATCH], len[BATCH], pos = 0;
@@ -99,7 +104,7 @@ static void one_thread(struct ft_pair *pair, char *out, char *in)
 			 "windows of a registered buffer",
 			 after[d].misses - before[d].misses,
 			 after[d].registrations - before[d].registrations);
-		/* small ones may be injected, without a lookup */
+		/* small messages may be injected, without a lookup */
 		FT_CHECK(after[d].hits - before[d].hits ==
 					 after[d].lookups - before[d].lookups &&
 				 after[d].hits - before[d].hits >=
@@ -157,7 +162,10 @@ static void two_threads(struct ft_pair *pair, char *out, char *in)
 		 after.hits - before.hits, after.lookups - before.lookups);
 }
 
-/* Windows that grow over each other: partial overlaps of what is cached. */
+/*
+ * Windows that grow over each other, so that they overlap cached regions in
+ * part.
+ */
 static void growing(struct ft_pair *pair, char *out, char *in)
 {
 	size_t off, len;
@@ -172,7 +180,10 @@ static void growing(struct ft_pair *pair, char *out, char *in)
 	}
 }
 
-/* Four bytes of each eight: a registration a page, all else are hits. */
+/*
+ * Uses four bytes of each eight: one registration for each page, all other uses
+ * are hits.
+ */
 static void sweep(struct ft_pair *pair, char *out, char *in)
 {
 	unsigned pages = ft_core("verbs") ? 2 : 16, i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_split: transfers of random parts of one arena, far larger than the
- * cache, so that buffers overlap what is registered in every way. Data is
+ * cache, so that buffers overlap registered regions in every way. Data is
  * right, and several regions serve one buffer.
  *
  * With -w FILE the requests are written there, as fi_mrrc_sim(1) reads them,
@@ -29,7 +29,10 @@ static uint64_t lookups(struct ft_dom *dom)
 	return st.lookups;
 }
 
-/* The provider may leave a small write to the core to inject: no request. */
+/*
+ * Records a request; a small write that the provider may leave to the core to
+ * inject is none.
+ */
 static void record(struct ft_dom *dom, unsigned i, const char *buf, size_t len,
 		   bool write, uint64_t before)
 {

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_hints: random fi_getinfo() calls, the same to the raw core provider
  * and to ofi_mrrc over it. The results have to be equal, attribute by
- * attribute, but for the differences listed in whys[].
+ * attribute, except for the differences listed in whys[].
  *
  * Both sides' environments name the provider in FI_PROVIDER in the second half
  * of the rounds, where hints need not name it.

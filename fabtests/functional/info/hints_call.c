@@ -380,10 +380,10 @@ unsigned collect(enum ft_side side, struct fi_info *list,
 	return n;
 }
 
-/* An info that this side offers, as an application passes it back. */
+/* An info that this side offers, as an application would pass it back. */
 static struct fi_info *an_answer(enum ft_side side, enum naming naming)
 {
-	/* of this child: the question takes longer than the test's */
+	/* infos of this child: asking for them takes longer than the test */
 	static struct fi_info *infos[INFOS_MAX];
 	static unsigned n;
 	struct fi_info *hints, *list;

@@ -7,7 +7,7 @@
 
 #define INFOS_MAX 1000
 
-/* Where the provider is named. */
+/* The place where the provider is named. */
 enum naming {
 	IN_HINTS, /* "tcp", "tcp;ofi_mrrc" */
 	UPPER_CASE,
@@ -15,7 +15,7 @@ enum naming {
 	IN_ENVIRONMENT, /* FI_PROVIDER alone */
 	IN_BOTH,
 	/*
-	 * "tcp" on both sides, and FI_PROVIDER. Asked for "tcp;ofi_rxm",
+	 * "tcp" on both sides, and in FI_PROVIDER. Asked for "tcp;ofi_rxm",
 	 * libfabric does not call other providers.
 	 */
 	CORE_IN_HINTS,
@@ -57,8 +57,8 @@ extern const size_t attr_cnt;
 void *attr_of(const struct fi_info *info, const struct attr *attr);
 uint64_t attr_get(const struct fi_info *info, const struct attr *attr);
 /*
- * This side's infos in a list that may have others': named "tcp", libfabric's
- * own utility providers over it answer, too.
+ * Collects this side's infos from a list that may have others': for the name
+ * "tcp" libfabric's own utility providers over it answer, too.
  */
 unsigned collect(enum ft_side side, struct fi_info *list,
 		 struct fi_info *infos[INFOS_MAX]);

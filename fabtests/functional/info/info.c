@@ -128,7 +128,7 @@ static void core_named(void)
 	fi_freeinfo(info);
 }
 
-/* Where we are not asked for, the core's FI_MR_LOCAL must show. */
+/* Where the provider is not named, the core's FI_MR_LOCAL must be visible. */
 static void core_without_local(void)
 {
 	struct fi_info *info = NULL;
@@ -168,7 +168,10 @@ static void alone_in_environment(void)
 
 	setenv("FI_PROVIDER", "ofi_mrrc", 1);
 	ret = ask(NULL, &info);
-	/* ofi_rxm finds no core that is left out, and verbs has none itself */
+	/*
+	 * ofi_rxm finds no core that is excluded, and verbs has no reliable
+	 * datagrams itself
+	 */
 	if (ft_core("verbs") && ft_rdm()) {
 		FT_CHECK(ret == -FI_ENODATA, "fi_getinfo: %d", ret);
 		return;
@@ -183,7 +186,7 @@ static void alone_in_environment(void)
 	fi_freeinfo(info);
 }
 
-/* The usual mistake: the log says what is meant. */
+/* The usual mistake in the order of names: the log says what is meant. */
 static void wrong_order(void)
 {
 	struct fi_info *info = NULL;
@@ -215,7 +218,7 @@ static void unknown_core(void)
 		 ret ? fi_strerror(-ret) : info->fabric_attr->prov_name);
 }
 
-/* What no core supports must not become possible by naming us. */
+/* Properties that no core supports must not become possible by naming us. */
 static void impossible(void)
 {
 	struct fi_info *hints = info_hints(ft_opts.prov), *info = NULL;
@@ -234,7 +237,10 @@ static void impossible(void)
 	fi_freeinfo(hints);
 }
 
-/* A listener in the hints comes back, and an endpoint can be opened with it. */
+/*
+ * A listener in the hints is returned in the info, and an endpoint can be
+ * opened with it.
+ */
 static void handle_in_hints(void)
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
@@ -321,7 +327,7 @@ static void size_wrong(void)
 	fi_freeinfo(info);
 }
 
-/* The monitor in force is in the counters and in the log. */
+/* Checks that the monitor in force is in the counters and in the log. */
 static void check_monitor(const char *name, const char *hooks,
 			  const char *title)
 {
@@ -467,7 +473,7 @@ static void ext_ops(void)
 	ft_pair_close(&pair);
 }
 
-/* The value of the field of struct fi_mrrc_stats that a counter is. */
+/* The field of struct fi_mrrc_stats that belongs to a counter: */
 static bool field_of(const struct fi_mrrc_stats *st, const char *name,
 		     uint64_t *value)
 {
@@ -500,7 +506,7 @@ static bool field_of(const struct fi_mrrc_stats *st, const char *name,
 	return false;
 }
 
-/* Numbers in the struct, between its size and its monitor. */
+/* numbers in the struct, between its size and its monitor. */
 #define FIELDS (offsetof(struct fi_mrrc_stats, monitor) / sizeof(uint64_t) - 1)
 
 static void all_counters(void)

@@ -68,7 +68,7 @@ struct answers {
 	int hints[BADS], domain[BADS], object[BAD_OBJECTS];
 };
 
-/* Closes what was opened, if it was: ret */
+/* Closes the object, if ret says that it was opened */
 #define CLOSE_OPENED(obj, ret) ((ret) ? (ret) : close_fid(&(obj)->fid))
 
 static int close_fid(struct fid *fid)
@@ -183,7 +183,7 @@ void unknown_values(void)
 			 ours.domain[i], core.domain[i]);
 	}
 	for (i = 0; i < BAD_OBJECTS; i++)
-		/* verbs has an error of its own for each */
+		/* verbs has a separate error for each */
 		FT_CHECK(ours.object[i] == core.object[i] ||
 				 (ft_core("verbs") && ours.object[i] &&
 				  core.object[i]),

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_loud: without FI_LOG_LEVEL the provider writes one line to standard
  * error for each setting that has no effect, and for a cache that can keep
- * hardly any buffer; nothing where all settings are right.
+ * hardly any buffer; nothing if all settings are right.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -52,7 +52,7 @@ static void locked_2m(void)
 	lock_at_most(2 << 20);
 }
 
-/* The counters of a domain tell what it lacks, too. */
+/* The counters of a domain also tell what the domain lacks. */
 static void locked_lacks(void)
 {
 	char text[4096] = "";
@@ -116,7 +116,7 @@ static void all_right(void)
 
 static const struct loud {
 	const char *variable, *value;
-	const char *says; /* in the only line; NULL: nothing is said */
+	const char *says; /* text in the only line; NULL: there is no line */
 	void (*run)(void);
 } cases[] = {
 	{ OURS "CACHE_MAX_SIZE", "4Q", "\"4Q\" is not understood", load },

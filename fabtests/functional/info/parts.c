@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_parts: a provider that was built without parts (configure
- * --disable-PART), which FT_WITHOUT names, says so once to those who use them,
- * and by fi_mrrc_feature(); it has all others.
+ * --disable-PART), which FT_WITHOUT lists, says so once to programs that use
+ * them, and by fi_mrrc_feature(); it has all others.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -97,7 +97,10 @@ static void run_case(const void *arg)
 	ft_pair_close(&pair);
 }
 
-/* What is said of it, in one line, if it was left out; else nothing. */
+/*
+ * Checks the line about a part: printed once if the part was left out, else
+ * not.
+ */
 static void check_said(const struct part *part)
 {
 	char line[128];

@@ -19,11 +19,11 @@
 
 #define LEN	     (2 * FT_PAGE)
 #define CANARY	     0xa5
-#define BEYOND	     64 /* bytes after an entry that are looked at */
+#define BEYOND	     64 /* number of bytes after an entry that are examined */
 #define API_LONGER   FI_VERSION(1, 19) /* the first that appended fields */
 #define API_SRC_ADDR FI_VERSION(1, 20)
 
-/* of API 1.5, the same in all versions */
+/* structures of API 1.5, the same in all versions */
 #define ERR_LEN \
 	(offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t))
 
@@ -33,14 +33,17 @@
 #define MR_ATTR_LEN sizeof(struct fi_mr_attr)
 #endif
 
-/* up to the last field that all versions have, or all from 2.0 on */
+/*
+ * length up to the last field that all versions have, or of all fields from 2.0
+ * on
+ */
 #define LEN_TO(type, last) \
 	(offsetof(type, last) + sizeof(((type *) NULL)->last))
 
 static struct ft_pair pair;
 static char *buf;
 
-/* Cancels a receive; its error is the next thing that the queue has. */
+/* Cancels a receive; its error is the next entry of the queue. */
 static void make_error(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -59,10 +62,7 @@ static void make_error(void)
 	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
 }
 
-/*
- * As an application's own fi_cq_readerr() does, of whatever version its
- * headers are.
- */
+/* Calls fi_cq_readerr() as an application with headers of any version does. */
 static void read_error(const char *what)
 {
 	struct fid_cq *cq = pair.s.cq[FT_RX];
@@ -130,7 +130,7 @@ static void short_mr_attr(void)
 		FT_CALL(fi_close(&(object)->fid));                    \
 	} while (0)
 
-/* Attributes that are as short as those of any version. */
+/* Attributes that are as short as in any version. */
 static void short_attrs(void)
 {
 	struct ft_dom *dom = &pair.dom[0];
@@ -166,7 +166,7 @@ static void short_attrs(void)
 		FT_CALL(fi_close(&srx->fid));
 }
 
-/* The same, with wait sets, which the core takes under another address. */
+/* The same, with wait sets, which the core stores at another address. */
 static void short_wait_attrs(void)
 {
 	struct ft_dom *dom = &pair.dom[0];
@@ -201,7 +201,10 @@ static void short_wait_attrs(void)
 	FT_CALL(fi_close(&set->fid));
 }
 
-/* Their context would be a structure that only another provider can use. */
+/*
+ * The context of these objects would be a structure that only another provider
+ * can use.
+ */
 static void peers(void)
 {
 	struct fi_eq_attr eq_attr = { .flags = FI_PEER };
@@ -234,7 +237,7 @@ static void peers(void)
 	REFUSED(fi_mr_regattr(dom->domain, &mr_attr, FI_AUTH_KEY, &mr));
 }
 
-/* Objects of a GPU: over us there are none, and no info offers them. */
+/* Objects of a GPU: the provider has none, and no info offers them. */
 static void xpu(void)
 {
 	struct fi_cq_attr cq_attr = { .flags = FI_XPU };
@@ -289,11 +292,13 @@ static void base_mr(void)
 		.requested_key = 78,
 	};
 	struct fi_ops ops = { .size = sizeof(ops) };
-	/* as long as the application's version has it */
+	/* the length in the application's version */
 	const size_t len = FI_VERSION_LT(ft_fiversion, FI_VERSION(2, 5)) ?
 				   LEN_TO(struct fi_mr_attr, base_mr) :
 				   sizeof(attr);
-	/* cores of 2.x themselves read beyond; tcp does not, of a copy */
+	/*
+	 * cores of 2.x themselves read beyond the end; tcp does not, of a copy
+	 */
 	const bool copied = strstr(ft_opts.prov, "ofi_mrrc") && !ft_rxm();
 	struct fid_mr *base, *mr, stranger = { .fid.ops = &ops };
 	int ret;
@@ -331,7 +336,10 @@ static void auth_keys(void)
 	ft_stage("authorization keys");
 	if (fi_av_open(pair.dom[0].domain, &attr, &av, NULL))
 		return;
-	/* no core that we stack on supports them: refused, without harm */
+	/*
+	 * no supported core has authentication keys in address vectors:
+	 * refused, without harm
+	 */
 	ret = fi_av_insert_auth_key(av, key, sizeof(key), &addr, 0);
 	FT_CHECK(ret < 0, "fi_av_insert_auth_key: %d", ret);
 	ret = fi_av_lookup_auth_key(av, 0, key, &len);
@@ -364,7 +372,7 @@ static void run(void)
 	base_mr();
 	auth_keys();
 #endif
-	/* closing keeps what the application has not read */
+	/* closing keeps entries that the application has not read */
 	make_error();
 	FT_CALL(fi_close(&pair.s.ep->fid));
 	pair.s.ep = NULL;

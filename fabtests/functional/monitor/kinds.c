@@ -24,8 +24,11 @@ struct kind {
 	const char *name;
 	/* NULL: not here */
 	char *(*make)(size_t *len);
-	/* Puts other pages at the same address, or (false) none: then another
-	 * thread may have mapped there, and nothing is left to unmap. */
+	/*
+	 * Puts other pages at the same address; false: it puts none there. Then
+	 * another thread may have mapped memory there, and nothing is left to
+	 * unmap.
+	 */
 	bool (*change)(char *p, size_t len);
 	void (*end)(char *p, size_t len);
 	bool kept; /* whether registrations are kept */
@@ -102,7 +105,7 @@ static bool by_huge(char *p, size_t len)
 	return map_huge(p);
 }
 
-/* What is used begins and ends within a huge page. */
+/* The used memory begins and ends within a huge page. */
 static char *make_thp(size_t *len)
 {
 	char *p = ft_map(NULL, 4 * HUGE);
@@ -121,7 +124,7 @@ static char *make_thp(size_t *len)
 	return at + HUGE - 3 * FT_PAGE;
 }
 
-/* A page of one, and all of the other one. */
+/* Replaces one page of one huge page, and all of the other one. */
 static bool by_part(char *p, size_t len)
 {
 	ft_map(p + FT_PAGE, FT_PAGE);
@@ -268,7 +271,10 @@ static const struct kind kinds[] = {
 	{ "System V, detached", make_shm, by_shmdt, end_shm, false },
 };
 
-/* Before Linux 6.11 it cannot be told from anonymous memory: fi_mrrc_monitor(7). */
+/*
+ * Does the kernel report changes? Before Linux 6.11 this memory cannot be told
+ * from anonymous memory: fi_mrrc_monitor(7).
+ */
 static bool told(const struct kind *kind)
 {
 	struct utsname name;
@@ -281,7 +287,10 @@ static bool told(const struct kind *kind)
 	return major > 6 || (major == 6 && minor >= 11);
 }
 
-/* Kept registrations are dropped; munmap returns when its event is read. */
+/*
+ * Checks that kept registrations are dropped. munmap() returns when its event
+ * is read.
+ */
 static void check_dropped(struct ft_pair *pair, const char *name,
 			  uint64_t before)
 {
@@ -306,7 +315,7 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 		printf("note: %s: not on this machine\n", kind->name);
 		return;
 	}
-	/* other is registered already: what is new is p's */
+	/* other is registered already: new registrations are p's */
 	ft_stats(&pair->dom[1], &before);
 	use(pair, p, LEN, other);
 	ft_stats(&pair->dom[1], &after);
@@ -328,12 +337,12 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 }
 
 /*
- * A source in a library, which is then unloaded, and where it was something
- * else is mapped.
+ * A source in a library is sent. The library is then unloaded, and other memory
+ * is mapped in its place.
  */
 static void library(struct ft_pair *pair, char *other)
 {
-	/* of libc, and not loaded by anything here */
+	/* a part of libc that no other code loads here */
 	void *lib = dlopen("libthread_db.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct link_map *map;
 	char *p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_manual: FI_OFI_MRRC_MONITOR=manual. Any memory is kept registered,
- * shared memory too, until fi_mrrc_invalidate() names it; then the next use
- * registers anew, in every domain.
+ * shared memory too, until fi_mrrc_invalidate() names it; the next use
+ * registers it again, in every domain.
  */
 #include "ft_mrrc.h"
 
@@ -23,7 +23,7 @@ static void check_count(const char *what, uint64_t got, uint64_t want)
 	FT_CHECK(got == want, "%s: %" PRIu64 ", not %" PRIu64, what, got, want);
 }
 
-/* p is the client's alone, domain 1; other the server's. */
+/* p is used by the client, domain 1; other by the server. */
 static void round_of(char *p, char *other)
 {
 	struct fi_mrrc_stats s[2], t[2];
@@ -33,7 +33,7 @@ static void round_of(char *p, char *other)
 	for (i = 0; i < 2; i++)
 		ft_stats(&pair.dom[i], &s[i]);
 	use(p, other);
-	/* a part of it: all regions that overlap are forgotten */
+	/* a part of the buffer: all regions that overlap it are forgotten */
 	if (!ft_opts.raw)
 		FT_CALL(fi_mrrc_invalidate(pair.dom[0].domain, p + FT_PAGE, 1));
 	ft_map(p, LEN);
@@ -43,7 +43,7 @@ static void round_of(char *p, char *other)
 		check_count("registrations", t[i].registrations,
 			    s[i].registrations);
 		check_count("hits", t[i].hits, s[i].hits + 2);
-		/* told to the other domain, where nothing of p is */
+		/* reported to the other domain, too, which has no part of p */
 		check_count("invalidations", t[i].invalidations,
 			    s[i].invalidations + i);
 	}
@@ -57,7 +57,7 @@ static void round_of(char *p, char *other)
 
 /*
  * A buffer that cannot be registered is sent from a copy (verbs, memory shared
- * read-only, Linux before 6.2 or so), and which memory that was is not shown.
+ * read-only, Linux before 6.2 or so), and the copy's memory is not disclosed.
  */
 static void copies(char *in)
 {

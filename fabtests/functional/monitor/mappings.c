@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_mappings: watching a buffer splits the mapping it lies in, and a
- * process can have only so many (vm.max_map_count). Four domains cache what
- * they can; then the application maps what it could have mapped without them,
- * but for one in twenty, and starts threads. The same after a long run: its
- * buffers are neighbours at first, which are one mapping, so that there are more
- * of them than could be watched alone; then they come to lie anywhere.
+ * fi_mrrc_mappings: watching a buffer splits the mapping in which it lies, and
+ * the number of mappings of a process is limited (vm.max_map_count). Four
+ * domains cache what they can. Then the application maps at least 95 % of the
+ * memory that it could map without them, and starts threads. The same after a
+ * long run. Its buffers are neighbours at first, in one mapping, so that more
+ * of them can be watched than separate ones; later they lie anywhere.
  *
- * How many mappings there are at most: those of the application, half of what a
- * process may have, and what comes between two looks (mon_room.c): a look is
- * taken each time that a 64th of them was watched, a range takes two mappings at
- * most, and the caches give up what is too much by the look after the next.
+ * The number of mappings has an upper limit: those of the application, half of
+ * what a process may have, and those made between two checks (mon_room.c). A
+ * check is made each time that a 64th of that half was watched, a range takes
+ * two mappings at most, and the caches give up the excess by the second check
+ * after that.
  */
 #include "ft_mrrc.h"
 
@@ -18,8 +19,10 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#define HUGE	512	  /* pages: of these no huge page can be made */
-#define BUFS	10000	  /* of each domain; more than there is room for */
+/* pages of a range in which no huge page can be made */
+#define HUGE 512
+/* buffers of each domain; more than there is room for */
+#define BUFS	10000
 #define PAGES	(1 << 20) /* where buffers lie */
 #define LONG	24000	  /* steps of the long run */
 #define MANY	300000	  /* mappings: too many to try */
@@ -40,7 +43,10 @@ static size_t mappings_max(void)
 	return max;
 }
 
-/* As many as possible, at most `most`; no two that the kernel could merge. */
+/*
+ * Maps as many as possible, at most `most`; the kernel can merge no two of
+ * them.
+ */
 static size_t map_all(size_t most)
 {
 	size_t n;
@@ -60,7 +66,7 @@ static void unmap_all(size_t n)
 		munmap(own[n], FT_PAGE);
 }
 
-/* At @at, or anywhere; what is mapped anew becomes one with the rest. */
+/* Maps pages at @at, or anywhere; new pages are merged with the rest. */
 static char *map_bufs(char *at, size_t pages)
 {
 	char *bufs = mmap(at, pages * FT_PAGE, PROT_READ | PROT_WRITE,
@@ -72,7 +78,7 @@ static char *map_bufs(char *at, size_t pages)
 	return bufs;
 }
 
-/* Else huge pages are watched whole, and split nothing. */
+/* Prevents huge pages, which are watched as a whole and split nothing. */
 static void prevent_huge(char *bufs)
 {
 	size_t i;
@@ -98,7 +104,7 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* It is used, and left to the cache. */
+/* Uses a buffer, which the cache then keeps. */
 static void use(struct ft_pair *pair, unsigned which, char *buf)
 {
 	struct fid_domain *domain = pair[which / 2].dom[which % 2].domain;
@@ -118,7 +124,7 @@ static void fill(struct ft_pair *pair, char *bufs, size_t step)
 		use(pair, i / BUFS, bufs + i * step * FT_PAGE);
 }
 
-/* Each has some, and together they keep within the limit. */
+/* Each domain keeps some regions, and together they keep within the limit. */
 static void check_share(struct ft_pair *pair, size_t max)
 {
 	struct fi_mrrc_stats st;
@@ -137,7 +143,7 @@ static void check_share(struct ft_pair *pair, size_t max)
 		 regions);
 }
 
-/* As if it had no domains, but for one mapping in twenty. */
+/* Checks that 95 % as many mappings are possible as without domains. */
 static void check_maps(size_t without, size_t max)
 {
 	size_t with = map_all(without - max / 20);
@@ -150,7 +156,7 @@ static void check_maps(size_t without, size_t max)
 	unmap_all(with);
 }
 
-/* Pages anywhere; one in 16 is unmapped then. */
+/* Uses pages anywhere; then unmaps one in 16. */
 static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 {
 	size_t now, peak = 0;
@@ -171,7 +177,10 @@ static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 			peak = now;
 		FT_CHECK(now <= most, "%zu mappings, %zu at most", now, most);
 	}
-	/* else it was no long run; but for more mappings than there are buffers */
+	/*
+	 * else the run was not long; unless more mappings are allowed than
+	 * there are buffers
+	 */
 	FT_CHECK(peak > most / 4 * 3 || most > 8 * BUFS,
 		 "%zu mappings, %zu at most", peak, most);
 }

@@ -43,7 +43,7 @@ static void throw_away(unsigned i)
 		mmap(p, LEN, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		munmap(p + FT_PAGE, FT_PAGE);
-		/* another thread's may be in the hole by now */
+		/* another thread's mapping may be in the hole by now */
 		munmap(p, FT_PAGE);
 		munmap(p + 2 * FT_PAGE, LEN - 2 * FT_PAGE);
 		break;
@@ -77,7 +77,7 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-/* Used, hence registered; then a handler may drop it. */
+/* Uses the memory, so that it is registered; then a handler may drop it. */
 static void refill(char *other, uint64_t seed)
 {
 	unsigned i = (unsigned) ft_rand() % VICTIMS;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_uffd_denied: where userfaultfd is denied, as in many containers,
- * everything works, the monitor in use is said to be "none", nothing is cached,
- * and one line says what to do; then the same without any privilege. With FI_OFI_MRRC_MONITOR=uffd no
- * domain is opened, and a cache of size 0 keeps nothing.
+ * everything works, the monitor in use is reported as "none", nothing is
+ * cached, and one line says what to do; then the same without any privilege.
+ * With FI_OFI_MRRC_MONITOR=uffd no domain is opened, and a cache of size 0
+ * keeps nothing.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -31,7 +32,9 @@ static void use(struct ft_pair *pair, unsigned rounds)
 	free(q);
 }
 
-/* Of two domains of this process, at libfabric's default level of messages. */
+/*
+ * Opens two domains of this process, at libfabric's default level of messages.
+ */
 static void open_pair(struct ft_pair *pair, bool denied)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -89,7 +92,9 @@ static void session(bool denied)
 	ft_pair_close(&pair);
 }
 
-/* No domain is opened; everything else works as before. */
+/*
+ * With the monitor "uffd" no domain is opened; everything else works as before.
+ */
 static void insist(void)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -12,7 +12,7 @@
 
 static uint64_t seed;
 
-/* From p and into p, twice: registered for both, then found. */
+/* Transfers from p and into p, twice: p is registered for both, then found. */
 static void use(struct ft_pair *pair, char *p, size_t len, char *other)
 {
 	ft_verify_pair(&pair->c, p, other, len, ++seed);
@@ -42,7 +42,7 @@ static void by_map_fixed(struct ft_pair *pair, char *other)
 	use(pair, p, LEN, other);
 	ft_map(p, LEN);
 	use(pair, p, LEN, other);
-	/* only the middle: first and last page stay */
+	/* only the middle: the first and the last page stay */
 	ft_map(p + 5 * FT_PAGE, 3 * FT_PAGE);
 	use(pair, p, LEN, other);
 	ft_unmap(p, LEN);
@@ -121,7 +121,7 @@ static void by_sbrk(struct ft_pair *pair, char *other)
 		FT_CHECK(sbrk(-(intptr_t) LEN) != (void *) -1, "sbrk");
 }
 
-/* A private copy-on-write break by fork is the fork test's; here: mprotect */
+/* Changes the protection. (The fork test has private copies made by a fork.) */
 static void by_mprotect(struct ft_pair *pair, char *other)
 {
 	char *p = ft_map(NULL, LEN);
@@ -165,7 +165,9 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 	ft_check_idle(&pair->dom[1], way->name);
 	if (!ft_caches(&pair->dom[1]))
 		return;
-	/* munmap returns when its event is read: the count may follow */
+	/*
+	 * munmap() returns when its event is read; the count may follow later
+	 */
 	do {
 		ft_stats(&pair->dom[1], &after);
 		gone = after.invalidations - before.invalidations +
@@ -177,8 +179,8 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 	       after.hits - before.hits,
 	       after.registrations - before.registrations, rounds);
 	/*
-	 * a buffer that was not cached, as another unmap was under way, cannot
-	 * count
+	 * a buffer that was not cached, since another unmap was under way,
+	 * cannot count
 	 */
 	FT_CHECK(gone >= (uint64_t) way->uses * rounds,
 		 "%s: %" PRIu64 " invalidations in %u rounds", way->name,
@@ -254,8 +256,8 @@ static void in_flight_cancel(struct ft_pair *pair, char *other)
 }
 
 /*
- * Big blocks come and go at addresses that malloc reuses, mixed with uses of
- * parts of them: what applications do all day.
+ * Big blocks come and go at addresses that malloc reuses, while parts of them
+ * are used: the usual pattern of applications.
  */
 static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 {
@@ -286,7 +288,9 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 	}
 }
 
-/* Used memory is mapped and unmapped for long, without a call of ours. */
+/*
+ * Used memory is mapped and unmapped for long, without a call of the provider.
+ */
 static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 {
 	char *p = ft_map(NULL, 8 * LEN), *block;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_untouched: receive buffers that were never written to, scattered in
- * one mapping. The device, or the kernel, writes to each for the first time
- * while it is watched; what the caches have given up since is one mapping again.
+ * one mapping. The device or the kernel writes to each for the first time while
+ * it is watched; memory that the caches have given up since is one mapping
+ * again.
  */
 #include "ft_mrrc.h"
 
@@ -16,7 +17,10 @@
 #define LEFT_OVER 192 /* what else a process maps meanwhile */
 #define MOST	  (2 * (2 * REGIONS + IDLE) + LEFT_OVER)
 
-/* A mapping of its own: a neighbour that was written to would be merged with it. */
+/*
+ * Maps the buffers separately: a neighbour that was written to would be merged
+ * with them.
+ */
 static char *map_bufs(void)
 {
 	const size_t len = BUFS * STEP;
@@ -29,7 +33,9 @@ static char *map_bufs(void)
 	return bufs;
 }
 
-/* Nothing of the buffer is written before it is registered. */
+/*
+ * Receives into a buffer of which no byte is written before it is registered.
+ */
 static void receive(struct ft_pair *pair, char *out, char *in, unsigned seed)
 {
 	ft_stage("buffer %u", seed);
