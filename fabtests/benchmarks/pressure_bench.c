@@ -46,7 +46,7 @@ static const char *const modes[MODES] = { "each", "cache", "null" };
 struct work {
 	const char *name;
 	size_t size; /* 0: mixed */
-	/* number of uses of a buffer in the whole run; their maximum */
+	/* whole run: uses of each buffer; maximum number of writes */
 	unsigned uses, whole;
 	unsigned warm, steady; /* writes: at most; so many */
 	unsigned ops;	       /* of a turn */
