@@ -12,9 +12,11 @@
 
 #include <stddef.h>
 
-/* Grows @old (NULL: none yet) to at least @size bytes; new bytes are zero,
+/*
+ * Makes @old (NULL: none yet) at least @size bytes long; new bytes are zero,
  * and the array may move. Returns an array aligned to a cache line. NULL: no
- * memory is left, and @old is unchanged. */
+ * memory is left, and @old is unchanged.
+ */
 void *mrrc_apart_grow(void *old, size_t size);
 
 /* @array may be NULL. */

@@ -6,8 +6,8 @@
  *
  * The owner stores that it is inside and then looks whether the lock is shut;
  * another thread shuts it, makes every running thread pass a barrier
- * (membarrier(2)), and waits until the owner is outside. Where there is no
- * membarrier the lock never opens: its owner takes the slow path instead.
+ * (membarrier(2)), and waits until the owner is outside. Without membarrier the
+ * lock never opens: its owner takes the slow path.
  *
  * The callers serialise shutting. A thread that shuts holds no lock that the
  * owner takes while it is inside.
@@ -31,22 +31,25 @@ struct mrrc_biased_lock {
 	}
 
 /*
- * To be called before the first biased lock is made: asks once whether
+ * Called before the first biased lock is made: checks once whether
  * membarrier(2) exists. It may be forbidden later, when locks rely on it.
  */
 void mrrc_biased_setup(void);
 
-/* Asks for membarrier(2) again. No biased lock exists, as in a forked child. */
+/*
+ * Checks for membarrier(2) again. Called when no biased lock exists, as in a
+ * forked child.
+ */
 void mrrc_biased_renew(void);
 
-/* Did membarrier(2) exist when that was asked? */
+/* Did membarrier(2) exist at the last check? */
 bool mrrc_biased_possible(void);
 
-/* works: else its owner never gets in. */
+/* works: false: the owner never enters. */
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
 
 /*
- * The owner enters the lock; it is not inside already. false: the lock is shut,
+ * The owner, which is not inside, enters the lock. false: the lock is shut,
  * take the slow path.
  */
 static inline bool mrrc_biased_enter(struct mrrc_biased_lock *biased)
@@ -82,8 +85,8 @@ void mrrc_biased_shut(struct mrrc_biased_lock *biased);
 void mrrc_biased_open(struct mrrc_biased_lock *biased);
 
 /*
- * Shuts many locks with one barrier: begin each, mrrc_biased_barrier(), end
- * each.
+ * Shut many locks with one barrier: mrrc_biased_begin() for each,
+ * mrrc_biased_barrier(), the end call for each.
  */
 void mrrc_biased_begin(struct mrrc_biased_lock *biased);
 void mrrc_biased_end(struct mrrc_biased_lock *biased);

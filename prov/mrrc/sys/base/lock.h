@@ -21,17 +21,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Taken in this order. */
+/* Ranks, in the order in which locks are taken. */
 enum mrrc_rank {
 	/* struct mrrc_mutex */
-	MRRC_RANK_FILES,     /* of records, of statistics */
+	MRRC_RANK_FILES,     /* files of records and of statistics */
 	MRRC_RANK_CW_ENABLE, /* an endpoint of a domain opts in */
-	MRRC_RANK_CW_DOMAIN, /* groups, CQs and endpoints that did */
+	MRRC_RANK_CW_DOMAIN, /* groups, CQs and endpoints that opted in */
 	MRRC_RANK_CW_AV,     /* names, links of endpoints */
 	MRRC_RANK_CW_GROUP,  /* control endpoints */
 	MRRC_RANK_CQS,	     /* a domain's list; then each CQ's spin lock */
 	MRRC_RANK_POLL,	     /* CQs of a poll set */
-	MRRC_RANK_TRACK,     /* a fabric's objects by the core's */
+	MRRC_RANK_TRACK,     /* a fabric's objects, by the core's objects */
 	MRRC_RANK_FILE,	     /* an open file's lease */
 	MRRC_RANK_KEEPERS,   /* allocators that share the budget of a node */
 	/* struct mrrc_lock */
@@ -80,29 +80,28 @@ int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank);
 void mrrc_lock_fini(struct mrrc_lock *lock);
 
 /*
- * Whether this thread is inside any lock of ours, or about to take or leave
- * one. Signal handlers ask: they must not wait for the thread that they
- * interrupted.
+ * Is this thread inside any lock of ours, or about to take or leave one? Asked
+ * in signal handlers, which must not wait for the thread that they interrupted.
  */
 static inline bool mrrc_lock_inside(void);
 
-/* pthread_cond_wait with the lock held, and no cancellation point. */
+/* Like pthread_cond_wait() with the lock held, but no cancellation point. */
 void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
 
-/* The same, until a time of CLOCK_MONOTONIC at most; the condition has it. */
+/* The same, until a time of CLOCK_MONOTONIC at most; @cond uses this clock. */
 void mrrc_lock_wait_until(struct mrrc_lock *lock, pthread_cond_t *cond,
 			  uint64_t ns);
 
-/* A condition for it. 0 or -E*. */
+/* Initialises a condition for mrrc_lock_wait(). 0 or -E*. */
 int mrrc_lock_cond_init(pthread_cond_t *cond);
 
 /* In a forked child only: forget an owner that does not exist there. */
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
 
 /*
- * How many locks this thread is in. In static TLS: dynamic TLS of a module is
- * allocated at a thread's first access, and a thread that reads events must not
- * allocate.
+ * Number of locks that this thread is inside. In static TLS: dynamic TLS of a
+ * module is allocated at a thread's first access, and a thread that reads
+ * events must not allocate.
  */
 extern _Thread_local unsigned mrrc_locks_inside
 	__attribute__((tls_model("initial-exec")));
@@ -116,8 +115,8 @@ static inline bool mrrc_lock_inside(void)
 
 void mrrc_lock_acquire(struct mrrc_lock *lock);
 /*
- * Does not wait, so ranks may be in any order. Not for a lock that this thread
- * holds.
+ * Does not wait, so it may be called in any order of ranks. Not for a lock that
+ * this thread holds.
  */
 bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
@@ -126,7 +125,7 @@ void mrrc_lock_assert_held(const struct mrrc_lock *lock);
 void mrrc_lock_assert_none(void);
 
 void mrrc_mutex_lock(struct mrrc_mutex *mutex);
-/* In any order, as it does not wait. */
+/* Does not wait, so it may be called in any order of ranks. */
 bool mrrc_mutex_try(struct mrrc_mutex *mutex);
 void mrrc_mutex_unlock(struct mrrc_mutex *mutex);
 

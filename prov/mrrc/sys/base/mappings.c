@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE 512 /* bytes of a line that are looked at */
+#define LINE 512 /* bytes of a line that are read */
 
 struct mappings_file {
 	int fd;
@@ -37,7 +37,7 @@ static int mappings_byte(struct mappings_file *file)
 	return (unsigned char) file->buf[file->at++];
 }
 
-/* The next line, its end cut off if it is long. */
+/* Reads the next line, and cuts off the end of a long one. */
 static bool mappings_line(struct mappings_file *file)
 {
 	size_t len = 0;

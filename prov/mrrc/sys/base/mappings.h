@@ -16,11 +16,14 @@ struct mrrc_mapping {
 	uintptr_t start, end;
 	bool read, write, execute, shared;
 	uintptr_t offset;	/* in the file, bytes */
-	uint64_t device, inode; /* of the file; inode 0: there is none */
+	uint64_t device, inode; /* of the file; inode 0: no file */
 	const char *name;	/* "[heap]", the beginning of a path, or "" */
 };
 
-/* In order of addresses until @each answers false. false: no /proc. */
+/*
+ * Calls @each for the mappings in order of addresses, until it returns false.
+ * Returns false if there is no /proc.
+ */
 bool mrrc_mappings_each(bool (*each)(void *arg,
 				     const struct mrrc_mapping *mapping),
 			void *arg);
@@ -28,7 +31,7 @@ bool mrrc_mappings_each(bool (*each)(void *arg,
 /* Parses a hexadecimal number without "0x"; returns where it ends. */
 const char *mrrc_mappings_hex(const char *text, uintptr_t *value);
 
-/* How many there are; 0: no /proc. */
+/* The number of mappings; 0: no /proc. */
 size_t mrrc_mappings_count(void);
 
 #endif /* MRRC_MAPPINGS_H */

@@ -66,7 +66,7 @@ static size_t whole_units(size_t len)
 	return (len + PAGES_UNIT - 1) & ~(PAGES_UNIT - 1);
 }
 
-/* Maps more than is needed, and gives the ends back. */
+/* Maps more than needed, and gives the ends back. */
 static void *map_aligned(size_t want, size_t align)
 {
 	const size_t len = whole_units(want);
@@ -90,8 +90,8 @@ static void *map_aligned(size_t want, size_t align)
 	return from;
 
 	/*
-	 * The process has no mapping left to split. A part that was unmapped
-	 * may be in use by others again.
+	 * The process has no mapping left to split. Other threads may already
+	 * use the part that was unmapped.
 	 */
 err:
 	munmap(addr, end - addr);

@@ -23,10 +23,10 @@ struct mrrc_pages_attr {
 	enum mrrc_pages kind;
 	int node; /* preferred; -1: any */
 	bool prefault;
-	bool exact; /* no longer than len, in small pages */
+	bool exact; /* no longer than len, if the pages are small */
 };
 
-/* len rounded up to such pages. */
+/* Rounds len up to whole pages of this kind. */
 size_t mrrc_pages_round(size_t len, enum mrrc_pages kind);
 /* The size of one page, as far as the kernel guarantees it. */
 size_t mrrc_pages_size(enum mrrc_pages kind);
@@ -44,14 +44,14 @@ void mrrc_pages_unmap(void *addr, size_t mapped);
  * fail.
  */
 void mrrc_pages_return(void *addr, size_t len);
-/* The address space that it occupies. */
+/* The address space that a mapping occupies. */
 size_t mrrc_pages_len(size_t mapped);
 
 /*
  * Gives the pages back and keeps the addresses: an empty mapping takes the
- * place of this one. access: the new mapping can be read and written. Children
- * of fork and core dumps do not get it. mrrc_pages_unmap() ends it. Returns
- * false if nothing has changed.
+ * place of the old one. access: the new mapping can be read and written.
+ * Children of fork and core dumps do not get the new mapping.
+ * mrrc_pages_unmap() ends it. Returns false if nothing has changed.
  */
 bool mrrc_pages_retire(void *addr, size_t mapped, bool access);
 

@@ -12,12 +12,12 @@
 #define MRRC_PAUSE_H
 
 /*
- * Call in each round of a wait; *tries: 0 at first. Yields, and after a while
+ * Called in each round of a wait; *tries: 0 at first. Yields, and after a while
  * sleeps for some tens of microseconds.
  */
 void mrrc_pause(unsigned *tries);
 
-/* For waits that are given up: @left tries. Sleeps before the last. */
+/* For waits with a limit: @left tries are left. Sleeps before the last one. */
 void mrrc_pause_brief(unsigned left);
 
 /* Sleeps for @ns, less than a second, whatever signals come. */

@@ -4,10 +4,10 @@
  *
  *	window:  | next[capacity] | pad | object 0 | object 1 | ... |
  *
- * A limit of addresses (RLIMIT_AS) is the application's: they are reserved in
- * steps, each right behind the one before. So windows begin far below all
- * mappings, where the kernel places none by itself. Where something else lies
- * there, or a limit is reached, the pool has no more objects than fit by then.
+ * The application may have a limit of addresses (RLIMIT_AS). So addresses are
+ * reserved in steps, each right behind the one before, and windows begin far
+ * below all mappings, where the kernel places none by itself. If another
+ * mapping lies there, or the limit is reached, the pool gets no more objects.
  *
  * Freed objects form a stack linked by index through next[], outside the
  * objects; its head carries a tag that each free increments, so that a thread
@@ -247,7 +247,7 @@ void mrrc_pool_close(struct mrrc_pool *pool)
 /* ---- objects ---- */
 
 /*
- * Back object @i with memory. The kernel is called under a leaf lock, which is
+ * Backs object @i with memory. The kernel is called under a leaf lock, which is
  * safe here: nothing is unmapped, no monitor watches this range, and none takes
  * this lock.
  */

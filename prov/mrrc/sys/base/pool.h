@@ -22,17 +22,20 @@
 #include "sys/base/lock.h"
 
 struct mrrc_pool {
-	char *base;		/* first object, 64-byte aligned */
-	size_t span;		/* bytes of all objects */
-	size_t size;		/* of one object, a multiple of 64 */
-	uint32_t capacity;	/* objects at most */
-	_Atomic uint32_t *next; /* per object: LIVE, or the next free one */
-	struct mrrc_lock grow;	/* LEAF: guards the next three */
-	size_t linked;		/* bytes of next that are mapped */
-	size_t reserved;	/* bytes from base that are mapped */
-	_Atomic size_t backed;	/* and have memory; read without the lock */
+	char *base;	   /* first object, aligned to 64 bytes */
+	size_t span;	   /* bytes of all objects */
+	size_t size;	   /* bytes of one object, a multiple of 64 */
+	uint32_t capacity; /* objects at most */
+	/* for each object: LIVE, or the next free one */
+	_Atomic uint32_t *next;
+	struct mrrc_lock grow; /* LEAF: guards the next three */
+	size_t linked;	       /* bytes of next that are mapped */
+	size_t reserved;       /* bytes from base that are mapped */
+	/* bytes that have memory; read without the lock */
+	_Atomic size_t backed;
 	_Alignas(64) _Atomic uint64_t head; /* sys/base/stack.h */
-	_Atomic uint32_t fresh; /* objects ever used; the rest follow */
+	/* number of objects ever used; unused ones follow */
+	_Atomic uint32_t fresh;
 };
 
 typedef void (*mrrc_pool_cb)(void *object, void *arg);
@@ -74,7 +77,7 @@ uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
 
 /*
  * Calls @cb for each live object in address order; @cb may free it. Objects
- * that other threads take or free meanwhile may or may not be seen.
+ * that other threads take or free at the same time may or may not be visited.
  */
 void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg);
 

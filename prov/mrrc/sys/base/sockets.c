@@ -24,7 +24,10 @@
 #define SOCKETS_STATE_CLOSE_WAIT  8
 #define SOCKETS_STATE_LISTEN	  10
 
-/* Not atoi(): from glibc 2.38 on it is a new symbol that older ones lack. */
+/*
+ * Not atoi(): from glibc 2.38 on it has a new symbol version that older ones
+ * lack.
+ */
 static int sockets_number(const char *text)
 {
 	int value = 0;
@@ -109,7 +112,7 @@ void mrrc_sockets_cloexec(const struct sockaddr *at)
 
 /*
  * Makes reads on a listener not wait. Accepted sockets inherit that; it has no
- * effect on those that do not block.
+ * effect on non-blocking sockets.
  */
 static void sockets_set_impatient(int fd, void *arg)
 {

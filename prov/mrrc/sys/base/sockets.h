@@ -4,7 +4,7 @@
  * libfabric's tcp keeps a connection that sends nothing for as long as it
  * listens, and shows no socket, so they are found among the descriptors.
  *
- * at: where the listener is, IPv4 or IPv6, with its port; the unspecified
+ * at: the listener's address, IPv4 or IPv6, with its port; the unspecified
  * address means any. Any thread.
  */
 #ifndef MRRC_SOCKETS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A lock-free stack of free places in an array, numbered from 1. The head has
- * the number of the top place, 0 if there is none, and a count of pushes: a
- * thread that was interrupted in a pop sees by the count that the same top was
- * popped and pushed again. Places stay readable until the process ends.
+ * the number of the top place (0: the stack is empty), and a count of pushes:
+ * by the count a thread that was interrupted in a pop notices that the same top
+ * was popped and pushed again. Places stay readable until the process ends.
  *
  * Threading: any.
  */
@@ -13,10 +13,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* The place in the array where the number of the place below is stored. */
+/* Returns where in the array the number of the next lower place is stored. */
 typedef _Atomic uint32_t *mrrc_stack_below(void *array, uint32_t place);
 
-/* 0: it is empty. */
+/* Pops a place; 0: the stack is empty. */
 static inline __attribute__((always_inline)) uint32_t
 mrrc_stack_pop(_Atomic uint64_t *stack, mrrc_stack_below *below, void *array)
 {

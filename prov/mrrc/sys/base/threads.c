@@ -2,9 +2,9 @@
 /*
  * Whether the application has several threads (threads.h).
  *
- * __nptl_nthreads is what glibc's thread debugging library reads. It is
- * raised by pthread_create before the thread exists, and lowered by a thread
- * that ends.
+ * __nptl_nthreads is the variable that glibc's thread debugging library reads.
+ * It is raised by pthread_create before the thread exists, and lowered by a
+ * thread that ends.
  */
 #include "config.h"
 #include "sys/base/threads.h"
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* glibc's default is 8 MiB of addresses, which a program may lack */
+/* glibc's default stack takes 8 MiB of addresses, which a program may lack */
 #define THREAD_STACK	 ((size_t) 1 << 20)
 #define THREAD_STACK_MAX ((size_t) 256 << 20)
 
@@ -48,8 +48,8 @@ static void threads_fork_child(void)
 }
 
 /*
- * defined by its runtime; not looked up by dlsym(3), which keeps memory when it
- * finds nothing
+ * defined by ThreadSanitizer's runtime; not looked up by dlsym(3), which keeps
+ * memory when it finds nothing
  */
 extern void __tsan_init(void) __attribute__((weak));
 

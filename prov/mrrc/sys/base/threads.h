@@ -25,19 +25,20 @@
 struct mrrc_threads {
 	const unsigned *live; /* libc's count; NULL: unknown */
 	_Atomic unsigned ours;
-	_Atomic unsigned outside; /* of ours, in code that may unmap */
-	atomic_bool many;	  /* never cleared; true until init */
+	/* number of our threads in code that may unmap */
+	_Atomic unsigned outside;
+	atomic_bool many; /* never cleared; true until init */
 };
 
 extern struct mrrc_threads mrrc_threads;
 
-/* Before the first mrrc_threads_alone(); may be repeated. */
+/* Called before the first mrrc_threads_alone(); may be repeated. */
 void mrrc_threads_init(void);
 
 /*
  * Is ThreadSanitizer in this process? The application may be built with it, and
- * not the provider. It takes clone(2) for fork(2), and its functions in place of
- * libc's may not be called in a thread that it has finished already.
+ * not the provider. It takes clone(2) for fork(2), and its replacements of
+ * libc's functions must not be called in a thread that it has finished already.
  */
 bool mrrc_threads_sanitized(void);
 
@@ -51,18 +52,18 @@ void mrrc_threads_look(void);
 void mrrc_thread_signals(sigset_t *set);
 
 /*
- * The provider's threads block these signals. Between _outside and _inside, and
- * only there, they may unmap memory that the application could have registered
- * (as free() may). @stack: bytes, 0: 1 MiB; more where the
- * program's thread-local variables need it. Returns 0 or -E*.
+ * The provider's threads block these signals. Between mrrc_thread_outside() and
+ * mrrc_thread_inside(), and only there, they may unmap memory that the
+ * application could have registered (as free() may). @stack: bytes, 0: 1 MiB;
+ * more where the program's thread-local variables need it. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);
 void mrrc_thread_join(pthread_t thread);
 
 /*
- * To be called at the end of a thread that is joined late, by pthread_join().
- * For a moment it counts as a thread of the application.
+ * Called at the end of a thread that is joined late, by pthread_join(). For a
+ * moment the thread counts as one of the application's.
  */
 void mrrc_thread_over(void);
 
@@ -77,10 +78,11 @@ static inline void mrrc_thread_inside(void)
 }
 
 /*
- * Is this the only thread, apart from the provider's own, and is none of those
- * in code that may unmap? Reusing an address that another thread unmapped takes
- * a system call. After that call the other thread is counted here, unless it
- * has ended or is inside again: then its effects are visible to later loads.
+ * Is this the only thread, apart from the provider's own, and is none of the
+ * provider's in code that may unmap? A thread needs a system call to reuse an
+ * address that another thread unmapped. After that call the other thread is
+ * counted here, unless it has ended or is inside again; then its effects are
+ * visible to later loads.
  */
 static inline bool mrrc_threads_alone(void)
 {

@@ -282,8 +282,8 @@ static bool vm_anon_huge(int fd, uintptr_t addr)
 }
 
 /*
- * Whether a file behind the range could be truncated, which drops private pages
- * of it as well. false also where the kernel does not say.
+ * Could a file behind the range be truncated, which drops its private pages as
+ * well? false also if the kernel does not tell.
  */
 static bool vm_has_file(uintptr_t start, size_t len)
 {

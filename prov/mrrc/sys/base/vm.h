@@ -62,14 +62,13 @@ void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
 			   size_t map_max, struct mrrc_vm_limits *limits);
 
 /*
- * Whether every page of the page-aligned range is private anonymous memory.
- * Shared memory can be watched by userfaultfd, yet loses pages by hole
- * punching and truncation without an event: it must not be cached. Nor must
- * private mappings of files, which truncation empties; the kernel tells these
- * from anonymous memory since Linux 6.11, and before that only as long as one
- * page has not been written to. Faults
- * absent pages in for reading. Any doubt (no /proc, an unmapped page, a page
- * shared by all, as the zero page) answers false.
+ * Is every page of the page-aligned range private anonymous memory? Shared
+ * memory can be watched by userfaultfd, yet loses pages by hole punching and
+ * truncation without an event: it must not be cached. Nor must private mappings
+ * of files, which truncation empties; the kernel tells these from anonymous
+ * memory since Linux 6.11, and before that only as long as one page has not
+ * been written to. Faults absent pages in for reading. Any doubt (no /proc, an
+ * unmapped page, a page shared by all, as the zero page) answers false.
  */
 bool mrrc_vm_private(uintptr_t start, size_t len);
 
