@@ -18,9 +18,11 @@
 #define WANT_MS	    250	 /* then it has enough */
 #define IDLE_MS	    1000 /* without a request: it is not active */
 #define RING_MAX_MS 256
-#define TRY_PART    8	 /* of its reservation, which a process tries to miss */
-#define MISSED_MS   1000 /* a lack so soon after it is due to the trial */
-#define TRY_MAX_MS  64000
+/* part of its reservation that a process gives up as a trial */
+#define TRY_PART 8
+/* ms: a lack of bytes within this time after a trial is due to the trial */
+#define MISSED_MS  1000
+#define TRY_MAX_MS 64000
 
 uint64_t mrrc_budget_now(void)
 {
@@ -35,7 +37,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Takes at most @most units of those that are reserved and not used. */
+/* Takes at most @most of the units that are reserved and not used. */
 static uint64_t left_take(struct mrrc_budget *budget, uint64_t most)
 {
 	uint64_t left = atomic_load(&budget->left);
@@ -50,7 +52,7 @@ static uint64_t left_take(struct mrrc_budget *budget, uint64_t most)
 
 /* ---- lock held ---- */
 
-/* Is there a segment? If its descriptor was closed, no more. */
+/* Is there a segment, with its descriptor still open? */
 static bool shared(struct mrrc_budget *budget)
 {
 	return budget->shm && mrrc_node_shm_whole(budget->shm);
@@ -110,7 +112,7 @@ static void set_want(struct mrrc_budget *budget, uint64_t want)
 /*
  * Rings, but not too often, since a bell wakes a thread in each process. A
  * process that has its share rings to find out which other processes are idle,
- * unless one has rung already.
+ * unless another has rung already.
  */
 static void ring(struct mrrc_budget *budget, uint64_t now)
 {
@@ -359,7 +361,7 @@ size_t mrrc_budget_evict_others(struct mrrc_budget *budget,
 	return got * MRRC_NODE_UNIT;
 }
 
-/* members_lock held: has any member been used lately? */
+/* Has any member been used lately? members_lock held. */
 static bool active(struct mrrc_budget *budget, uint64_t now)
 {
 	struct mrrc_budget_member *member;

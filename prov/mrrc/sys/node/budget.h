@@ -4,20 +4,21 @@
  * (FI_OFI_MRRC_NODE_MAX_SIZE), as one process uses it: bytes are taken before a
  * registration and put after it has ended.
  *
- * The process reserves bytes of the node's segment (sys/node/node_shm.h) in grains,
- * so that most calls find enough and cost two atomic operations. A grain is
- * reserved without a lock between processes: the process publishes its new
- * reservation, adds up those of all, and goes back if the sum is beyond the
- * budget. Of two that do so at once one at least sees both.
+ * The process reserves bytes of the node's segment (sys/node/node_shm.h) in
+ * grains, so that most calls find enough and cost two atomic operations. A
+ * grain is reserved without a lock between processes: the process publishes its
+ * new reservation, adds up those of all, and goes back if the sum is beyond the
+ * budget. If two processes do so at once, at least one of them sees both
+ * reservations.
  *
- * What a process lacks it publishes, and rings. A thread of each process sleeps
- * until then; it gives back what core/cache/node.h says, first bytes that are
- * reserved and not used, then bytes of regions that its members evict, and
- * bytes of free memory of its allocators; these return when they are
- * deregistered. A process that lacks bytes does not wait: it evicts regions of
- * its own.
+ * A process that lacks bytes publishes their number, and rings. A thread of
+ * each process sleeps until then. It gives back the number of bytes that
+ * core/cache/node.h computes: first reserved bytes that are not used, then
+ * bytes of regions that its members evict, and of free memory of its
+ * allocators; these return when they are deregistered. A process that lacks
+ * bytes does not wait: it evicts regions of its own.
  *
- * Without a segment the process has a budget of its own.
+ * Without a segment the process has its own budget.
  *
  * Any thread, no lock held, except open and close. Not in a forked child: it
  * has no part in the budget, and its calls would write to its parent's slot.
@@ -37,10 +38,15 @@
 #define MRRC_BUDGET_NONE SIZE_MAX
 
 struct mrrc_budget_attr {
-	size_t bytes; /* of the node; NONE: no limit, nothing is reserved */
-	size_t alone; /* and of a process without a segment, if that is less */
+	/* bytes of the node; NONE: no limit, nothing is reserved */
+	size_t bytes;
+	/* limit of a process without a segment, if that is less */
+	size_t alone;
 	const char
-		*dir; /* of the segment; NULL: sys/node/node_dir.h finds it */
+		/*
+		 * directory of the segment; NULL: sys/node/node_dir.h finds it
+		 */
+		*dir;
 };
 
 /* A cache that takes part; its functions are called with no LEAF lock held. */
@@ -52,10 +58,11 @@ struct mrrc_budget_member {
 	 * hold them.
 	 */
 	size_t (*bytes)(struct mrrc_budget_member *member);
-	/* Evicts about as many bytes, of which it returns the number. */
+	/* Evicts about that many bytes, and returns how many. */
 	size_t (*evict)(struct mrrc_budget_member *member, size_t bytes);
 	struct mrrc_stats *stats; /* gets the node's counters; or NULL */
-	bool would;		  /* members_lock: it has a use for a helper */
+	/* members_lock: the member has a use for a helper */
+	bool would;
 	TAILQ_ENTRY(mrrc_budget_member) link;
 };
 
@@ -73,17 +80,20 @@ struct mrrc_budget_keeper {
 	 * separate call.
 	 */
 	void (*reap)(struct mrrc_budget_keeper *keeper);
-	bool any_thread; /* may call trim and give; else its own calls alone */
+	/* any thread may call trim and give; else only its own calls do */
+	bool any_thread;
 	TAILQ_ENTRY(mrrc_budget_keeper) link;
 };
 
 struct mrrc_budget_stats {
 	uint64_t budget;   /* bytes; 0: no limit */
-	uint64_t node;	   /* reserved by all, as last seen */
+	uint64_t node;	   /* reserved by all processes, as last seen */
 	uint64_t reserved; /* by this process */
 	uint64_t want;	   /* that it lacks */
-	uint64_t given;	   /* for others, since it was opened */
-	uint64_t taken;	   /* added to the reservation, since then */
+	/* bytes given to other processes, since it was opened */
+	uint64_t given;
+	/* bytes added to the reservation, since it was opened */
+	uint64_t taken;
 };
 
 struct mrrc_budget;
@@ -101,7 +111,7 @@ size_t mrrc_budget_limit(const struct mrrc_budget *budget);
 
 /*
  * Joins the budget of this process, which its first domain opens for all of
- * them. A forked child has another one.
+ * them. A forked child joins another one.
  */
 int mrrc_budget_join(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone);
@@ -116,13 +126,16 @@ void mrrc_budget_remove(struct mrrc_budget *budget,
 /* Takes bytes. false: the budget does not have this many bytes now. */
 bool mrrc_budget_take(struct mrrc_budget *budget, size_t bytes);
 
-/* As mrrc_budget_take(), but does not tell others that bytes are lacking. */
+/*
+ * Like mrrc_budget_take(), but does not tell other processes that bytes are
+ * lacking.
+ */
 bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
 
 /*
- * As mrrc_budget_take(), for an allocator. The allocators of the process give
+ * Like mrrc_budget_take(), for an allocator. The allocators of the process give
  * their free memory, @own (or NULL) first, until it suffices. Then the members
- * evict the missing bytes, if they have as many, and the call waits for that,
+ * evict the missing bytes, if they have that many, and the call waits for that,
  * and for other processes, at most @ms. (sys/node/budget_keep.c)
  */
 bool mrrc_budget_take_wait(struct mrrc_budget *budget,
@@ -146,7 +159,7 @@ size_t mrrc_budget_evict_others(struct mrrc_budget *budget,
 				struct mrrc_budget_member *member,
 				size_t bytes);
 
-/* Zeroes where there is no limit. */
+/* All zero if there is no limit. */
 void mrrc_budget_stats(struct mrrc_budget *budget,
 		       struct mrrc_budget_stats *stats);
 
@@ -154,17 +167,18 @@ void mrrc_budget_stats(struct mrrc_budget *budget,
 
 struct mrrc_budget_helper {
 	bool may;	  /* this process may have a helper thread now */
-	uint64_t move_ns; /* by which its deadlines are to be moved */
+	uint64_t move_ns; /* time by which its deadlines are to be moved */
 };
 
 /*
- * To be asked by a predicting helper thread each time it wakes. The files for
- * the answer are read every MRRC_BUDGET_HELPER_MS, and less and less often,
- * down to every MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: on
- * a node of many processors it takes a millisecond. A call in between is a
+ * Called by a predicting helper thread each time it wakes. The files for the
+ * answer are read every MRRC_BUDGET_HELPER_MS, and less often, down to every
+ * MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: reading takes a
+ * millisecond on a node of many processors. A call in between costs reading a
  * clock, a lock and a few loads. @would: the member has a use for a helper
- * thread; call it with false when it has not any more. The process would use
- * one while any of its members would, and all of these get the same answer.
+ * thread; it calls once with false when it has none any more. The process has a
+ * use for one while any of its members has, and all of these get the same
+ * answer.
  */
 #define MRRC_BUDGET_HELPER_MS	  100
 #define MRRC_BUDGET_HELPER_MAX_MS 800

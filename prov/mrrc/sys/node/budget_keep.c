@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Allocators in the budget of a node (budget.h): the bytes that they take, and
- * those that they keep free.
+ * free bytes that they keep.
  */
 #include "config.h"
 #include "sys/node/budget_priv.h"
@@ -71,7 +71,7 @@ static bool take_kept(struct mrrc_budget *budget,
 	return got;
 }
 
-/* The units that the budget lacks to give this many. */
+/* The units that the budget lacks for this many. */
 static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 {
 	const uint64_t left = atomic_load(&budget->left);
@@ -87,8 +87,9 @@ static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 }
 
 /*
- * Has the caches of this process evict the missing units, if they have as many;
- * else other processes have to give some first. @evicted: units evicted so far.
+ * Has the caches of this process evict the missing units, if they have that
+ * many; otherwise other processes have to give some first. @evicted: units
+ * evicted so far.
  */
 static uint64_t evict_missing(struct mrrc_budget *budget, uint64_t units,
 			      uint64_t evicted)
@@ -128,7 +129,10 @@ bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 			own->reap(own);
 		if (mrrc_budget_take(budget, bytes))
 			return true;
-		/* a process alone waits only for regions that were evicted */
+		/*
+		 * a process without a segment waits only for regions that were
+		 * evicted
+		 */
 		if (!ms-- || (!budget->shm && !evicted))
 			return false;
 		nanosleep(&pause, NULL);

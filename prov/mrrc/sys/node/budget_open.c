@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opening and closing a budget, its thread, and the one of this process
+ * Opening and closing a budget, its thread, and the budget of this process
  * (budget.h).
  */
 #include "config.h"
@@ -199,8 +199,8 @@ static void own_fork_parent(void)
 }
 
 /*
- * Leaves the parent's budget as it is in a child: its lock may be held, and its
- * thread is missing.
+ * Leaves the parent's budget unchanged in a child: its lock may be held, and
+ * its thread is missing.
  */
 static void own_fork_child(void)
 {

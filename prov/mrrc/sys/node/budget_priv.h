@@ -13,53 +13,59 @@
 
 /* All amounts are in units of MRRC_NODE_UNIT bytes. */
 struct mrrc_budget {
-	_Atomic uint64_t left; /* reserved, and not used */
+	_Atomic uint64_t left; /* units reserved and not used */
 	_Atomic uint64_t used;
-	_Atomic uint64_t over; /* reserved beyond the budget; written: lock */
-	_Atomic uint64_t owe;  /* to give back; written: lock */
-	uint64_t limit; /* constant; SIZE_MAX: none, only `used` counts */
+	/* units registered beyond the budget; written under lock */
+	_Atomic uint64_t over;
+	_Atomic uint64_t owe; /* units to give back; written under lock */
+	uint64_t limit;	      /* constant; SIZE_MAX: none, only `used` counts */
 	uint64_t alone;
 	uint64_t grain;
 
-	struct mrrc_lock lock; /* LEAF: the next ones, and the slot */
+	struct mrrc_lock lock; /* LEAF: guards the next fields, and the slot */
 	struct mrrc_node_shm *shm;
 	uint64_t reserved;
 	uint64_t want;
 	uint64_t node; /* reserved by all, as last seen */
 	uint64_t given, taken;
 	uint64_t lacked_at, rang_at, looked_at; /* ms */
-	uint64_t ring_ms; /* until it rings again, if nothing was given */
-	uint32_t bell;	  /* its number at that time */
-	uint64_t tried_at, try_ms; /* a trial, and the time until the next */
-	uint64_t tried_with;	   /* what it had at the trial */
-	uint64_t trial; /* failed if demand rises by this many units */
+	uint64_t ring_ms; /* time until it rings again, if no process gave */
+	uint32_t bell;	  /* the bell's number at that time */
+	/* time of a trial, and the time until the next one */
+	uint64_t tried_at, try_ms;
+	uint64_t tried_with; /* units that it had at the trial */
+	uint64_t trial;	     /* failed if demand rises by this many units */
 	bool missed;
 	struct mrrc_node_share share[MRRC_NODE_SLOTS];
 
 	struct mrrc_lock members_lock; /* BUDGET; changed under both locks */
 	TAILQ_HEAD(, mrrc_budget_member) members;
-	uint64_t uses; /* members_lock: as last seen, and when they changed */
+	/* members_lock: uses as last seen, and the time of their last change */
+	uint64_t uses;
 	uint64_t used_at;
 
 	struct mrrc_mutex keepers_lock; /* held while they deregister */
 	TAILQ_HEAD(, mrrc_budget_keeper) keepers;
 
 	pthread_t thread;
-	bool runs;	  /* constant but in open and close */
+	bool runs;	  /* constant except in open and close */
 	atomic_bool stop; /* the thread is to end */
 
-	/* members_lock: of the threads that ask for a helper */
+	/* members_lock: processors of the threads that ask for a helper */
 	struct mrrc_cpus cpus;
 	unsigned would;	   /* members */
 	uint64_t asked_at; /* ms; 0: never */
-	uint64_t ask_ms;   /* from then to the next time */
+	uint64_t ask_ms;   /* time until the next request */
 	struct mrrc_budget_helper helper;
 };
 
-#define MRRC_BUDGET_RING_MS 2	/* between two rings, at first */
-#define MRRC_BUDGET_TRY_MS  100 /* between two trials, at first */
+#define MRRC_BUDGET_RING_MS 2	/* ms between two rings, at first */
+#define MRRC_BUDGET_TRY_MS  100 /* ms between two trials, at first */
 
-/* ms, coarse. Compared with times that are kept under a lock: called under it. */
+/*
+ * Coarse time in ms. Called under the lock that guards the times with which it
+ * is compared.
+ */
 uint64_t mrrc_budget_now(void);
 
 static inline uint64_t mrrc_budget_units(size_t bytes)
@@ -67,22 +73,25 @@ static inline uint64_t mrrc_budget_units(size_t bytes)
 	return bytes / MRRC_NODE_UNIT + (bytes % MRRC_NODE_UNIT != 0);
 }
 
-/* Lock held: all processes. @look: as in mrrc_node_shm_read(). */
+/*
+ * Reads the state of all processes. Lock held. @look: as in
+ * mrrc_node_shm_read().
+ */
 void mrrc_budget_view(struct mrrc_budget *budget, bool look, uint64_t now,
 		      struct mrrc_node_view *view);
 
-/* members_lock held: all but @except evict. */
+/* Makes all members except @except evict. members_lock held. */
 uint64_t mrrc_budget_evict(struct mrrc_budget *budget,
 			   const struct mrrc_budget_member *except,
 			   uint64_t units);
 
 /*
- * Allocators deregister so much of what they keep free. Returns about how much
- * less is owed.
+ * Makes allocators deregister this much of their free memory. Returns by about
+ * how much the debt shrinks.
  */
 uint64_t mrrc_budget_give_kept(struct mrrc_budget *budget, uint64_t units);
 
-/* The thread: gives back what others lack. */
+/* Called by the thread: gives back units that other processes lack. */
 void mrrc_budget_answer(struct mrrc_budget *budget);
 
 #endif /* MRRC_BUDGET_PRIV_H */

@@ -31,7 +31,7 @@ static uint64_t number(const char **text)
 	return value;
 }
 
-/* The start of a file as a string; false: there is none. */
+/* Reads the start of a file as a string; false: there is no such file. */
 static bool text_read(const char *path, char *text, size_t size)
 {
 	ssize_t len, all = 0;
@@ -109,8 +109,8 @@ static double quota_v1(const char *dir)
 }
 
 /*
- * The smallest of a group and those above it. In a container the path of a
- * group may be one of the host: then only the uppermost is there.
+ * The smallest quota of a group and of those above it. In a container the path
+ * of a group may be one of the host: then only the uppermost group exists.
  */
 static double quota_of(const char *base, const char *group, size_t len,
 		       double (*read)(const char *dir))
@@ -225,7 +225,10 @@ void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle)
 		cpus->quota_when = now;
 	}
 	CPU_ZERO(&set);
-	/* fails with more processors than a set has: then any may be it */
+	/*
+	 * fails if there are more processors than a set has: then all may be
+	 * allowed
+	 */
 	if (sched_getaffinity(0, sizeof(set), &set))
 		memset(&set, 0xff, sizeof(set));
 	cpus->mask = mask(&set);

@@ -13,20 +13,22 @@
 #include <stdint.h>
 
 struct mrrc_cpus {
-	uint64_t mask;	  /* processors, modulo 64 */
-	unsigned allowed; /* how many; no more than the quota, rounded down */
-	double idle;	  /* of these, since the look before; -1: unknown */
-	uint64_t slice;	  /* ns that a thread runs while others wait */
+	uint64_t mask; /* processors, modulo 64 */
+	/* number of processors; no more than the quota, rounded down */
+	unsigned allowed;
+	/* idle ones of these, since the last call; -1: unknown */
+	double idle;
+	uint64_t slice; /* ns that a thread runs while others wait */
 	/* private */
-	uint64_t ticks; /* idle, of the allowed ones */
+	uint64_t ticks; /* idle ticks of the allowed processors */
 	uint64_t when;	/* ns */
 	double quota;	/* 0: none */
 	uint64_t quota_when;
 };
 
 /*
- * Zeroes at first. @idle: how much is idle, too, which takes long to find out;
- * quotas are read once a second, for the same reason.
+ * *cpus: all zero at first. @idle: also measures the idle processors, which
+ * takes long; for the same reason quotas are read once a second.
  */
 void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle);
 

@@ -61,7 +61,10 @@ int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
 	for (make = 0; make < 2; make++) {
 		for (i = 0; i < dirs->count; i++) {
 			ret = dir_open(dirs->dir[i], make, shm);
-			/* no slot is left in that of those who share it */
+			/*
+			 * no slot is left in the segment that the other
+			 * processes share
+			 */
 			if (!ret || ret == -EUSERS)
 				return ret;
 		}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The directory that has the node's segment (sys/node/node_shm.h): one that other users
- * cannot use, where there is one, as anyone can take the segment's name in
- * /dev/shm, or all of its memory.
+ * The directory that has the node's segment (sys/node/node_shm.h). A directory
+ * that other users cannot use is preferred, since in /dev/shm anyone can take
+ * the segment's name, or all of the memory.
  *
- * Threading: as of getenv(3).
+ * Threading: that of getenv(3).
  */
 #ifndef MRRC_NODE_DIR_H
 #define MRRC_NODE_DIR_H
@@ -14,22 +14,23 @@
 
 struct mrrc_node_shm;
 
-/* In the order in which they are tried. */
+/* Directories, in the order in which they are tried. */
 struct mrrc_node_dirs {
 	char dir[MRRC_NODE_DIRS][MRRC_NODE_DIR_MAX];
 	unsigned count;
 };
 
 /*
- * $XDG_RUNTIME_DIR and /run/user/UID, each if this user owns it and its mode is
- * 0700, and /dev/shm.
+ * Finds $XDG_RUNTIME_DIR and /run/user/UID, if this user owns them and their
+ * mode is 0700, and /dev/shm.
  */
 void mrrc_node_dirs(struct mrrc_node_dirs *dirs);
 
 /*
- * Opens a segment that is in any of them; makes one where there is none. So the
- * processes of a login, which has such a directory, and of a batch system, which
- * may have none, share one. Returns the error of the last directory.
+ * Opens the segment in any of them, or makes one if there is none. So the
+ * processes of a login, which has such a directory, and of a batch system,
+ * which may have none, share one segment. Returns the error of the last
+ * directory.
  */
 int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
 			struct mrrc_node_shm **shm);

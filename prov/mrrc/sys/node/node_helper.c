@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which processes of the node have a helper thread (budget.h): each decides for
- * itself, by what all have published.
+ * Decides which processes of the node have a helper thread (budget.h): each
+ * process for itself, by the published data of all.
  */
 #include "config.h"
 #include "sys/node/budget_priv.h"
 
-/* Lock held: what others are to know of this process. */
+/* Publishes the data of this process. Lock held. */
 static void helper_publish(struct mrrc_budget *budget)
 {
 	struct mrrc_node_slot *slot;
@@ -43,7 +43,10 @@ static void helper_decide(struct mrrc_budget *budget,
 	mrrc_lock_release(&budget->lock);
 }
 
-/* members_lock held: to be asked soon again after a change, then less often. */
+/*
+ * Sets when to ask again: soon after a change, then less often. members_lock
+ * held.
+ */
 static void helper_period(struct mrrc_budget *budget, bool same)
 {
 	if (!same)

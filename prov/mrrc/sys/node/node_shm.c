@@ -27,11 +27,12 @@
 #define WORD_MASK (MRRC_NODE_UNITS - 1)
 #define DEAF_MS	  1000 /* without an answer to the bell */
 
-/* What this process has found out about another one's slot. */
+/* This process's knowledge about the slot of another one. */
 struct seen {
 	uint32_t dead;	/* this generation is, if not 0 */
 	uint32_t heard; /* the bell's number that it had */
-	uint64_t since; /* ms; when it was first seen not to answer; or 0 */
+	/* ms: when the process first did not answer; 0: it answers */
+	uint64_t since;
 };
 
 struct mrrc_node_shm {
@@ -64,7 +65,7 @@ static void shm_fork_parent(void)
 	pthread_mutex_unlock(&open_shms.lock);
 }
 
-/* The slots are the parent's, and must end with it. */
+/* The slots belong to the parent, and must end with it. */
 static void shm_fork_child(void)
 {
 	struct mrrc_node_shm *shm;
@@ -110,7 +111,9 @@ static uint32_t word_generation(uint64_t word)
 	return word >> WORD_BITS;
 }
 
-/* The slot that is locked now: whatever is in it was a dead process's. */
+/*
+ * Initialises the slot that is locked now: its contents were a dead process's.
+ */
 static void slot_begin(struct mrrc_node_shm *shm)
 {
 	struct mrrc_node_slot *slot = &shm->head->slot[shm->mine];
@@ -153,8 +156,8 @@ static int slot_claim(struct mrrc_node_shm *shm)
 /* ---- the file ---- */
 
 /*
- * A segment, or an empty file that becomes one; its memory is reserved. Another
- * version's may be longer.
+ * Checks that the file is a segment, or an empty file that becomes one, and
+ * reserves its memory. The segment of another version may be longer.
  */
 static int file_check(int fd)
 {
@@ -200,7 +203,7 @@ static int shm_map(struct mrrc_node_shm *shm, const char *path)
 	return -EPROTO;
 }
 
-/* A description of its own, which no mapping refers to. */
+/* Opens a separate file description, to which no mapping refers. */
 static int shm_open_lock(struct mrrc_node_shm *shm, const char *path)
 {
 	shm->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -312,8 +315,8 @@ void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units)
 /* ---- reading ---- */
 
 /*
- * The word is read after the caller has published its own: a process that came
- * meanwhile sees the caller's.
+ * The word is read after the caller has published its own: a process that took
+ * the slot in between sees the caller's.
  */
 static bool slot_dead(struct mrrc_node_shm *shm, unsigned i, bool look)
 {

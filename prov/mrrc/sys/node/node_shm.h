@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The segment in which the processes of one user on a node tell each other
- * what they have registered and what they lack: a file with a slot for each
- * process, in a directory that sys/node/node_dir.h finds. core/cache/node.h is what they make of it.
+ * which bytes they have registered and lack: a file with a slot for each
+ * process, in a directory that sys/node/node_dir.h finds. core/cache/node.h
+ * computes the consequences.
  *
  * A process writes its own slot alone, and no lock is taken: a process that is
  * stopped or killed at any moment stops no other. Nothing in the segment is
  * trusted: values are cut to their ranges, and loops end after all slots.
  *
- * A process holds an open-file-description lock on its slot's
- * byte of the file, which the kernel releases when the process ends, whatever
- * its number and name space. Process numbers are reused and differ between
- * containers; the locks of fcntl(2) that belong to a process end when any code
- * of it closes the file; a robust mutex ends with its thread, and has the
- * kernel follow pointers that others may write. A lock of this kind is shared
- * with forked children, so a fork handler closes the descriptor there; it is
- * not the one that is mapped, since a mapping keeps a description, too. A child
- * made by a bare clone(2) keeps its parent's slot alive as long as it lives.
- * To ask for a lock takes some 500 ns: it is only done where bytes are short. A
- * slot has a generation, and one that was found dead is not asked for again.
+ * A process holds an open-file-description lock on its slot's byte of the file,
+ * which the kernel releases when the process ends, whatever its number and name
+ * space. Process numbers are reused and differ between containers; the locks of
+ * fcntl(2) that belong to a process end when any code of it closes the file; a
+ * robust mutex ends with its thread, and has the kernel follow pointers that
+ * others may write. A lock of this kind is shared with forked children, so a
+ * fork handler closes the descriptor there; it is not the one that is mapped,
+ * since a mapping keeps a description, too. A child made by a bare clone(2)
+ * keeps its parent's slot alive as long as it lives. Asking for a lock takes
+ * some 500 ns, so it is done only when bytes are short. A slot has a
+ * generation; a generation that was found dead is not checked again.
  *
- * Threading: one call at a time for each object, but for _ring and _wait.
+ * Threading: one call at a time for each object, except _ring and _wait.
  */
 #ifndef MRRC_NODE_SHM_H
 #define MRRC_NODE_SHM_H
@@ -35,7 +36,7 @@
 /*
  * The processes of all versions of the provider share one segment, or each
  * version would take the whole budget. So the name, the magic number and the
- * fields below stay as they are. What is added goes into the slots' spare bytes,
+ * fields below stay as they are. Additions go into the slots' spare bytes,
  * which a process zeroes when it takes a slot, or behind the last slot.
  */
 #define MRRC_NODE_SLOTS	    1024
@@ -54,15 +55,16 @@ struct mrrc_node_slot {
 	_Atomic uint64_t used;
 	_Atomic uint64_t cpus;
 	_Atomic uint32_t flags;
-	_Atomic uint32_t heard; /* the bell's number when it last looked */
+	_Atomic uint32_t heard; /* the bell's number at the last look */
 	_Atomic uint64_t spare[3];
 };
 
 /* An empty file, which is all zeroes, is a segment without processes. */
 struct mrrc_node_head {
 	_Alignas(64) _Atomic uint64_t magic; /* or 0 */
-	_Atomic uint32_t slots; /* that were ever in use; no others are read */
-	_Atomic uint32_t bell;	/* a futex: some process lacks bytes */
+	/* number of slots that were ever in use; no others are read */
+	_Atomic uint32_t slots;
+	_Atomic uint32_t bell; /* a futex: some process lacks bytes */
 	struct mrrc_node_slot slot[MRRC_NODE_SLOTS];
 };
 
@@ -77,33 +79,39 @@ struct mrrc_node_shm;
 int mrrc_node_shm_path(const char *dir, char *path, size_t size);
 
 /*
- * Before fork handlers are set whose locks are held across the next call:
- * handlers run in reverse order.
+ * Called before setting fork handlers whose locks are held during
+ * mrrc_node_shm_open(): handlers run in reverse order.
  */
 void mrrc_node_shm_init(void);
 
 /*
- * Takes a slot of this user's segment in @dir, which is made if it is not
- * there. -ELOOP, -EPERM: not a file of this user's alone; -EPROTO: not a
- * segment; -EUSERS: no slot; -ENOSPC: no memory; or the error of a call.
+ * Takes a slot of this user's segment in @dir, which is made if it does not
+ * exist. -ELOOP, -EPERM: not a file of this user alone; -EPROTO: not a segment;
+ * -EUSERS: no slot; -ENOSPC: no memory; or the error of a call.
  */
 int mrrc_node_shm_open(const char *dir, struct mrrc_node_shm **shm);
 void mrrc_node_shm_close(struct mrrc_node_shm *shm);
 
-/* What an error of it means; NULL: what strerror(3) says. */
+/*
+ * The meaning of an error of mrrc_node_shm_open() as text; NULL: see
+ * strerror(3).
+ */
 const char *mrrc_node_shm_why(int err);
 
-/* false: the application has closed the descriptor, so the slot is lost. */
+/* Is the slot still ours? false: the application has closed the descriptor. */
 bool mrrc_node_shm_whole(const struct mrrc_node_shm *shm);
 
-/* This process's slot, to write; the reservation by _reserve. */
+/*
+ * This process's slot, to write; mrrc_node_shm_reserve() sets the reservation.
+ */
 struct mrrc_node_slot *mrrc_node_shm_mine(struct mrrc_node_shm *shm);
 void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units);
 
 /*
- * All processes into @share, which has room for MRRC_NODE_SLOTS. Returns how
- * many; *self: this one's. @look: asks the kernel which are alive; without,
- * processes that have died since the last time are among them. @now: ms.
+ * Reads all processes into @share, which has room for MRRC_NODE_SLOTS. Returns
+ * their number; *self: the index of this process. @look: asks the kernel which
+ * processes are alive; without it, processes that have died since the last time
+ * are included. @now: ms.
  */
 size_t mrrc_node_shm_read(struct mrrc_node_shm *shm, bool look, uint64_t now,
 			  struct mrrc_node_share *share, size_t *self);
