@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator's calls (heap.h): allocate and free. heap_open.c has the rare
- * ones.
+ * The allocator's calls (heap.h): allocate and free. heap_open.c has the rarely
+ * used calls.
  *
  * The fast path is inline (heap_fast.h). All other cases, from an empty
  * magazine to a mistake, come here.
@@ -41,7 +41,7 @@ static bool heap_tight(const struct mrrc_heap *heap, size_t len)
 	return mrrc_heap_block_len(heap, len, false) > mrrc_heap_left(heap);
 }
 
-/* The length of the next block, so that len fits. Heap's lock held. */
+/* The length of the next block, so that len fits into it. Heap's lock held. */
 static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 {
 	size_t size = heap->attr.block_size;
@@ -102,11 +102,11 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 enum grow_step { GROW_OWN, GROW_ALL, GROW_ADD };
 
 /*
- * Makes room in the arena. Magazines and the depot give their objects back if
- * they have many, or if no block can be added as far as is known: the last
- * refused block shows limits of the system. This thread's magazines come first,
- * since that takes no barrier. Otherwise a block is added. Several threads that
- * need room at once add a block each, if limits allow.
+ * Makes room in the arena. If no block can be added, as the last refused block
+ * shows, or if they have many objects, magazines and the depot give their
+ * objects back. This thread's magazines come first, since emptying them takes
+ * no barrier. Otherwise a block is added. Several threads that need room at
+ * once add a block each, if limits allow.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 {
@@ -223,8 +223,8 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 	*object = take(heap, class, align);
 	while (!*object) {
 		/*
-		 * checked before a block is tried, since all heaps are trimmed
-		 * for one
+		 * checked before a block is tried, because for a block all
+		 * heaps are trimmed
 		 */
 		if (ret || heap_full(heap, room))
 			*object = take_other(heap, class, align);
@@ -235,7 +235,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		ret = heap_grow(heap, room, &step);
 		/*
 		 * take even if adding a block failed: magazines may have been
-		 * emptied for it
+		 * emptied for this
 		 */
 		*object = take(heap, class, align);
 	}
@@ -245,7 +245,9 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 
 /* ---- allocations that are a block ---------------------------------------- */
 
-/* Finds an idle block that is not much too large: the one freed last. */
+/*
+ * Finds an idle block that is not much too large: the one that was freed last.
+ */
 static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
 					 size_t align)
 {
@@ -339,7 +341,7 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 /* ---- free ---------------------------------------------------------------- */
 
 /*
- * Frees a block of one object, which is claimed already, as are all objects
+ * Frees a block of one object, which the caller has claimed, like all objects
  * freed below.
  */
 static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
@@ -394,9 +396,9 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 
 /*
  * Claims the object at addr for a free. Returns 0: the caller has claimed the
- * object, of *class (MRRC_CLASSES: a block of one object), and gives it back;
- * its block stays until then. Otherwise the free is a mistake, described in
- * *note, and nothing has changed. To be called between mrrc_heap_look() and
+ * object, of *class (MRRC_CLASSES: a block of one object), and has to give it
+ * back; its block stays until then. Otherwise the free is a mistake, described
+ * in *note, and nothing has changed. Called between mrrc_heap_look() and
  * mrrc_heap_looked().
  */
 static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,

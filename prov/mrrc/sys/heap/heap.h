@@ -3,12 +3,12 @@
  * The allocator of registered memory: core/heap/heap_arena.h for threads, over
  * memory that it maps and has registered.
  *
- * A domain (mrrc_heaps) has heaps; a heap has blocks, each one registration;
- * allocated and freed objects pass through each thread's magazines
- * (heap_mag.c), which are refilled from the heap's under its lock. Mapping,
- * registering and their undoing happen in the calling thread, no lock held.
+ * A domain (mrrc_heaps) has heaps. A heap has blocks, each one registration.
+ * Allocated and freed objects pass through each thread's magazines
+ * (heap_mag.c), which are refilled from the heap under its lock. Mapping,
+ * registering, and the reverse happen in the calling thread, with no lock held.
  *
- * All calls are for any thread that holds no lock, open and close as said.
+ * All calls are for any thread that holds no lock, except open and close.
  */
 #ifndef MRRC_HEAP_H
 #define MRRC_HEAP_H
@@ -27,21 +27,22 @@ struct mrrc_tcache;
 
 /* Events that the log reports. */
 enum mrrc_heap_event {
-	MRRC_HEAP_FALLBACK,   /* size: of pages that there are none of */
-	MRRC_HEAP_LIMIT_HEAP, /* size more than limit allows; err */
+	/* size: the requested kind of pages is not available */
+	MRRC_HEAP_FALLBACK,
+	MRRC_HEAP_LIMIT_HEAP, /* size exceeds the heap's limit; err */
 	MRRC_HEAP_LIMIT_DOMAIN,
-	MRRC_HEAP_LIMIT_OWNER, /* size more than the owner's limit allows */
+	MRRC_HEAP_LIMIT_OWNER, /* size exceeds the owner's limit */
 	MRRC_HEAP_NO_MEMORY,   /* size cannot be mapped: err */
 	MRRC_HEAP_NO_REG,      /* size at addr cannot be registered: err */
-	/* mistakes of the application */
+	/* addr: mistakes of the application */
 	MRRC_HEAP_DOUBLE_FREE,	/* addr */
 	MRRC_HEAP_FOREIGN,	/* addr */
-	MRRC_HEAP_INSIDE,	/* addr, of the allocation at base */
+	MRRC_HEAP_INSIDE,	/* addr lies inside the allocation at base */
 	MRRC_HEAP_OTHER_DOMAIN, /* addr */
-	MRRC_HEAP_OVERFLOW,	/* addr, size, at offset */
-	MRRC_HEAP_USED_FREED,	/* addr, size, at offset */
+	MRRC_HEAP_OVERFLOW,	/* addr, size; offset of the overwritten byte */
+	MRRC_HEAP_USED_FREED,	/* addr, size; offset of the written byte */
 	MRRC_HEAP_LEAK,		/* size at addr */
-	MRRC_HEAP_LEAKS		/* count of them, size in all */
+	MRRC_HEAP_LEAKS		/* number of leaks, size of all */
 };
 
 struct mrrc_heap_note {
@@ -49,7 +50,7 @@ struct mrrc_heap_note {
 	uintptr_t addr, base;
 	size_t size, offset, count, limit;
 	int err;
-	bool again; /* this heap's limit was in the way before */
+	bool again; /* the heap's limit was reached before */
 };
 
 /* Called with no lock held, by several threads at once. */
@@ -62,7 +63,7 @@ struct mrrc_heap_ops {
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie);
 	void (*dereg)(void *arg, void *cookie, uintptr_t start, size_t len);
-	/* Evict other registrations. false: there were none. */
+	/* Evicts other registrations. false: there were none. */
 	bool (*reap)(void *arg);
 	void (*note)(void *arg, const struct mrrc_heap_note *note);
 	/*
@@ -72,16 +73,16 @@ struct mrrc_heap_ops {
 	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
 };
 
-/* Leaks that are named one by one. */
+/* Number of leaks that are named one by one. */
 #define MRRC_HEAP_LEAKS_MAX 16
 
 /* Domain */
 
-/* max_bytes of registered memory, 0: no limit. */
+/* max_bytes: limit of registered memory, 0: no limit. */
 int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 		    size_t max_bytes, struct mrrc_heaps **heaps);
 
-/* Closes the heaps that are left, too. The last call. */
+/* Closes the domain and its remaining heaps. No call may follow. */
 void mrrc_heaps_close(struct mrrc_heaps *heaps);
 
 /* Is this process a child of the one that opened the domain? */
@@ -108,9 +109,9 @@ struct mrrc_heap_attr {
 	bool populated;	   /* registering faults in each page of a block */
 	bool isolated;	   /* every allocation */
 	int node;	   /* -1: any */
-	size_t block_size; /* at least; 0: as the heap grows */
+	size_t block_size; /* minimum; 0: grows with the heap */
 	size_t max_bytes;  /* 0: none */
-	uint32_t idle_ms;  /* until an idle block goes */
+	uint32_t idle_ms;  /* time until an idle block is released */
 	unsigned shards;   /* for threads; 0: as many as processors, if limits
 			      allow */
 	void *context;	   /* the owner's */
@@ -120,7 +121,10 @@ struct mrrc_heap_attr {
 int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap **heap);
 
-/* Ends its allocations, too, and reports them. The last call for it. */
+/*
+ * Ends the heap's allocations, too, and reports them. No call for the heap may
+ * follow.
+ */
 void mrrc_heap_close(struct mrrc_heap *heap);
 
 void mrrc_heap_trim(struct mrrc_heap *heap);
@@ -138,7 +142,8 @@ const struct mrrc_heap_attr *mrrc_heap_attr(const struct mrrc_heap *heap);
  * int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align, size_t len,
  *		       unsigned flags, void **addr, void **cookie);
  *
- *	Of any of its heaps. -EALREADY, -EINVAL, -EDOM (other), -EOVERFLOW.
+ *	Frees an object of any heap of the domain. -EALREADY, -EINVAL, -EDOM (of
+ *	another domain), -EOVERFLOW.
  * int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr);
  */
 int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t len,
@@ -168,7 +173,7 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 
 /*
  * The registration of the block of this domain that contains the range, or
- * NULL. Valid as long as something in the range is allocated.
+ * NULL. Valid as long as an object in the range is allocated.
  */
 void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
 		       size_t len);

@@ -57,8 +57,8 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap)
 }
 
 /*
- * Reserves bytes of the domain's limit. Never exceeds it, even for a moment:
- * other threads would be refused.
+ * Reserves bytes within the domain's limit. Never exceeds it, even for a
+ * moment: other threads' requests would fail.
  */
 static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 {
@@ -206,8 +206,8 @@ static void count_reg_fail(struct mrrc_heap *heap)
 
 /*
  * Registers a block. On a limit, the cache's idle regions are deregistered
- * first, then the domain's idle blocks. It tries again only if that freed
- * memory, perhaps for another thread.
+ * first, then the domain's idle blocks. Tries again only if that freed memory,
+ * perhaps for another thread.
  */
 static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
@@ -271,10 +271,7 @@ size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len, bool exact)
 	return mrrc_pages_round(len, kind);
 }
 
-/*
- * Maximum length of a block: its pages are counted in 32 bits, whatever kind
- * they are.
- */
+/* Maximum length of a block: its pages of any kind are counted in 32 bits. */
 #define BLOCK_LEN_MAX (((size_t) 1 << 44) - MRRC_HEAP_BLOCK_MAX)
 
 /* Everything but the count of bytes. */
@@ -474,7 +471,7 @@ void mrrc_heap_tell(struct mrrc_heap *heap)
 		ops->count(heap->domain->arg, more_allocs, more_frees);
 }
 
-/* Has that time passed? True for only one of the threads that ask. */
+/* Has the time passed? Returns true to only one of the threads that ask. */
 static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 {
 	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);
@@ -484,7 +481,7 @@ static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 }
 
 /*
- * Returns unused objects to the arena twice in that time, and ends blocks that
+ * Returns unused objects to the arena twice in this time, and ends blocks that
  * were idle for all of it.
  */
 void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)

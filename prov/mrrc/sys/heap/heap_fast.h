@@ -3,9 +3,9 @@
  * Allocate and free (heap.h), the fast path: enter the thread's biased lock,
  * and take or put one address, which is in the hot slot or in the thread's
  * magazine for heap and class. All other cases, from an empty magazine to a
- * mistake, are for the functions named slow, which start from the beginning:
- * the fast path has changed nothing by then. Where tools watch (heap_watch.h)
- * biased locks stay shut, so that the tools see each call.
+ * mistake, are left to the functions named slow, which start from the
+ * beginning: the fast path has not changed anything by then. Where tools watch
+ * (heap_watch.h) biased locks stay shut, so that the tools see each call.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -17,7 +17,7 @@
 
 /*
  * Tables filled by heap_mag.c: the class for a length, since a bit scan is
- * slower; and the way pages of a class are cut.
+ * slower; and how pages of a class are cut.
  */
 extern MRRC_HIDDEN struct mrrc_class_table {
 	uint8_t by_16[64];   /* to 1 KiB */
@@ -27,7 +27,8 @@ extern MRRC_HIDDEN struct mrrc_class_table {
 } mrrc_class_table;
 
 /*
- * len - 1, and the canary of debug builds; the caller excludes 0 and too large
+ * len - 1, plus the canary of debug builds; the caller excludes 0 and too large
+ * lengths
  */
 static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 {
@@ -64,7 +65,7 @@ static mrrc_always_inline unsigned mrrc_heap_class(size_t len)
 	return MRRC_CLASSES;
 }
 
-/* As mrrc_heap_class(), for a multiple of align, a power of two. */
+/* Like mrrc_heap_class(), for a multiple of align, a power of two. */
 static inline unsigned mrrc_heap_class_aligned(size_t len, size_t align)
 {
 	unsigned class;
@@ -158,13 +159,15 @@ static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
 	return true;
 }
 
-/* ---- allocate, by a key --------------------------------------------------- */
+/*
+ * ---- allocate, by a key ---------------------------------------------------
+ */
 
 /*
  * Allocates from the heap that mrrc_heap_usual() gave the key. false: it is
- * another heap; take the path that finds the heap. Written out beside
- * mrrc_heap_class(): to choose the magazines by the class takes two cycles of a
- * pair's 20.
+ * another heap; take the path that finds the heap. Does not call
+ * mrrc_heap_class(): choosing the magazines by the class takes two of a pair's
+ * 20 cycles.
  */
 static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
 						   struct mrrc_heap_got *got)
@@ -200,7 +203,7 @@ other:
 /*
  * Frees the hot slot's object, which the thread has allocated again or frees
  * twice. The slot's pointers are valid as long as the object's block and the
- * magazine exist: ending either makes the slot forget its domain. Leaves the
+ * magazine exist: when either ends, the slot forgets its domain. Leaves the
  * biased lock.
  */
 static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
@@ -215,7 +218,7 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 		return false;
 	/*
 	 * another thread may have freed the object, or be freeing it; or an
-	 * object of another class has this address by now
+	 * object of another class may have this address now
 	 */
 	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
 				 MRRC_MARK_LIVE(addr) &&
@@ -313,7 +316,7 @@ static inline int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align,
 	return 0;
 }
 
-/* false: take the slow path. */
+/* Tries to free; false: take the slow path. */
 static mrrc_always_inline bool mrrc_heap_free_try(struct mrrc_heaps *heaps,
 						  void *addr)
 {

@@ -13,9 +13,9 @@
 #include "sys/heap/heap_watch.h"
 
 /*
- * Capacity: many objects of small sizes, 16 in flight of larger ones. An object
- * in a magazine serves no other size and no other thread, and leaves the
- * processor's caches.
+ * Capacity of a magazine: many objects of small sizes, 16 in flight of larger
+ * ones. An object in a magazine cannot serve another size or thread, and leaves
+ * the processor's caches.
  */
 const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
 	[0 ... 31] = MRRC_MAG, /* to 1 KiB */
@@ -69,8 +69,8 @@ void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key)
 }
 
 /*
- * Maximum number of kept objects of a shard from which the thread does not
- * allocate: they go back soon.
+ * Maximum number of objects that are kept of a shard from which the thread does
+ * not allocate.
  */
 #define MAG_AWAY 16u
 
@@ -105,7 +105,7 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 	return set;
 }
 
-/* ---- a thread's own: inside its biased lock ---------------------------- */
+/* ---- a thread's own magazines: inside its biased lock -------------------- */
 
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class)
@@ -199,8 +199,8 @@ void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
 }
 
 /*
- * The number of allocations from these magazines; a call that finds none left
- * is not counted.
+ * The number of allocations from these magazines; calls that found them empty
+ * are not counted.
  */
 static uint64_t mags_allocs(const struct mrrc_mags *set)
 {
@@ -252,8 +252,8 @@ void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 	unsigned class, n;
 
 	/*
-	 * objects that came from the heap or a free, and were not allocated,
-	 * are in the magazines
+	 * objects that came from the heap or a free and were not allocated are
+	 * still in the magazines
 	 */
 	*bytes = 0;
 	if (hot != MRRC_CLASSES) {

@@ -15,15 +15,15 @@
 
 #define MRRC_MAP_SLOT 20u /* log2 of the bytes of an entry */
 #define MRRC_MAP_LEAF 13u /* log2 of entries in a leaf */
-#define MRRC_MAP_TOP  15u /* addresses have 48 bits */
+#define MRRC_MAP_TOP  15u /* log2 of leaves: addresses have 48 bits */
 
-/* a variable of this module: no table of addresses is asked where it is */
+/* A variable of this module: its address needs no table. */
 #define MRRC_HIDDEN __attribute__((visibility("hidden")))
 
 struct mrrc_map_leaf {
 	struct mrrc_heap_mib *_Atomic mib[1u << MRRC_MAP_LEAF];
 	char pad[15 * 64];
-	uintptr_t tag; /* which leaf it is; constant */
+	uintptr_t tag; /* which leaf this is; constant */
 };
 
 extern MRRC_HIDDEN struct mrrc_map_leaf
@@ -34,7 +34,7 @@ extern MRRC_HIDDEN struct mrrc_map_leaf
 extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 
 /*
- * The MiB of a block at addr, which may be beyond the block's end. NULL: the
+ * The record of the MiB at addr, which may be beyond its block's end. NULL: the
  * address belongs to no block. Valid as long as an object in that block is
  * allocated, or inside the thread's biased lock: a block that ends leaves the
  * map, and then waits for all biased locks (mrrc_mags_settle()).
@@ -59,7 +59,7 @@ static inline struct mrrc_heap_mib *mrrc_heap_map_mib(uintptr_t addr)
 		memory_order_acquire);
 }
 
-/* The block around addr, or NULL; likewise. */
+/* The block that contains addr, or NULL; valid for the same time. */
 static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)
 {
 	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);
@@ -69,8 +69,8 @@ static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)
 }
 
 /*
- * A block enters the map, or leaves it. 0, -ENOMEM, or -EFAULT for too high an
- * address.
+ * Enter a block into the map, and take it out. 0, -ENOMEM, or -EFAULT for too
+ * high an address.
  */
 int mrrc_heap_map_add(const struct mrrc_heap_block *block);
 void mrrc_heap_map_remove(const struct mrrc_heap_block *block);

@@ -65,10 +65,7 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 {
 	struct mrrc_heap *heap;
 
-	/*
-	 * a child cannot close its parent's domain, whose blocks stay where
-	 * they are
-	 */
+	/* a child cannot close its parent's domain, whose blocks stay */
 	if (mrrc_heaps_forked(heaps))
 		return;
 	while ((heap = TAILQ_FIRST(&heaps->heaps)))
@@ -81,8 +78,8 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 }
 
 /*
- * The first open heap after this one (NULL: of all); it cannot be closed while
- * the caller uses it.
+ * The first open heap after this one (NULL: the first of all); it cannot be
+ * closed while the caller uses it.
  */
 static struct mrrc_heap *heaps_next(struct mrrc_heaps *heaps,
 				    struct mrrc_heap *heap)
@@ -159,7 +156,7 @@ int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		goto err_lock;
 	}
 	mrrc_mags_attach(heap);
-	/* without magazines a shard would be slower than no shard */
+	/* without magazines a shard would be slower than the heap alone */
 	if (main && !heap->slot) {
 		ret = -ENOSPC;
 		goto err_depot;
@@ -300,7 +297,7 @@ void mrrc_heap_close(struct mrrc_heap *heap)
 
 	if (mrrc_heaps_forked(heap->domain))
 		return;
-	/* the heap itself last: its shards point to it */
+	/* the heap itself comes last: its shards point to it */
 	for (i = MRRC_SHARDS_MAX; i-- > 0;) {
 		part = atomic_load(&heap->part[i]);
 		if (part)

@@ -14,10 +14,10 @@
 #include "sys/heap/heap.h"
 #include "sys/base/lock.h"
 
-#define MRRC_SLOTS	256u /* heaps with magazines; 0 is none's */
+#define MRRC_SLOTS	256u /* heaps with magazines; slot 0 belongs to none */
 #define MRRC_SHARDS_MAX 16u
 #define MRRC_MAG	63u  /* objects of a class that a thread keeps */
-#define MRRC_DEPOT	512u /* and that a heap keeps */
+#define MRRC_DEPOT	512u /* objects of a class that a heap keeps */
 
 #define mrrc_likely(x) __builtin_expect(!!(x), 1)
 
@@ -30,21 +30,24 @@ struct mrrc_heaps {
 	struct mrrc_pool *blocks; /* of struct mrrc_heap_block */
 	atomic_size_t bytes, bytes_peak;
 	atomic_uint_fast64_t mistakes;
-	atomic_uint said_pages; /* bit per kind fallen back from */
+	/* a bit for each kind of pages that was replaced by a smaller one */
+	atomic_uint said_pages;
 	atomic_bool forked;
-	void *_Atomic own; /* this domain; none in a child of fork */
+	void *_Atomic own; /* this domain; NULL in a child of fork */
 	/* constant (heap_retire.c) */
 	size_t retired_max_bytes, retired_purge;
 	unsigned retired_max;
 	bool retired_access;
-	/* LEAF: heaps, walkers, closing, retired from here on */
+	/* LEAF: guards heaps, walkers, closing, retired, and the rest */
 	struct mrrc_lock lock;
 	TAILQ_HEAD(, mrrc_heap) heaps;
 	struct mrrc_heap_blocks retired; /* the oldest first */
 	unsigned retired_cnt;
-	size_t retired_bytes;	      /* of address space */
-	size_t retired_new;	      /* of blocks, since the last purge */
-	TAILQ_ENTRY(mrrc_heaps) link; /* the list of threads' lock */
+	size_t retired_bytes; /* of address space */
+	/* bytes of blocks retired since the last purge */
+	size_t retired_new;
+	/* guarded by the lock of the list of threads */
+	TAILQ_ENTRY(mrrc_heaps) link;
 };
 
 /*
@@ -73,96 +76,99 @@ struct mrrc_depot {
 struct mrrc_heap {
 	struct mrrc_heaps *domain;
 	struct mrrc_heap_attr attr;
-	unsigned slot; /* in mrrc_tcache; 0: no magazines */
+	unsigned slot; /* index in mrrc_tcache; 0: no magazines */
 	/*
-	 * of a heap: for each value of mrrc_tcache.shard the slot of the heap
+	 * of a heap: for each value of mrrc_tcache.shard, the slot of the heap
 	 * or shard that serves it, or 0
 	 */
 	atomic_uint serves[MRRC_SHARDS_MAX];
-	struct mrrc_heap *main; /* of a heap: itself */
-	unsigned shards;	/* how many there may be; 1: only itself */
-	unsigned shard;		/* its number; of a heap: 0 */
-	/* NULL: not made yet; of a heap */
+	struct mrrc_heap *main; /* the heap of a shard; of a heap: itself */
+	unsigned shards;	/* maximum number of shards; 1: only itself */
+	unsigned shard;		/* number of the shard; of a heap: 0 */
+	/* of a heap: its shards; NULL: not made yet */
 	struct mrrc_heap *_Atomic part[MRRC_SHARDS_MAX];
 	atomic_bool making;	     /* one of them */
-	atomic_size_t all, all_peak; /* bytes, of all its shards */
-	struct mrrc_lock lock;	     /* LEAF: from here on */
+	atomic_size_t all, all_peak; /* bytes of all its shards */
+	struct mrrc_lock lock;	     /* LEAF: guards the rest */
 	struct mrrc_arena arena;
 	struct mrrc_depot *depot;
-	struct mrrc_heap_blocks own; /* blocks of one object, live */
+	struct mrrc_heap_blocks own; /* live blocks of one object */
 	struct mrrc_heap_blocks own_idle;
-	size_t own_bytes;	/* asked for, of those live */
-	uint64_t allocs, frees; /* of threads gone, or past magazines */
+	size_t own_bytes; /* bytes requested for the live ones */
+	/* allocations and frees of ended threads, or past magazines */
+	uint64_t allocs, frees;
 	uint64_t told_allocs, told_frees; /* by mrrc_heap_tell() */
 	size_t bytes, blocks;
-	unsigned growing; /* threads that add a block */
+	unsigned growing; /* number of threads that are adding a block */
 	unsigned grown;	  /* blocks added, ever */
-	bool refused;	  /* the last one was: at a limit, perhaps */
+	bool refused;	  /* the last block was refused, perhaps at a limit */
 	size_t kind_bytes[MRRC_PAGES_CNT];
 	uint64_t regs, deregs, reg_fails;
-	atomic_bool limited; /* its limit was in the way */
+	atomic_bool limited; /* its limit was reached */
 	/* the domain's lock */
-	unsigned walkers; /* threads that trim or count it */
+	unsigned walkers; /* number of threads that trim or count it */
 	bool closing;
 	TAILQ_ENTRY(mrrc_heap) link;
-	atomic_uint_fast64_t tick; /* when idle blocks were last sought */
-	atomic_uint_fast64_t tell; /* when its numbers were last told */
+	atomic_uint_fast64_t tick; /* when idle blocks were last searched for */
+	atomic_uint_fast64_t tell; /* when its numbers were last reported */
 };
 
 /* ---- magazines (heap_mag.c) ---------------------------------------------- */
 
 /* One class's objects: from the start of its entries to top. */
 struct mrrc_mag {
-	struct mrrc_mag_entry *top, *end; /* full: both are equal */
+	struct mrrc_mag_entry *top, *end; /* a full magazine: both are equal */
 };
 
-/* Bytes that an array of entries takes, and its alignment. */
+/* Bytes of an array of entries, and its alignment. */
 #define MRRC_MAG_BYTES ((MRRC_MAG + 1) * sizeof(struct mrrc_mag_entry))
 
-/* One thread's for one heap. Behind the thread's biased lock. */
+/* One thread's magazines for one heap. Guarded by the thread's biased lock. */
 struct mrrc_mags {
 	char pad[10 * 64];
-	uint64_t allocs; /* from here, before left was set */
+	uint64_t allocs; /* allocations from these, before left was set */
 	int64_t left;	 /* allocations until the next look at the hot slot */
 	struct mrrc_mag of[MRRC_CLASSES];
 	_Alignas(MRRC_MAG_BYTES) struct mrrc_mag_entry
 		entry[MRRC_CLASSES][MRRC_MAG + 1];
 };
 
-/* Of a thread and a heap; likewise. */
+/* Counters of a thread and a heap; guarded in the same way. */
 struct mrrc_mag_count {
-	uint64_t in, out; /* objects from the heap, and to it */
+	uint64_t in, out; /* objects taken from the heap, and given to it */
 	uint64_t hot;	  /* allocations from mrrc_tcache.hot */
 	uint64_t seen;	  /* allocations and frees at the last tick */
 };
 
 /*
  * The hot slot: one object that the thread frees to here, and allocates from
- * here. Its data stay when the object is allocated again, so that freeing it
- * once more finds them by the address. The slot's place is fixed, so that an
- * allocation waits for no look-up. Behind the biased lock.
+ * here. Its data stay when the object is allocated again, so that a later free
+ * finds them by the address. The slot has a fixed place, so an allocation need
+ * not look it up. Guarded by the biased lock.
  */
 struct mrrc_hot {
-	struct mrrc_mag *mag; /* home; NULL: nothing, or it is allocated */
+	/* home; NULL: the slot is empty, or its object is allocated */
+	struct mrrc_mag *mag;
 	uintptr_t object; /* hot_forget() reads it outside the biased lock */
-	struct mrrc_mag *home; /* the magazine that would have it */
+	struct mrrc_mag *home; /* the magazine to which the object belongs */
 	unsigned class;
 	struct mrrc_heap_mib *mib;
 	uint16_t *mark; /* mrrc_mib_mark() */
 	struct mrrc_heap_cut *cut;
-	void *cookie;	      /* its block's, as is domain: */
-	void *_Atomic domain; /* no domain's: its block may be gone */
-	uint64_t *count;      /* mrrc_mag_count.hot, of its heap */
-	uint64_t seen;	      /* *count at the last look */
+	void *cookie; /* cookie and domain of its block: */
+	/* an address that no domain has: the block may be gone */
+	void *_Atomic domain;
+	uint64_t *count; /* mrrc_mag_count.hot of its heap */
+	uint64_t seen;	 /* *count at the last look */
 };
 
 /* Re-evaluate the slot after this many allocations from magazines. */
 #define MRRC_HOT_MISSES 512
 
 /*
- * The magazines of the heap that the thread allocated from last, or of what
- * serves the thread of it, by a key that the user of heaps gives, so that the
- * next allocation needs no lookup. Behind the biased lock.
+ * The magazines of the heap from which the thread allocated last, or of the
+ * shard that serves the thread, by a key that the user of heaps gives, so that
+ * the next allocation needs no lookup. Guarded by the biased lock.
  */
 struct mrrc_usual {
 	uintptr_t key;			 /* 0: none's */
@@ -174,17 +180,18 @@ struct mrrc_usual {
 
 struct mrrc_tcache {
 	struct mrrc_biased_lock biased;
-	unsigned shard; /* of each heap: which one serves this thread */
+	unsigned shard; /* which shard of each heap serves this thread */
 	struct mrrc_usual usual;
 	struct mrrc_hot hot;
-	TAILQ_ENTRY(mrrc_tcache) link;	    /* the list's lock */
-	struct mrrc_mags *mags[MRRC_SLOTS]; /* by slot; 0 stays NULL */
+	TAILQ_ENTRY(mrrc_tcache) link; /* the list's lock */
+	/* by slot of the heap; slot 0 stays NULL */
+	struct mrrc_mags *mags[MRRC_SLOTS];
 	struct mrrc_mag_count count[MRRC_SLOTS];
 };
 
 /* Always empty. */
 extern MRRC_HIDDEN struct mrrc_mags mrrc_mags_none;
-/* For threads that have none: shut. */
+/* For threads that have no table: shut. */
 extern struct mrrc_tcache mrrc_tcache_none;
 
 /*
@@ -209,7 +216,7 @@ void *mrrc_mags_map(size_t len);
 /* Lets this key find this heap from here on, in mrrc_heap_alloc_key(). */
 void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key);
 
-/* Inside the biased lock. NULL: no memory. */
+/* Finds or makes the magazines. Inside the biased lock. NULL: no memory. */
 struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 				struct mrrc_heap *heap);
 /*
@@ -218,12 +225,12 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
  */
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class);
-/* Inside the biased lock. false: no magazines. */
+/* Puts an object. Inside the biased lock. false: no magazines. */
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
  * Called inside the biased lock when an object of a magazine is allocated: the
- * hot slot takes this object, if it has none and was not of use since the last
+ * hot slot takes this object, if it is empty, or was of no use since the last
  * check.
  */
 void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
@@ -234,15 +241,14 @@ void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
  */
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 
-/*
- * From here on the biased lock is shut, or its owner calls.
- */
+/* For the following functions the biased lock is shut, or its owner calls. */
 
 void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
 size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
 /*
- * Returns the objects to the arena, by way of the depot. The heap's lock held.
+ * Returns the objects of the magazines to the arena, by way of the depot. The
+ * heap's lock held.
  */
 void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
 /*
@@ -260,30 +266,32 @@ struct mrrc_tcache *mrrc_tcache_get(void);
  * ones, to the arena.
  */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
-/* As mrrc_mags_reclaim_own(), of all threads. */
+/* Like mrrc_mags_reclaim_own(), for the magazines of all threads. */
 bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
 /*
- * The bytes in magazines; and the number of the heap's allocations and frees.
+ * The bytes in magazines, and the numbers of the heap's allocations and frees.
  */
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 		      uint64_t *frees);
-/* 0 if there is no slot left. */
+/* Gives the heap a slot; 0 if none is left. */
 void mrrc_mags_attach(struct mrrc_heap *heap);
 void mrrc_mags_detach(struct mrrc_heap *heap);
 /*
- * A block has left the map: make all threads forget what was in it, and wait
- * until every thread that looked (heap.h) before this has finished.
+ * Called when a block has left the map: makes all threads forget its objects,
+ * and waits until every thread that looked (heap.h) before this has finished.
  */
 void mrrc_mags_settle(uintptr_t base, size_t len);
-/* Domains that a fork must mark. */
+/* Adds a domain that a fork must mark, and removes it. */
 int mrrc_mags_domain_add(struct mrrc_heaps *heaps);
 void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
 
-/* ---- the depot (heap_depot.c): the heap's lock held ----------------------- */
+/*
+ * ---- the depot (heap_depot.c): the heap's lock held -----------------------
+ */
 
 /*
- * Takes at most count objects from the depot or the arena; returns their
- * number.
+ * Takes at most count objects from the depot or the arena; returns the number
+ * of objects.
  */
 unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
 			 struct mrrc_mag_entry *entry);
@@ -293,7 +301,7 @@ void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
 void mrrc_depot_drain(struct mrrc_heap *heap);
 size_t mrrc_depot_kept(const struct mrrc_heap *heap);
-/* As mrrc_mags_reclaim(), of a heap without magazines. Its lock not held. */
+/* Like mrrc_mags_reclaim(), for a heap without magazines. Its lock not held. */
 bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
 
 /* ---- shards (heap_shard.c) ------------------------------------------------ */
@@ -319,15 +327,17 @@ static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
 
 /* The heap or shard that serves this thread, made if needed and possible. */
 struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
-/* The next of a heap's shards; first of all NULL, and the heap itself. */
+/*
+ * The next of a heap's shards; NULL: the first one, which is the heap itself.
+ */
 struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
 				 const struct mrrc_heap *before);
 
 /* ---- blocks (heap_block.c) ----------------------------------------------- */
 
 /*
- * Maps and registers a block of len bytes or more; asked: the size of its only
- * object, or 0: it is for the arena. The block is not linked anywhere yet.
+ * Maps and registers a block of at least len bytes; asked: the size of its only
+ * object, or 0: the block is for the arena. The caller has to link the block.
  */
 int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 			size_t asked, bool isolated,
@@ -335,11 +345,14 @@ int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 /* The length of a block for len bytes; exact: as short as possible. */
 size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
 			   bool exact);
-/* Bytes that the limits have left. The heap's lock held. */
+/* Bytes that the limits still allow. The heap's lock held. */
 size_t mrrc_heap_left(const struct mrrc_heap *heap);
-/* Ends a block that is not in use, and to which nothing links. */
+/* Ends a block that is unused, and to which nothing links. */
 void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
-/* Ends blocks without objects since then or longer. Returns their number. */
+/*
+ * Ends blocks without objects since the time @since, or longer. Returns their
+ * number.
+ */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 
 /* ---- blocks that have ended (heap_retire.c) ------------------------------ */
@@ -354,11 +367,11 @@ void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
 bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
 
 uint64_t mrrc_heap_now(void); /* ms */
-/* Report its allocations and frees, of all threads, to the owner. */
+/* Reports the heap's allocations and frees, of all threads, to the owner. */
 void mrrc_heap_tell(struct mrrc_heap *heap);
 /*
  * Called from time to time: reports counts, and releases memory that was idle
- * for too long.
+ * too long.
  */
 void mrrc_heap_tick(struct mrrc_heap *heap);
 /* Releases memory that was idle for this time, unless that was done lately. */

@@ -2,19 +2,20 @@
 /*
  * Addresses of blocks that have ended (heap_priv.h).
  *
- * A core that looks a key up only where a transfer begins, as tcp does,
+ * A core that looks a key up only at the begin of a transfer, as tcp does,
  * continues that transfer after the registration is closed: it would overwrite,
- * or send, the memory that is then mapped at the address. So the domain keeps
- * the addresses of a block that peers could reach. An empty mapping takes the
- * place of the block, and only such transfers reach it. The oldest addresses
- * are given back when there are too many, and all when the domain closes.
+ * or send, the memory that is mapped at the address by then. So the domain
+ * keeps the addresses of a block that peers could reach. An empty mapping takes
+ * the place of the block, and only such transfers reach it. The oldest
+ * addresses are given back when there are too many, and all when the domain
+ * closes.
  *
  * The mapping can be written to: tcp copies the last bytes of a transfer
  * itself, and would end the process with a fault. Data that peers write there
- * take memory, which is given back from time to time (retired_purge). It cannot
- * be accessed where a tool watches, as the tool is to find uses of freed
- * memory, and where such memory counts against a limit before it is used
- * (overcommit_memory 2).
+ * take memory, which is given back from time to time (retired_purge). The
+ * mapping cannot be accessed where a tool has to find uses of freed memory, and
+ * where such memory counts against a limit before it is used (overcommit_memory
+ * 2).
  */
 #include "config.h"
 #include "sys/heap/heap_priv.h"
@@ -77,7 +78,10 @@ static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 	}
 }
 
-/* Purges addresses off the list, so that other threads do not unmap them. */
+/*
+ * Purges addresses that it has taken off the list, so that other threads do not
+ * unmap them.
+ */
 static void retired_purge(struct mrrc_heaps *heaps)
 {
 	struct mrrc_heap_blocks list = TAILQ_HEAD_INITIALIZER(list);

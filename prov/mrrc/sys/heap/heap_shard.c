@@ -11,8 +11,8 @@
 #include "sys/heap/heap_watch.h"
 
 /*
- * Bytes that a limit must allow for each shard: their blocks have a MiB or
- * more.
+ * Bytes that a limit must allow for each shard, since a shard's blocks have at
+ * least a MiB.
  */
 #define SHARD_LIMIT ((size_t) 64 << 20)
 
@@ -32,8 +32,8 @@ unsigned mrrc_heap_shards(const struct mrrc_heap *heap)
 	unsigned shards = attr->shards ? attr->shards : processors();
 
 	/*
-	 * what the application chose for a heap applies to one heap, not to
-	 * each shard
+	 * attributes that the application chose for a heap apply to one heap,
+	 * not to each shard
 	 */
 	if (mrrc_heap_watched || attr->isolated || attr->prefault ||
 	    attr->block_size || attr->pages >= MRRC_PAGES_2M)

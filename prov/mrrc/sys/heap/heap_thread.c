@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * All threads that allocate (heap_priv.h), from their first allocation to their
- * end, also by fork, and what concerns them all: the places that heaps have in
- * their tables, trimming, exact counting and closing.
+ * end, also in forks: the places of heaps in the threads' tables, trimming,
+ * exact counting and closing.
  *
  * A thread's magazines are behind its biased lock (biased_lock.h), which it
  * enters with plain stores. Trimming, exact counting and closing shut that
@@ -40,7 +40,7 @@ static struct {
 	.domains = TAILQ_HEAD_INITIALIZER(mags.domains),
 };
 
-static char no_domain; /* an address that no domain has, not even NULL */
+static char no_domain; /* an address that no domain has, and that is not NULL */
 
 struct mrrc_tcache mrrc_tcache_none = { .biased = MRRC_BIASED_SHUT };
 _Thread_local struct mrrc_tcache *mrrc_tcache_self = &mrrc_tcache_none;
@@ -143,7 +143,7 @@ static void mags_init(void)
 }
 
 /*
- * The shard number that the fewest threads have: threads that follow each other
+ * The shard number that the fewest threads have. Threads that follow each other
  * get the same shard, so that no more shards have blocks than threads run at
  * once.
  */
@@ -264,7 +264,7 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 
 	pthread_mutex_lock(&mags.lock);
 	/*
-	 * a thread that ends adds its own to these counts, but not while this
+	 * a thread that ends adds its own counts to these, but not while this
 	 * lock is held
 	 */
 	mrrc_lock_acquire(&heap->lock);
@@ -309,9 +309,10 @@ void mrrc_heap_looked(struct mrrc_tcache *look)
 }
 
 /*
- * The owner may store another object there at this moment. Then that object's
- * domain is lost, and its free finds it in the map. It cannot be an object of
- * this block: none of these is allocated, or available to be allocated.
+ * The owner may store another object in the slot at this moment. Then that
+ * object's domain is lost, and its free finds it in the map. It cannot be an
+ * object of this block: none of these is allocated, or available to be
+ * allocated.
  */
 static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
 {

@@ -103,7 +103,7 @@ void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr)
 	*debug_asked(block, addr) = 0;
 }
 
-/* The first byte of [from, to) that is not value, or to. */
+/* The first byte of [from, to) that differs from value, or to. */
 static size_t debug_differs(uintptr_t addr, size_t from, size_t to,
 			    unsigned char value)
 {

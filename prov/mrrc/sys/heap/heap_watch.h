@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells memory checkers what is allocated: valgrind by its client requests,
- * AddressSanitizer, which is linked to the program, by weak functions. Without
- * a checker this is one load. Builds with MRRC_DEBUG check by themselves where
- * no tool does: they fill the bytes behind an allocation and freed objects, and
- * check later whether these have changed.
+ * Tells memory checkers which memory is allocated: valgrind by its client
+ * requests, AddressSanitizer, which is linked to the program, by weak
+ * functions. Without a checker this costs one load. Builds with MRRC_DEBUG
+ * check themselves where there is no tool: they fill freed objects, and the
+ * bytes behind an allocation, and check later whether these have changed.
  */
 #ifndef MRRC_HEAP_WATCH_H
 #define MRRC_HEAP_WATCH_H
@@ -34,16 +34,19 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size);
 void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 			   struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t asked, size_t size);
-/* Bytes behind it are what they were. */
+/* Are the bytes behind the object unchanged? */
 bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
 			    size_t size);
 /*
- * Before the object goes to a magazine. Logs nothing: called inside a biased
- * lock.
+ * Called before the object goes to a magazine. Logs nothing: called inside a
+ * biased lock.
  */
 void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t size);
-/* Both; an overflow is logged: -EOVERFLOW. No lock, no biased lock. */
+/*
+ * Checks and fills a freed object; an overflow is logged: -EOVERFLOW. No lock
+ * and no biased lock held.
+ */
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 struct mrrc_heap_block *block, uintptr_t addr,
 			 size_t size);
@@ -51,7 +54,7 @@ int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
  * Notes that an object goes to the arena, which may cut its memory differently.
  */
 void mrrc_heap_debug_given(struct mrrc_heap_block *block, uintptr_t addr);
-/* Bytes that were asked for. */
+/* The number of bytes that were requested for the object. */
 size_t mrrc_heap_debug_asked(const struct mrrc_heap_block *block,
 			     uintptr_t addr, size_t size);
 
