@@ -2,13 +2,13 @@
 /*
  * Leased files and the thread that gives them up (lease.h).
  *
- * A lease is in the tree while it is whole as far as is known, then in the list
- * of breaking ones until no operation holds a part. The kernel sends a signal to
+ * A lease is in the tree while it seems to be whole, then in the list of
+ * breaking ones until no operation holds a part. The kernel sends a signal to
  * the thread when a lease is to be given up, and to no other thread: the
- * application's handlers do not run. As it does not say how many leases are
- * meant, the thread looks at all of them. Each hold looks at its own: should the
- * signal be lost, the lease be forced by the kernel, or its descriptor be closed
- * by the application, that hold fails.
+ * application's handlers do not run. The signal does not tell which leases are
+ * meant, so the thread checks all of them. Each hold checks its own lease: if
+ * the signal is lost, the lease is forced by the kernel, or its descriptor is
+ * closed by the application, the hold fails.
  */
 #include "config.h"
 #include "sys/file/lease.h"
@@ -56,7 +56,7 @@ struct mrrc_leases {
 	struct mrrc_lease_list breaking; /* lock; removed by the thread only */
 	bool stop;			 /* lock */
 	pthread_t thread;
-	atomic_int tid; /* 0: not yet known; below: it has failed */
+	atomic_int tid; /* 0: not known yet; below 0: starting it failed */
 	pthread_cond_t started;
 };
 
@@ -89,7 +89,7 @@ static void leases_wake(struct mrrc_leases *set)
 	pthread_kill(set->thread, MRRC_LEASE_SIGNAL);
 }
 
-/* Not in any list, no lock held, no holds. */
+/* Ends a lease that is in no list and has no holds. No lock held. */
 static void lease_end(struct mrrc_lease *lease)
 {
 	struct mrrc_leases *set = lease->set;
@@ -159,7 +159,7 @@ static bool lease_overdue(const struct mrrc_lease_hold *hold)
 	return lease_now_ms() - hold->since >= hold->lease->set->break_ms;
 }
 
-/* Operations that are still under way are reported as failed. */
+/* Marks the operations still under way as failed. */
 static void lease_fail(struct mrrc_lease *lease, bool all)
 {
 	struct mrrc_lease_hold *hold;
@@ -172,7 +172,9 @@ static void lease_fail(struct mrrc_lease *lease, bool all)
 	mrrc_lock_release(&lease->set->lock);
 }
 
-/* Operations take too long: lets the writer continue without them. */
+/*
+ * Called when operations take too long: lets the writer continue without them.
+ */
 static void lease_part(struct mrrc_lease *lease)
 {
 	const struct mrrc_leases *set = lease->set;
@@ -377,8 +379,8 @@ static struct mrrc_lease *lease_find(struct mrrc_leases *set,
 
 /*
  * Adds a lease, or returns that of another thread, which has taken the same
- * file in the meantime. A signal that came before the lease was listed has
- * found none.
+ * file in the meantime. A signal that came before the lease was listed did not
+ * find it.
  */
 static struct mrrc_lease *lease_add(struct mrrc_lease *lease)
 {
@@ -460,10 +462,7 @@ void mrrc_lease_put(struct mrrc_lease *lease)
 		free(lease);
 }
 
-/*
- * Marks a lease as lost: while the thread is busy, the lease must not count as
- * idle.
- */
+/* Marks a lease as lost: it must not count as idle while the thread is busy. */
 static void lease_lose(struct mrrc_lease *lease)
 {
 	struct mrrc_leases *set = lease->set;

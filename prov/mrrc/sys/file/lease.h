@@ -7,14 +7,14 @@
  * posted until it has ended. A hold succeeds only while the lease is whole.
  * When a lease is to be given up, no hold succeeds any more, and the thread
  * waits until none is left. Operations that take longer than MRRC_LEASE_COPY_MS
- * get a copy of what they read, at the same addresses; where the network reads
- * the pages themselves (attr.pins), they are marked as failed after
- * MRRC_LEASE_FAIL_MS. Then the lease is given up, and the writer goes on.
+ * read a copy at the same addresses; where the network reads the pages
+ * themselves (attr.pins), they are marked as failed after MRRC_LEASE_FAIL_MS.
+ * Then the lease is given up, and the writer goes on.
  *
  * A lease that is not given up in time, as in a process that was stopped, is
- * taken by force. The kernel waits for attr.break_ms before, so what is held for
- * less than that is right. What is held for longer is lost if a writer waits,
- * or has waited.
+ * taken by force. The kernel waits attr.break_ms before that, so data of holds
+ * shorter than that are right. Holds that last longer are lost if a writer
+ * waits, or has waited.
  *
  * A mapping without users is kept, with its lease, for the next user of the
  * same file. Any thread that holds no lock, except open and close.
@@ -38,15 +38,15 @@ struct mrrc_lease;
 struct mrrc_lease_file;
 
 struct mrrc_leases_attr {
-	void *arg; /* for these calls, with no lock held */
+	void *arg; /* for the following calls, made with no lock held */
 	/* the range is about to be unmapped: registrations must go */
 	void (*forget)(void *arg, uintptr_t start, size_t len);
 	/* a writer waits for operations that may have ended */
 	void (*progress)(void *arg);
 	bool pins;	   /* the network reads pages, not addresses */
-	unsigned idle_max; /* mappings kept without a user */
-	unsigned wait_ms;  /* in place of those above, for tests; or 0 */
-	unsigned break_ms; /* in place of the kernel's, for tests; or 0 */
+	unsigned idle_max; /* maximum number of mappings kept without a user */
+	unsigned wait_ms;  /* for tests, in place of both times above; or 0 */
+	unsigned break_ms; /* for tests, in place of the kernel's time; or 0 */
 };
 
 /* A part that an operation reads. */
@@ -55,7 +55,7 @@ struct mrrc_lease_hold {
 	size_t offset, len;
 	int64_t since;
 	bool copied;	    /* the set's lock */
-	atomic_bool failed; /* what was read may not be the file's */
+	atomic_bool failed; /* the bytes read may not be the file's */
 	TAILQ_ENTRY(mrrc_lease_hold) link;
 };
 
@@ -63,19 +63,22 @@ struct mrrc_lease_hold {
 int mrrc_leases_open(const struct mrrc_leases_attr *attr,
 		     struct mrrc_leases **leases);
 
-/* There are no users. */
+/* Closes it, when there are no users. */
 void mrrc_leases_close(struct mrrc_leases *leases);
 
 /* Adds a user of the file behind fd, which is id; errors: lease_file.h. */
 int mrrc_lease_get(struct mrrc_leases *leases, int fd,
 		   const struct mrrc_fd_id *id, struct mrrc_lease **lease);
 
-/* Ends a use, when its holds were released, or a further one was -ESTALE. */
+/*
+ * Ends a use, when its holds were released, or a further hold failed with
+ * -ESTALE.
+ */
 void mrrc_lease_put(struct mrrc_lease *lease);
 
 /*
- * Holds a part of the file, which is then at *addr. -ENODATA: the file ends
- * before its end. -ESTALE: the lease is not whole: this user should put it.
+ * Holds a part of the file, which is then at *addr. -ENODATA: the file is
+ * shorter. -ESTALE: the lease is not whole: this user should put it.
  */
 int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr);
@@ -85,8 +88,7 @@ void mrrc_lease_release(struct mrrc_lease_hold *hold);
 bool mrrc_lease_wanted(const struct mrrc_lease_hold *hold);
 
 /*
- * May the bytes that were read differ from the file? To be called when all were
- * read.
+ * May the bytes that were read differ from the file? Called when all were read.
  */
 bool mrrc_lease_lost(const struct mrrc_lease_hold *hold);
 

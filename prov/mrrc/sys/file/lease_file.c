@@ -29,8 +29,8 @@
 #define LEASE_PAGES ((size_t) 1024)    /* looked at at once */
 
 /*
- * Is this a file system whose inodes show each writer? Not overlayfs, which
- * grants a lease next to a writable mapping (Linux 6.18); nor network file
+ * Does this file system's inode show each writer? Not on overlayfs, which
+ * grants a lease next to a writable mapping (Linux 6.18); nor on network file
  * systems, whose server has other clients.
  */
 static bool lease_kept_by(int fd, bool *memory)
@@ -116,8 +116,8 @@ err_close:
 bool mrrc_lease_file_whole(const struct mrrc_lease_file *file)
 {
 	/*
-	 * the application may have closed it, and the number may be another
-	 * file's
+	 * the application may have closed the descriptor, and its number may be
+	 * another file's
 	 */
 	return mrrc_fd_is(file->fd, &file->id) &&
 	       fcntl(file->fd, F_GETLEASE) == F_RDLCK;
@@ -190,11 +190,11 @@ bool mrrc_file_cached(int fd, uint64_t offset, size_t len)
 }
 
 /*
- * A page fault reads as much around the page as the disk is read ahead. So the
- * pages are requested. For parts in their order one byte is read after the
- * pages in the cache: so the kernel's own read-ahead goes on, in larger and
- * larger requests and pages, and the faults of the same open file description
- * keep it going.
+ * A page fault reads as many bytes around the page as the disk reads ahead. So
+ * the pages are requested. For parts in order one byte is read behind the pages
+ * in the cache: so the kernel's own read-ahead goes on, in larger and larger
+ * requests and pages, and faults of the same open file description keep it
+ * going.
  */
 void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 			   size_t len, bool follows)
@@ -208,7 +208,7 @@ void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 		return;
 	if (follows && offset)
 		mrrc_file_read(file->fd, &byte, 1, offset);
-	/* of a larger request the kernel reads the beginning */
+	/* of a larger request the kernel would read only the beginning */
 	for (; offset < end; offset += part) {
 		part = end - offset < LEASE_WANT ? end - offset : LEASE_WANT;
 		posix_fadvise(file->fd, (off_t) offset, (off_t) part,

@@ -20,8 +20,8 @@
 #include "sys/base/fd_id.h"
 
 /*
- * Not SIGIO, as is usual: a thread that waits for that takes what is sent to
- * the process, too. This one Linux never sends by itself.
+ * Not SIGIO, as is usual: a thread that waits for SIGIO also takes those sent
+ * to the process. Linux never sends this signal by itself.
  */
 #ifdef SIGSTKFLT
 #define MRRC_LEASE_SIGNAL SIGSTKFLT
@@ -30,19 +30,19 @@
 #endif
 
 struct mrrc_lease_file {
-	int fd; /* an open file description of its own */
+	int fd; /* a separate open file description */
 	struct mrrc_fd_id id;
 	char *base;
-	size_t len;  /* of the file: not 0 */
+	size_t len;  /* length of the file: not 0 */
 	bool memory; /* of tmpfs */
 };
 
 /*
- * Takes a lease on the file that fd is open for, which is id, and maps the
- * file. The thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given
- * up. -EBADF: fd is another file's by now; -EAGAIN: the file is open for
- * writing; -EACCES: it belongs to another user; -EOPNOTSUPP: its file system
- * keeps no such promise; -ENODATA: it is empty; else an error of the system.
+ * Takes a lease on the file behind fd, which is id, and maps the file. The
+ * thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up.
+ * -EBADF: fd is another file by now; -EAGAIN: the file is open for writing;
+ * -EACCES: it belongs to another user; -EOPNOTSUPP: its file system does not
+ * keep leases; -ENODATA: it is empty; else an error of the system.
  */
 int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 			 struct mrrc_lease_file *file);
@@ -57,7 +57,7 @@ void mrrc_lease_file_close(struct mrrc_lease_file *file);
 
 /*
  * Replaces a page-aligned part of the mapping by a copy, in one step for
- * threads that read it. On failure by zeros.
+ * threads that read it. On failure the part becomes zeros.
  */
 int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len);
@@ -74,7 +74,7 @@ bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
 
 /*
- * Is a whole non-empty part in the page cache? Needs no lease. true: or
+ * Is a whole non-empty part in the page cache? Needs no lease. true: yes, or
  * unknown.
  */
 bool mrrc_file_cached(int fd, uint64_t offset, size_t len);

@@ -2,10 +2,10 @@
 /*
  * Reads past the page cache, and the thread that submits them (ring.h).
  *
- * A read is a request for each MiB. The thread submits what is queued, waits
- * for the ring's next completion, or a short while, as more may be queued
- * meanwhile, and counts. What was submitted is waited for in any case, since the
- * kernel writes into its memory: where the application has closed the ring's
+ * A read is a request for each MiB. The thread submits the queued requests,
+ * waits for the next completion, or a short while, since more may be queued,
+ * and counts. Submitted requests are waited for in any case, since the kernel
+ * writes into their memory: if the application has closed the ring's
  * descriptor, by looking at the completion queue, which is mapped.
  */
 #include "config.h"
@@ -57,9 +57,9 @@ struct mrrc_ring {
 #define URING_FN(name) __typeof__(io_uring_##name) *name
 
 /*
- * Loaded by the first ring, not with us: it calls mmap and munmap past libc, in
- * places that are not hooked, so that lookups of each process in which it is
- * have to ask the kernel (prove.h).
+ * Loaded by the first ring, not with the provider: liburing calls mmap and
+ * munmap past libc, in places that are not hooked, so that lookups of each
+ * process that has loaded it must ask the kernel (prove.h).
  */
 static struct {
 	pthread_once_t once;
@@ -102,7 +102,10 @@ static void uring_load(void)
 	uring.loaded = library;
 }
 
-/* The application may have closed it, and the number be another file's. */
+/*
+ * Is the descriptor still the ring's? The application may have closed it, and
+ * its number may be another file's.
+ */
 static bool ring_whole(const struct mrrc_ring *ring)
 {
 	return mrrc_fd_is(ring->ring.ring_fd, &ring->id);
@@ -119,7 +122,10 @@ static void ring_unqueue(struct mrrc_ring *ring, struct mrrc_ring_read *read)
 		pthread_cond_broadcast(&ring->ended);
 }
 
-/* Lock held. A request that the kernel did not take is left in the queue. */
+/*
+ * Fails all reads. Lock held. A request that the kernel did not take stays in
+ * the queue.
+ */
 static void ring_fail(struct mrrc_ring *ring)
 {
 	struct mrrc_ring_read *read;
@@ -133,7 +139,7 @@ static void ring_fail(struct mrrc_ring *ring)
 
 /* ---- the thread ---- */
 
-/* Lock held: asks the kernel for the next bytes of a read. false: it fails. */
+/* Asks the kernel for the next bytes of a read. Lock held. false: it fails. */
 static bool ring_ask(struct mrrc_ring *ring, struct mrrc_ring_read *read)
 {
 	const size_t left = read->len - read->asked;

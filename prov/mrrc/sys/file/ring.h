@@ -5,8 +5,8 @@
  *
  * The kernel interrupts system calls of the threads that have opened a ring or
  * submitted a request, when the request ends and after the ring is closed: an
- * epoll_wait(2) of the application would fail with EINTR. So one thread does all
- * of that, and the others queue reads.
+ * epoll_wait(2) of the application would fail with EINTR. So one thread makes
+ * all these calls, and the others queue reads.
  *
  * Any thread that holds no lock of rank LEAF, except open and close.
  */
@@ -24,15 +24,16 @@ struct mrrc_ring;
 struct mrrc_ring_read {
 	/* constant until it has ended */
 	int fd;	  /* open with O_DIRECT */
-	int slot; /* of buf: mrrc_ring_pin(); or -1 */
+	int slot; /* slot of buf, from mrrc_ring_pin(); or -1 */
 	char *buf;
-	size_t len;	 /* buf, len and offset: as O_DIRECT wants them */
-	size_t need;	 /* of len: the file may end behind */
+	size_t len; /* buf, len and offset: aligned as O_DIRECT requires */
+	/* bytes of len that are needed: the file may end behind them */
+	size_t need;
 	uint64_t offset; /* in the file */
 	/* the ring's lock */
 	size_t asked;	 /* bytes that the kernel was asked for */
 	unsigned flight; /* requests under way */
-	bool missing;	 /* fewer bytes than need came, or an error */
+	bool missing;	 /* fewer than need bytes came, or an error */
 	bool queued;
 	TAILQ_ENTRY(mrrc_ring_read) link;
 };
@@ -43,12 +44,13 @@ struct mrrc_ring_read {
  */
 int mrrc_ring_open(struct mrrc_ring **ring);
 
-/* Nothing is being read. */
+/* Closes the ring; nothing is being read. */
 void mrrc_ring_close(struct mrrc_ring *ring);
 
 /*
- * Registers memory, so that each read does not: a slot, or -1. It stays pinned
- * until it is unpinned, and is not read into then.
+ * Registers memory with the ring once, so that reads need not: returns a slot,
+ * or -1. The memory stays pinned until it is unpinned, and must not be read
+ * into then.
  */
 int mrrc_ring_pin(struct mrrc_ring *ring, void *addr, size_t len);
 void mrrc_ring_unpin(struct mrrc_ring *ring, int slot);
@@ -61,7 +63,7 @@ void mrrc_ring_start(struct mrrc_ring *ring, struct mrrc_ring_read *read);
  */
 bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
-/* Waits until nothing is written to buf any more. */
+/* Waits until the kernel no longer writes to buf. */
 void mrrc_ring_cancel(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*

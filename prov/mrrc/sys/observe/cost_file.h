@@ -8,12 +8,12 @@
 
 #include "core/cost/cost.h"
 
-/* The prefix by which a parameter names a model in a file. */
+/* The prefix of a parameter's value that names a file with a model. */
 #define MRRC_COST_FILE "file:"
 
 /*
- * -EINVAL: no model, or several; -EFBIG: far too long; -EISDIR and the like,
- * or what open or read said.
+ * Reads a model. -EINVAL: no model, or several; -EFBIG: far too long; -EISDIR
+ * and the like, or the error of open or read.
  */
 int mrrc_cost_file_read(const char *path, struct mrrc_cost *cost);
 

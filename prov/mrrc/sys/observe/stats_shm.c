@@ -3,7 +3,7 @@
  * Counters that other processes may read (stats_shm.h).
  *
  * A forked child shares the pages with its parent. It does not write to them,
- * as nothing is counted there (mrrc_mon_forked), and closes only its own copy.
+ * as nothing is counted in it (mrrc_mon_forked), and closes only its own copy.
  */
 #include "config.h"
 #include "sys/observe/stats_shm.h"
@@ -35,7 +35,7 @@
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
-/* The size stays, and only the mapping that exists may write. */
+/* Seals: the size stays, and only the existing mapping may write. */
 #define SEGMENT_SEALS \
 	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
@@ -110,7 +110,7 @@ static size_t segment_names(void)
 	return segment_align(segment_values() + sizeof(struct mrrc_stats));
 }
 
-/* The size of the names; writes them to @names unless that is NULL. */
+/* The size of the names, which it writes to @names unless that is NULL. */
 static size_t segment_put_names(char *names)
 {
 	size_t size = 0;
@@ -197,7 +197,10 @@ static void segment_plain(char *text)
 	}
 }
 
-/* segments.lock held. A reader finds the old text or the new one, whole. */
+/*
+ * Writes the texts. segments.lock held. A reader finds the old text or the new
+ * one, never a mixture.
+ */
 static void segment_say(struct mrrc_stats_shm *segment)
 {
 	struct mrrc_stats_shm_head *head = segment->head;
@@ -241,7 +244,10 @@ static void segment_list(struct mrrc_stats_shm *segment,
 
 /* ---- the thread ---- */
 
-/* The reader's mapping cannot be written to: it wakes, and changes nothing. */
+/*
+ * A reader's mapping cannot be written to: a reader can wake the thread, but
+ * change nothing.
+ */
 static void segment_futex(uint32_t *word, int op, uint32_t value)
 {
 	syscall(SYS_futex, word, op, value, NULL, NULL, 0);
@@ -269,7 +275,10 @@ static void *segment_serve(void *arg)
 	}
 }
 
-/* Without it hits are counted late, as long as there are no misses. */
+/*
+ * Starts the segment's thread. Without the thread hits are added up only with
+ * the next miss.
+ */
 static void segment_start(struct mrrc_stats_shm *segment)
 {
 	segment->runs = !mrrc_thread_start(&segment->thread, MRRC_UFFD_STACK,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A statistics segment: the counters of one cache, in a sealed memfd, where
- * other processes of the same user read them while they are counted
+ * other processes of the same user read them while they change
  * (/proc/PID/fd/N). It leaves no file, and describes its own content.
  *
  * The cache writes the values in place under its lock; the rest is written
@@ -9,8 +9,8 @@
  *
  * Threads count their hits in tables of their own (sys/cache/region_hints.h). A
  * reader that wants them wakes the segment's thread, by a futex that a mapping
- * without write access can wake; the thread has the hits added up. So a process
- * that no reader looks at does nothing for it.
+ * without write access can wake; the thread adds the hits up. So a process
+ * without readers does nothing for this.
  */
 #ifndef MRRC_STATS_SHM_H
 #define MRRC_STATS_SHM_H
@@ -52,17 +52,20 @@ struct mrrc_stats_shm_head {
 	char provider[32]; /* the core provider */
 	char policy[64];   /* with its parameters */
 	char monitor[16];
-	/* why lookups of a process with threads ask the kernel: printable
-	 * ASCII, empty if they do not. The one that is not in force changes */
+	/*
+	 * why lookups of a process with threads ask the kernel: printable
+	 * ASCII, empty if they do not. Two texts: the one that is not in force
+	 * changes
+	 */
 	uint32_t asks_at; /* 0 or 1 */
 	char asks[2][MRRC_TRUST_WHY];
-	/* what the cache lacks, and the cure; as asks */
+	/* what the cache lacks, and the cure; two texts as for asks */
 	uint32_t lacks_at;
 	char lacks[2][MRRC_STATS_SHM_LACKS];
 	uint32_t registers; /* 0: the domain registers no buffers */
 	uint32_t serves;    /* 1: FUTEX_WAKE on wake updates everything */
 	uint32_t wake;
-	uint32_t updates; /* how often that was done: a futex, too */
+	uint32_t updates; /* number of updates so far: a futex, too */
 };
 
 struct mrrc_stats_shm_info {
@@ -81,8 +84,8 @@ struct mrrc_stats_shm_info {
 	 */
 	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
 	/*
-	 * Brings the counters up to date, in a thread of the segment's. NULL:
-	 * they are always up to date, and there is no thread.
+	 * Brings the counters up to date, in a thread of the segment. NULL:
+	 * they are always up to date, and the segment has no thread.
 	 */
 	void (*collect)(void *arg);
 	void *arg;
@@ -97,7 +100,7 @@ struct mrrc_stats_shm;
  */
 int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
-/* Zeroes, for a cache to count in. */
+/* The segment's counters, all zero, in which a cache counts. */
 struct mrrc_stats *mrrc_stats_shm_stats(struct mrrc_stats_shm *segment);
 
 /* Describes the cache, and makes the segment readable from now on. */
@@ -105,18 +108,18 @@ void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 			    const struct mrrc_stats_shm_info *info);
 
 /*
- * Any thread: the reason why lookups ask, or what a cache lacks, may have
- * changed. Updates all segments.
+ * Called by any thread when the reason why lookups ask, or the cache's lack,
+ * may have changed. Updates all segments.
  */
 void mrrc_stats_shm_update(void);
 
 /*
- * Ends the segment's thread, if it has one: before the cache is closed. Not in a
- * child, however it was forked. NULL is allowed.
+ * Ends the segment's thread, if it has one: before the cache is closed. Does
+ * nothing in a child, however it was forked. NULL is allowed.
  */
 void mrrc_stats_shm_still(struct mrrc_stats_shm *segment);
 
-/* After the cache is closed. NULL is allowed. */
+/* Called after the cache is closed. NULL is allowed. */
 void mrrc_stats_shm_close(struct mrrc_stats_shm *segment);
 
 #endif /* MRRC_STATS_SHM_H */

@@ -31,8 +31,8 @@
 #define RECS_CHUNK (MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
 /*
- * A chain is a number, and in the bits above it the file's id: a forked child
- * has copies of its parent's chains.
+ * A chain is the number of a record, and in the bits above it the file's id,
+ * since a forked child has copies of its parent's chains.
  */
 #define CHAIN_BITS 48
 #define CHAIN_IDS  ((1ULL << (64 - CHAIN_BITS)) - 1)
@@ -50,7 +50,7 @@ static _Thread_local struct trace_thread trace_thread
 	__attribute__((tls_model("initial-exec")));
 
 static _Atomic uint64_t trace_ids;
-/* the id of the open file: it may be closed when a thread ends */
+/* the id of the open file: the file may be closed when a thread ends */
 static _Atomic uint64_t trace_current;
 static pthread_key_t trace_key;
 static int trace_key_rc;
@@ -80,7 +80,7 @@ static struct mrrc_trace_rec *trace_limit(const struct mrrc_trace_file *file,
 
 /* ---- threads ---- */
 
-/* A thread ends: others may use the rest of its chunk. */
+/* Called when a thread ends: another thread may use the rest of its chunk. */
 static void trace_thread_end(void *arg)
 {
 	struct trace_thread *thread = arg;
@@ -130,8 +130,8 @@ static bool trace_take_left(struct mrrc_trace_file *file,
 /* ---- the file ---- */
 
 /*
- * Not fallocate(): pages that were written to are mapped several times faster
- * than those that are only allocated (ext4), and every file system can.
+ * Not fallocate(): written pages are mapped several times faster than pages
+ * that are only allocated (ext4), and every file system can write.
  */
 static int trace_write_zeroes(int fd, off_t offset, size_t len)
 {
@@ -142,7 +142,10 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 
 	for (i = 0; i < sizeof(iov) / sizeof(*iov); i++)
 		iov[i] = (struct iovec){ (void *) zero, sizeof(zero) };
-	/* all lengths are multiples of it; a short write need not be */
+	/*
+	 * all lengths are multiples of the buffer's; after a short write the
+	 * rest need not be
+	 */
 	while (len) {
 		i = len / sizeof(zero);
 		ret = i ? pwritev(fd, iov, i, offset) :
@@ -166,7 +169,7 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 	struct rlimit limit;
 	int ret;
 
-	/* beyond it there is a signal, not only an error */
+	/* a write beyond the limit would raise a signal, not only an error */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) &&
 	    limit.rlim_cur != RLIM_INFINITY &&
 	    limit.rlim_cur < (rlim_t) offset + len)
@@ -434,7 +437,7 @@ uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file)
 	return trace_clock(CLOCK_MONOTONIC) - file->start;
 }
 
-/* The number in a chain, or 0 if it is not this file's. */
+/* The number of the record in a chain, or 0 if the chain is not this file's. */
 static uint64_t trace_chained(const struct mrrc_trace_file *file,
 			      uint64_t chain)
 {

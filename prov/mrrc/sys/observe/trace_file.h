@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The file of recorded requests (format: core/text/trace.h), mapped shared, so that
- * what is written survives the end of the process.
+ * The file of recorded requests (format: core/text/trace.h), mapped shared, so
+ * that what is written survives the end of the process.
  *
- * A thread appends to a chunk of its own, without a lock or a system call. Each
- * new chunk is reserved by an atomic addition, and the file is made longer,
- * with the space on disk, before a thread writes to it. When a thread ends, the
- * next one uses the rest of its chunk. The mapping is made once and stays:
- * recording unmaps nothing.
+ * A thread appends to its own chunk, without a lock or a system call. Each new
+ * chunk is reserved by an atomic addition, and the file is made longer, with
+ * the space on disk, before a thread writes to it. When a thread ends, the next
+ * one uses the rest of its chunk. The mapping is made once and stays: recording
+ * unmaps nothing.
  *
  * next, commit and end: any thread, any lock held.
  */
@@ -33,28 +33,28 @@ struct mrrc_trace_file {
 	size_t len;		      /* of it */
 	uint64_t chunks;	      /* at most */
 	uint64_t start;		      /* ns, CLOCK_MONOTONIC */
-	_Atomic uint64_t next;	      /* first chunk that is not assigned */
-	_Atomic int error;	      /* -E*: it does not get longer */
+	_Atomic uint64_t next;	      /* first chunk that no thread has */
+	_Atomic int error;	      /* -E*: the file cannot be made longer */
 	_Atomic uint64_t left[MRRC_TRACE_LEFT]; /* records; 0: none */
 };
 
 /*
  * Replaces the contents, unless another process writes the file (-EBUSY), or it
- * is not a file of the user's own: see own_file.h for its errors. -EINVAL: not
- * a regular file; -E2BIG: no room in the address space for @max_bytes; else the
+ * is not the user's own file: see own_file.h for its errors. -EINVAL: not a
+ * regular file; -E2BIG: no room in the address space for @max_bytes; else the
  * error of the call that failed. A page at the start is written.
  */
 int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 			 struct mrrc_trace_file **file);
 
-/* No thread records any more. */
+/* Closes it, when no thread records any more. */
 void mrrc_trace_file_close(struct mrrc_trace_file *file);
 
 /* In a forked child: forgets the parent's chunks; the parent keeps its file. */
 void mrrc_trace_file_forked(struct mrrc_trace_file *file);
 
 /*
- * Describe another domain; returns its number, from 0, at most UINT16_MAX.
+ * Describes another domain; returns its number, from 0, at most UINT16_MAX.
  * cost NULL: not known.
  */
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
@@ -62,13 +62,13 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 				const struct mrrc_cost *cost);
 
 /*
- * Gets a record for the calling thread, zero except thread. NULL: the request
- * is counted as dropped, and file->error has the reason: -EOVERFLOW is the size
- * limit.
+ * Gets a record for the calling thread, all zero except thread. NULL: the
+ * request is counted as dropped, and file->error has the reason: -EOVERFLOW is
+ * the size limit.
  */
 struct mrrc_trace_rec *mrrc_trace_file_next(struct mrrc_trace_file *file);
 
-/* To be called when all of the record is written except op. */
+/* Called when all of the record is written except op. */
 static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
 					  enum mrrc_trace_op op)
 {
@@ -79,9 +79,9 @@ static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
 uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
 
 /*
- * Records that end with the same hold are a chain, kept in their `end` until
- * then: *chain is 0, or names the last of them. In a forked child the parent's
- * chains are not the child's.
+ * Records that end with the same hold form a chain, kept in their `end` until
+ * then: *chain is 0, or leads to the last of them. In a forked child the
+ * parent's chains are not the child's.
  */
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain);

@@ -13,16 +13,18 @@
 #define SIGNATURES 4096
 #define BATCH	   32 /* buffers that one barrier serves */
 
-#define QUEUE_NS   50000	     /* a wake-up, and a region in a queue */
+/* ns of a wake-up, and of handling a region in a queue */
+#define QUEUE_NS   50000
 #define PERIOD	   UINT64_C(2000000) /* between two looks at the rings, */
 #define PERIOD_MAX (8 * PERIOD)	     /* while there is little to do */
 #define BARRED_MAX (256 * PERIOD)    /* and while it may not act */
 /* turns without a use before the helper sleeps until it is woken */
 #define QUIET  4
 #define ASK_NS UINT64_C(1000000000) /* between two questions while asleep */
-/* part of its time that a region is in use before it is judged again */
+/* a region in use is judged again after a quarter of the time since its use */
 #define BUSY_PART 4
-#define WORTH	  8 /* times the cost, and a region may leave for that time */
+/* factor: a region leaves only for this many times its cost */
+#define WORTH 8
 
 static struct mrrc_buffer *buffer_of(struct mrrc_scheduled *item)
 {
@@ -87,7 +89,7 @@ static uint64_t ahead_least(const struct mrrc_ahead *ahead)
 	return PERIOD + ahead->delay;
 }
 
-/* A region in use is looked at again, each time after a longer wait. */
+/* Checks a region in use again, each time after a longer wait. */
 static void ahead_retain(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
 	const uint64_t now = ahead->ticks.ns;
@@ -160,8 +162,8 @@ static void ahead_register(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 }
 
 /*
- * Is the buffer away for long enough to be worth the work? The helper's work is
- * then a small part of the time, however short the periods are.
+ * Is the buffer away for long enough? The helper's work is then a small part of
+ * the time, however short the periods are.
  */
 static bool ahead_worth(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
@@ -244,8 +246,8 @@ static bool ahead_may(struct mrrc_ahead *ahead)
 
 /*
  * The time at which a sleeping helper wakes, if no use wakes it before. While
- * it may not act it asks from time to time, since a process that ends does not
- * notify others.
+ * the helper may not act it asks from time to time, since a process that ends
+ * does not notify others.
  */
 static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 {
@@ -257,9 +259,9 @@ static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 }
 
 /*
- * Nothing was noted for some time: the next use is to wake the helper. The
- * barrier orders the use that another thread is noting before its read of the
- * flag. false: a use was noted.
+ * Called when nothing was noted for some time: the next use is to wake the
+ * helper. The barrier orders the use that another thread is noting before its
+ * read of the flag. false: a use was noted.
  */
 static bool ahead_sleep(struct mrrc_ahead *ahead)
 {

@@ -4,16 +4,17 @@
  * regions between their uses, and registers them again ahead of the next use.
  *
  * Threads of the application note their uses (uses.h). The helper reads these,
- * asks core/helper/schedule.h for steps, and executes them: a region that no operation
- * holds leaves as if it was evicted; a region that is due is registered as by a
- * miss, unless that would evict anything.
+ * asks core/helper/schedule.h for steps, and executes them. A region that no
+ * operation holds leaves as if it were evicted. A region that is due is
+ * registered as by a miss, unless that would evict a region.
  *
- * A region is only registered again if all its pages are known to be there: the
+ * A region is registered again only if all its pages are known to exist: the
  * monitor goes on watching its memory, and has reported no change
  * (mrrc_mon_unchanged). So nothing is registered that the application has
  * unmapped or dropped, and no page is populated.
  *
- * All but use and wake: the helper thread, no lock held.
+ * All functions except use and wake are called by the helper thread, no lock
+ * held.
  */
 #ifndef MRRC_AHEAD_H
 #define MRRC_AHEAD_H
@@ -30,7 +31,7 @@ extern const struct mrrc_predictor mrrc_ahead_predictor;
 int mrrc_ahead_open(struct mrrc_cache_mt *cache, bool counter,
 		    struct mrrc_ahead **ahead);
 
-/* The thread has ended. */
+/* Closes it, after the thread has ended. */
 void mrrc_ahead_close(struct mrrc_ahead *ahead);
 
 /*

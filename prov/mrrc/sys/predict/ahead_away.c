@@ -6,7 +6,8 @@
 #include "config.h"
 #include "sys/predict/ahead_priv.h"
 
-#define SWEEP_NS 1000000000 /* memory that is away may have been unmapped */
+/* ns between sweeps: memory of regions that are away may have been unmapped */
+#define SWEEP_NS 1000000000
 
 /* ---- counters ------------------------------------------------------------ */
 

@@ -50,8 +50,8 @@ static struct mrrc_buffer *buffer_get(struct mrrc_ahead *ahead, uintptr_t start,
 }
 
 /*
- * Reports a use. The operation may last: that shows when the region is to
- * leave.
+ * Reports a use. The operation may last longer: that is noticed when the region
+ * is to leave.
  */
 static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 		      const struct mrrc_use *use)
