@@ -3,18 +3,19 @@
  * ofi_mrrc's extension to libfabric: fi_mrrc_stats_read(3).
  *
  * Nothing here needs linking: every call goes through fi_open_ops(3), so a
- * program built with this header also runs where the provider is absent, and
- * is then told -FI_ENOSYS (or what the provider in use answers). Inline
- * functions that take a fid of libfabric's open the operations at each call; a
- * program may open them once and keep them as long as the object is open.
- * Calls of conditional writes, heaps and files go through what was opened.
+ * program built with this header also runs where the provider is absent. Its
+ * calls then return -FI_ENOSYS, or the error of the provider in use. Inline
+ * functions that take a fid of libfabric open the operations at each call; a
+ * program may open them once and keep them as long as the object is open. Calls
+ * of conditional writes, heaps and files go through the opened objects.
  *
- * How it grows: structures begin with their size. Those of messages do not: a
- * new field of them is read only with a new flag, and unknown flags are
- * refused. A table of operations and a structure that the provider fills grow
- * at their ends; FI_CHECK_OP tells whether a table has an operation, and
- * fi_mrrc_feature() whether the provider has a feature. What cannot be added in that way has a new name, "... v2", and
- * providers go on answering the old one. No flag or constant changes its value.
+ * How the interface grows: structures begin with their size. Structures of
+ * messages do not: their new fields are read only with a new flag, and unknown
+ * flags are refused. A table of operations and a structure that the provider
+ * fills grow at their ends; FI_CHECK_OP tells whether a table has an operation,
+ * and fi_mrrc_feature() whether the provider has a feature. An addition that is
+ * not possible in this way gets a new name, "... v2", and providers go on
+ * answering the old one. No flag or constant changes its value.
  */
 #ifndef FI_EXT_MRRC_H
 #define FI_EXT_MRRC_H
@@ -31,42 +32,45 @@
 extern "C" {
 #endif
 
-/* Of this header. fi_mrrc_feature() tells what the provider has. */
+/* Version of this header. fi_mrrc_feature() tells what the provider has. */
 #define FI_MRRC_VERSION FI_VERSION(0, 1)
 
-/* fid.fclass of objects that libfabric has no class for */
+/* fid.fclass of objects for which libfabric has no class */
 #define FI_MRRC_CLASS_MR_HEAP (0x33c << 16)
 #define FI_MRRC_CLASS_FILE    ((0x33c << 16) + 1)
 
-/* Name for fi_open_ops() on a domain; answers struct fi_mrrc_ops_domain. */
+/*
+ * Name for fi_open_ops() on a domain, which returns struct fi_mrrc_ops_domain.
+ */
 #define FI_MRRC_DOMAIN_OPS "ofi_mrrc domain ops v1"
 
 /*
- * The counters of a domain that most programs watch, by the names that
- * fi_mrrc_counter_read() has for them.
- * The caller sets size to sizeof(struct fi_mrrc_stats) as it was compiled;
- * newer providers fill no more than that, older ones fill less and set size
- * to what they filled.
+ * The counters of a domain that most programs watch, by the same names as for
+ * fi_mrrc_counter_read(). The caller sets size to sizeof(struct fi_mrrc_stats);
+ * newer providers fill no more bytes than that, older ones fill fewer and set
+ * size to their number.
  */
 struct fi_mrrc_stats {
 	size_t size;
 	/* since the domain was opened */
-	uint64_t lookups;	/* buffers resolved without a descriptor */
-	uint64_t hits;		/* lookups that found a registration */
-	uint64_t misses;	/* lookups that found none that may be used */
-	uint64_t registrations; /* by the core provider, on our behalf */
+	uint64_t lookups; /* buffers resolved without a descriptor */
+	uint64_t hits;	  /* lookups that found a registration */
+	uint64_t misses;  /* lookups that found no usable registration */
+	/* registrations by the core provider, on our behalf */
+	uint64_t registrations;
 	uint64_t deregistrations;
 	uint64_t registration_failures;
-	uint64_t evictions;	/* regions that made room for others */
-	uint64_t invalidations; /* regions whose memory went or changed */
-	uint64_t uncached;	/* registered for one operation only */
-	uint64_t posts;		/* operations with buffers resolved and held */
-	uint64_t completions;	/* of those, completed, cancelled or flushed */
-	uint64_t bounces;	/* buffers copied instead of registered */
+	uint64_t evictions; /* regions that made room for others */
+	/* regions whose memory was unmapped or changed */
+	uint64_t invalidations;
+	uint64_t uncached;    /* buffers registered for one operation only */
+	uint64_t posts;	      /* operations with buffers resolved and held */
+	uint64_t completions; /* of these, completed, cancelled or flushed */
+	uint64_t bounces;     /* buffers copied instead of registered */
 	/* now */
 	uint64_t regions;      /* registered regions */
 	uint64_t bytes;	       /* bytes in them */
-	uint64_t held_regions; /* in use by operations, kept or not */
+	uint64_t held_regions; /* regions in use by operations, kept or not */
 	uint64_t regions_peak;
 	uint64_t bytes_peak;
 	uint64_t max_regions; /* the limits in force */
@@ -81,7 +85,7 @@ struct fi_mrrc_stats {
 #define FI_MRRC_SCOPE_PROCESS 1
 #define FI_MRRC_SCOPE_NODE    2 /* processes of this user */
 
-/* Size as in struct fi_mrrc_stats; the provider's strings stay. */
+/* size as in struct fi_mrrc_stats; the provider's strings are constant. */
 struct fi_mrrc_counter {
 	size_t size;
 	uint64_t value;
@@ -95,16 +99,16 @@ struct fi_mrrc_counter {
 /* Any thread may call these. */
 struct fi_mrrc_ops_domain {
 	size_t size;
-	/* 0, or -FI_EINVAL when stats->size is too small to hold anything */
+	/* 0, or -FI_EINVAL if stats->size is too small for any field */
 	int (*stats)(struct fid_domain *domain, struct fi_mrrc_stats *stats);
-	/* Deregister every cached region that no operation uses. */
+	/* Deregisters every cached region that no operation uses. */
 	int (*flush)(struct fid_domain *domain);
-	/* Forget a range that is about to be unmapped. */
+	/* Forgets a range that is about to be unmapped. */
 	int (*invalidate)(struct fid_domain *domain, const void *addr,
 			  size_t len);
 	/* 1: the provider has the feature, 0: it has not */
 	int (*feature)(struct fid_domain *domain, const char *name);
-	/* 0, or -FI_ENOENT: there are index counters */
+	/* 0, or -FI_ENOENT: no counter has this index */
 	int (*counter)(struct fid_domain *domain, size_t index,
 		       struct fi_mrrc_counter *counter);
 };
@@ -120,7 +124,7 @@ static inline int fi_mrrc_stats_read(struct fid_domain *domain,
 	return ret ? ret : ops->stats(domain, stats);
 }
 
-/* -FI_ENOSYS, too, from a provider that is older than the call. */
+/* Returns -FI_ENOSYS, too, with a provider that is older than the call. */
 static inline int fi_mrrc_counter_read(struct fid_domain *domain, size_t index,
 				       struct fi_mrrc_counter *counter)
 {
@@ -185,15 +189,16 @@ struct fi_mrrc_msg_cw {
 /* Limits of an endpoint; size as in struct fi_mrrc_stats. */
 struct fi_mrrc_cw_attr {
 	size_t size;
-	size_t iov_limit;      /* buffers of one write */
-	size_t tag_iov_limit;  /* buffers that one tag exposes */
-	size_t max_pending;    /* operations of each kind with one peer */
-	size_t cm_data_size;   /* of the private data, taken by the provider */
+	size_t iov_limit;     /* buffers of one write */
+	size_t tag_iov_limit; /* number of buffers that one tag exposes */
+	size_t max_pending;   /* operations of each kind with one peer */
+	/* bytes of private data that the provider takes */
+	size_t cm_data_size;
 	size_t cq_data_size;   /* bytes of data that reach the target */
 	uint64_t app_tag_mask; /* bits of tags that the application chooses */
 };
 
-/* Of one endpoint; size as in struct fi_mrrc_stats. */
+/* Counters of one endpoint; size as in struct fi_mrrc_stats. */
 struct fi_mrrc_cw_stats {
 	size_t size;
 	uint64_t writes; /* posted */
@@ -202,20 +207,21 @@ struct fi_mrrc_cw_stats {
 	uint64_t held;	    /* writes issued later */
 	uint64_t writes_ended;
 	uint64_t tags_ended;
-	uint64_t truncated; /* operations of this side that ended so */
+	uint64_t truncated; /* operations of this side that ended truncated */
 	uint64_t cancelled;
 	uint64_t pending_writes; /* now */
 	uint64_t pending_tags;
-	uint64_t known_tags; /* of the peer, without a write */
+	uint64_t known_tags; /* tags of the peer without a write */
 	uint64_t messages_sent;
 	uint64_t messages_received;
-	uint64_t stalls;      /* a message waited for room at the peer */
-	uint64_t last_issued; /* CLOCK_MONOTONIC, ns: the latest write */
+	uint64_t stalls; /* messages that waited for room at the peer */
+	/* ns of CLOCK_MONOTONIC: time of the latest write */
+	uint64_t last_issued;
 };
 
 /*
- * The conditional operations of one endpoint, valid as long as it is open. A
- * program opens them once, by fi_mrrc_cw_open(), and makes its calls with them.
+ * The conditional operations of one endpoint, valid while it is open. A program
+ * opens them once, by fi_mrrc_cw_open(), and passes them to the calls.
  */
 struct fi_mrrc_cw {
 	const struct fi_mrrc_ops_cw *ops;
@@ -223,7 +229,7 @@ struct fi_mrrc_cw {
 
 /*
  * Any thread may call these, as far as the domain's threading allows. A passive
- * endpoint has the first three.
+ * endpoint has the first three calls.
  */
 struct fi_mrrc_ops_cw {
 	size_t size;
@@ -319,7 +325,7 @@ static inline int fi_mrrc_cw_stats_read(struct fi_mrrc_cw *cw,
 	return cw->ops->stats(cw, stats);
 }
 
-/* Of a domain, an endpoint or a passive endpoint */
+/* For a domain, an endpoint or a passive endpoint */
 static inline int fi_mrrc_feature(struct fid *fid, const char *name)
 {
 	const struct fi_mrrc_ops_domain *ops;
@@ -333,7 +339,7 @@ static inline int fi_mrrc_feature(struct fid *fid, const char *name)
 	ret = fi_open_ops(fid, FI_MRRC_DOMAIN_OPS, 0, (void **) &ops, NULL);
 	if (ret)
 		return ret;
-	/* older providers have less */
+	/* older providers have fewer calls */
 	return FI_CHECK_OP(ops, struct fi_mrrc_ops_domain, feature) ?
 		       ops->feature((struct fid_domain *) fid, name) :
 		       0;
@@ -367,8 +373,8 @@ struct fi_mrrc_mr_query_attr {
 	struct fid_mr *mr;
 	void *desc;
 	uint64_t key;
-	uint64_t raddr;	  /* of base, as peers name it */
-	void *block_base; /* what the registration covers */
+	uint64_t raddr;	  /* address of base for peers */
+	void *block_base; /* memory that the registration covers */
 	size_t block_len;
 	uint64_t access;
 	size_t page_size;
@@ -378,8 +384,8 @@ struct fi_mrrc_mr_heap_attr {
 	size_t size;
 	uint64_t access; /* FI_REMOTE_READ, FI_REMOTE_WRITE */
 	uint64_t flags;
-	size_t block_size; /* at least; 0: default */
-	size_t max_bytes;  /* 0: no limit but the domain's */
+	size_t block_size; /* minimum; 0: default */
+	size_t max_bytes;  /* 0: only the domain's limit */
 	int numa_node;	   /* FI_MRRC_MR_HEAP_NODE(n), or 0 */
 	uint32_t idle_ms;  /* 0: default */
 };
@@ -390,19 +396,21 @@ struct fi_mrrc_mr_heap_stats {
 	uint64_t frees;
 	uint64_t live; /* allocations now */
 	uint64_t live_bytes;
-	uint64_t kept_bytes; /* freed, at hand for one size only */
+	uint64_t kept_bytes; /* freed bytes, available for one size only */
 	uint64_t blocks;     /* registered now */
 	uint64_t bytes;
 	uint64_t bytes_peak;
-	uint64_t idle_blocks; /* of them, without allocations */
+	uint64_t idle_blocks; /* of these, blocks without allocations */
 	uint64_t idle_bytes;
 	uint64_t limit; /* on bytes */
 	uint64_t registrations;
 	uint64_t deregistrations;
 	uint64_t registration_failures;
 	uint64_t huge_bytes; /* of bytes: hugetlbfs */
-	uint64_t thp_bytes;  /* of bytes: transparent huge pages allowed */
-	uint64_t mistakes;   /* of the application, found */
+	/* bytes in blocks with transparent huge pages allowed */
+	uint64_t thp_bytes;
+	/* mistakes of the application that were detected */
+	uint64_t mistakes;
 };
 
 struct fid_mrrc_mr_heap;
@@ -423,14 +431,17 @@ struct fid_mrrc_mr_heap {
 	const struct fi_mrrc_ops_mr_heap *ops;
 };
 
-/* An address, and what covers it; or an error from -4095 to -1 as address. */
+/*
+ * An address, and the registration that covers it; or an error from -4095 to -1
+ * as address.
+ */
 struct fi_mrrc_mr_place {
 	intptr_t addr;
 	struct fid_mr *mr;
 };
 
 /*
- * Operations of one domain, good until it is closed. A program that allocates
+ * Operations of one domain, valid until it is closed. A program that allocates
  * often opens them once and calls these. Any thread.
  */
 struct fi_mrrc_ops_alloc {
@@ -447,7 +458,10 @@ struct fi_mrrc_ops_alloc {
 	int (*heap_open)(struct fid_domain *domain,
 			 const struct fi_mrrc_mr_heap_attr *attr,
 			 struct fid_mrrc_mr_heap **heap, void *context);
-	/* As alloc with align 1 and no flags, by value: the fastest way. */
+	/*
+	 * Like alloc with align 1 and no flags, but returns by value: the
+	 * fastest way.
+	 */
 	struct fi_mrrc_mr_place (*place)(struct fid_domain *domain, size_t len,
 					 uint64_t access);
 };
@@ -459,7 +473,7 @@ static inline int fi_mrrc_alloc_open(struct fid_domain *domain,
 			   NULL);
 }
 
-/* fi_mrrc_mr_alloc() of a program that has opened the operations. */
+/* fi_mrrc_mr_alloc() for a program that has opened the operations. */
 static inline int fi_mrrc_alloc(const struct fi_mrrc_ops_alloc *ops,
 				struct fid_domain *domain, size_t len,
 				uint64_t access, uint64_t flags, void **buf,
@@ -595,33 +609,35 @@ fi_mrrc_mr_heap_stats_read(struct fid_mrrc_mr_heap *heap,
 #define FI_MRRC_FILE_DIRECT (1ULL << 2)
 
 struct fi_mrrc_file_msg {
-	uint64_t offset; /* of the part in the file */
+	uint64_t offset; /* offset of the part in the file */
 	size_t len;
 	fi_addr_t addr; /* the peer */
 	void *context;
-	uint64_t data;	   /* with FI_REMOTE_CQ_DATA */
-	uint64_t tag;	   /* tagged messages; conditional writes: the cwtag */
-	uint64_t rma_addr; /* writes: where, and the peer's key */
+	uint64_t data; /* with FI_REMOTE_CQ_DATA */
+	/* tagged messages: the tag; conditional writes: the cwtag */
+	uint64_t tag;
+	uint64_t rma_addr; /* writes: target address, and the peer's key */
 	uint64_t key;
 };
 
 struct fi_mrrc_file_stats {
 	size_t size;
-	uint64_t length; /* of the file, now */
+	uint64_t length; /* current length of the file */
 	uint64_t mapped; /* operations that read the file's own pages */
-	uint64_t copied; /* that read a copy of them */
+	uint64_t copied; /* operations that read a copy of these */
 	uint64_t mapped_bytes;
 	uint64_t copied_bytes;
-	uint64_t leases; /* times that one was taken */
-	char why[80];	 /* there is none now; empty: there is */
-	uint64_t direct; /* operations that read what the disk has written */
+	uint64_t leases; /* leases taken */
+	char why[80];	 /* why there is no lease now; empty: there is one */
+	uint64_t direct; /* operations that read a copy written by the disk */
 	uint64_t direct_bytes;
-	uint64_t ahead_bytes; /* of them, read before the posting */
+	/* of these bytes, those read before the posting */
+	uint64_t ahead_bytes;
 };
 
 struct fid_mrrc_file;
 
-/* As the endpoint's threading allows; query: any thread. */
+/* Posting: as the endpoint's threading allows; query: any thread. */
 struct fi_mrrc_ops_file {
 	size_t size;
 	ssize_t (*sendmsg)(struct fid_mrrc_file *file, struct fid_ep *ep,
@@ -693,7 +709,7 @@ static inline ssize_t fi_mrrc_file_cwritemsg(struct fid_mrrc_file *file,
 	return file->ops->cwritemsg(file, ep, msg, flags);
 }
 
-/* A message with what all kinds of operations have. */
+/* A message with the fields that all kinds of operations have. */
 static inline struct fi_mrrc_file_msg
 fi_mrrc_file_part(uint64_t offset, size_t len, fi_addr_t addr, void *context)
 {
@@ -753,8 +769,9 @@ static inline int fi_mrrc_file_query(struct fid_mrrc_file *file,
 /* ---- short names ---- */
 
 /*
- * The names of the manual: without mrrc_. libfabric may have one of them for itself
- * one day; a program that defines FI_MRRC_NO_SHORT_NAMES has the long ones alone.
+ * The names of the manual, without mrrc_. libfabric may use one of them itself
+ * one day; a program that defines FI_MRRC_NO_SHORT_NAMES has only the long
+ * ones.
  */
 #ifndef FI_MRRC_NO_SHORT_NAMES
 #define fi_cw_open	 fi_mrrc_cw_open

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libhook_mrrc-fi.so: where libfabric finds the hooking provider. All of it is
- * in libmrrc-fi.so, in the same folder.
+ * libhook_mrrc-fi.so: where libfabric finds the hooking provider. All of the
+ * code is in libmrrc-fi.so, in the same folder.
  */
 #include "config.h"
 #include "fi/hook/hook.h"
