@@ -8,27 +8,29 @@
  *   ours   no descriptor, over ofi_mrrc
  *
  * Each of the three has a process with both endpoints. They take turns of some
- * writes, so that changes on the machine affect all. A write is measured from the
- * allocation or the registration of its buffer to its completion, which the
- * peer's acknowledgement ends; the first and last word of what arrives are
- * checked. Processor time is that of all threads of the process, which reads its
- * completion queue until the write has completed. With -e elapsed time is printed
- * in its place: where the clock counts instructions that has those of the kernel's
- * threads, too. With -g the application keeps one registration, and gives its
- * descriptor to each write, with ofi_mrrc and without.
+ * writes, so that changes on the machine affect all. A write is measured from
+ * the allocation or the registration of its buffer to its completion, which
+ * comes with the peer's acknowledgement. The first and last word that arrive
+ * are checked. Processor time is that of all threads of the process, which
+ * reads its completion queue until the write has completed. With -e elapsed
+ * time is printed in its place: where the clock counts instructions, elapsed
+ * time includes the kernel's threads. With -g the application keeps one
+ * registration, and gives its descriptor to each write, with ofi_mrrc and
+ * without.
  *
  * Prints lines of words:
  *
- *	monitor NAME HOOKS LOST      of ofi_mrrc
- *	cost SIZE US US NEAR ROUNDS  processor time to register and to deregister,
- *	     once; in NEAR of ROUNDS within a fifth of that
- *	start US US N ROUNDS         processor time from a process's start until its
- *	     endpoints are connected, without ofi_mrrc and with it; in N of ROUNDS
- *	     less with it (-g)
- *	save ROW SIZE WRITES, and for each of the three, of a write: microseconds
- *	     of processor time (least turn), elapsed microseconds (fastest turn);
- *	     registrations, hits, copies; and in how many turns ofi_mrrc took
- *	     less processor time than registering, of how many
+ *	monitor NAME HOOKS LOST      the counters of ofi_mrrc
+ *	cost SIZE US US NEAR ROUNDS  processor time to register and to deregister
+ *	     once; NEAR of ROUNDS were within a fifth of that
+ *	start US US N ROUNDS         with -g: processor time from a process's start
+ *	     until its endpoints are connected, without ofi_mrrc and with it; with
+ *	     it was faster in N of ROUNDS
+ *	save ROW SIZE WRITES, and then for each of the three: microseconds of a
+ *	     write, of processor time (least turn) and elapsed (fastest turn),
+ *	     and registrations, hits and copies of all writes; at the end the
+ *	     number of turns in which ofi_mrrc took less processor time than
+ *	     each, and the number of all turns
  */
 #include "ft_bench.h"
 #include "reg_count.h"

@@ -4,21 +4,21 @@
  * (slides "Traditional Approach" to "Pipelining Effect"). A file is written to
  * a peer in parts (pages), of which some are under way at a time (pipes):
  *
- *   none     from memory that was registered before: what the others can reach
+ *   none     from memory that was registered before: the other ways' limit
  *   static   read into registered memory (FI_MRRC_FILE_COPY)
  *   dynamic  mapped, registered and kept from the last time (FI_MRRC_FILE_MAP)
  *   first    the same, of a file that is neither mapped nor registered yet
  *   direct   read past the page cache (FI_MRRC_FILE_DIRECT)
  *   auto     as the provider chooses
  *
- * For a file in the page cache, and for one that is not ("out"): there each way
- * but none starts with a file that was opened just now.
+ * The file is in the page cache, or is not ("out"), and then each way starts
+ * with a newly opened file.
  *
- * Prints "PLACE SIZE PART PIPES" and then, for each way, MB/s and nanoseconds
- * of processor time per KiB, medians of rounds in turn ("- -" for a way that is
- * not possible here); then what dynamic has of none, and what auto has of the
- * best fixed way, medians of two in turn. One thread drives both ends; the
- * processor time is that of both.
+ * Prints "PLACE SIZE PART PIPES". Then come for each way MB/s and nanoseconds
+ * of processor time per KiB: medians of rounds in turn, "- -" for a way that is
+ * not possible here. The last two numbers are ratios of throughput, medians
+ * over rounds: dynamic to none, and auto to the best fixed way. One thread
+ * drives both ends; the processor time is that of both.
  */
 #include "ft_bench.h"
 

@@ -3,18 +3,16 @@
  * frrwp_bench: one transaction after another between a client and a server,
  * each a process, as in figures 5 to 8 of Ou, He and Han (2009):
  *
- *   typical  register, tell the key, register, write, say so
- *   fast     the request first, both sides register at the same time
+ *   typical  the writer registers when it has the key of the registered target
+ *   fast     the request goes first, and both sides register at the same time
  *   crw      the same with fi_cwtag() and fi_cwrite()
  *
- * read brings data to the client, write to the server. Memory is cold (never
- * registered before) or warm: registered and kept, for crw FI_MRRC_CW_KEEP.
- * Prints the time of each step, in microseconds from the start of a
- * transaction: of the one in which the core got the write first, and what
- * comes after that as soon as it came in any; as all that else runs on a
- * machine slows two processes that poll. With -q of cold writes of 4 and 64 KiB
- * alone, and for each size a line "sooner SIZE N ROUNDS": in N rounds the target
- * of crw had its data sooner than that of typical.
+ * A read brings data to the client, a write to the server. Memory is cold
+ * (never registered before) or warm: registered and kept, for crw by
+ * FI_MRRC_CW_KEEP. Prints the time of each step (frrwp_steps.h). With -q only
+ * cold writes of 4 and 64 KiB are made, and for each size a line "sooner SIZE N
+ * ROUNDS" is printed: in N rounds the target had its data sooner by crw than by
+ * typical.
  */
 #include "ft_bench.h"
 #include "frrwp_steps.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The steps of a transaction that frrwp_bench times, in microseconds, and the
- * fastest transaction of many: of the one in which the core got the write
- * first, and what comes after that as soon as it came in any.
+ * The steps of a transaction that frrwp_bench times, in microseconds since its
+ * start, for the fastest of many transactions. Steps up to the write are those
+ * of the transaction in which the core got the write first. Later steps are
+ * added with their shortest time after the write in any transaction, since
+ * other programs on the machine slow two processes that poll.
  */
 #ifndef FRRWP_STEPS_H
 #define FRRWP_STEPS_H

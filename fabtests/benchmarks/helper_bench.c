@@ -5,18 +5,19 @@
  *
  *	helper_bench -p CORE [-I TURNS] [-o memory|limit|overhead]
  *
- * memory: three buffers are sent in turn with a pause after each, in a process
- * of its own for each way: registered for each message (each), through
- * libfabric's own cache (cache), and over ofi_mrrc, without (never) and with a
- * helper that predicts (predict). With reuse the same three buffers come again
- * and again; without, each message has a new one. Prints "memory WAY REUSE LEN
- * MEAN PEAK US LATE": registered bytes in percent of three buffers; median time
- * of a message. Of the longest messages "bytes WAY REUSE MS PERCENT" before
- * that, over the time.
+ * memory: three buffers are sent in turn with a pause after each. Each way has
+ * a separate process: registered for each message (each), through libfabric's
+ * own cache (cache), and over ofi_mrrc, without (never) and with a helper that
+ * predicts (predict). With REUSE the same three buffers are used again and
+ * again; without it, each message has a new one. Prints "memory WAY REUSE LEN
+ * MEAN PEAK US LATE". MEAN, PEAK: registered bytes in percent of three buffers;
+ * US: median time of a message. For the longest messages, lines "bytes WAY
+ * REUSE MS PERCENT" come before that, with the registered bytes over time.
  *
- * limit: six buffers in turn, where three and a half may be locked; one more
- * way leaves what it has registered (kept). Prints "limit WAY MESSAGES OF US
- * PEAK LATE WHY": how many were sent, and why no more.
+ * limit: six buffers are sent in turn, where three and a half may be locked;
+ * one more way leaves all used buffers registered (kept). Prints "limit WAY
+ * MESSAGES OF US PEAK LATE WHY": the number of sent messages, and the reason
+ * why no more were sent.
  *
  * overhead: two processes, without and with the helper, time batches of
  * messages from one buffer in turn. Prints "overhead BYTES US US RATIO":

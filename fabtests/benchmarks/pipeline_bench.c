@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * pipeline_bench: does it pay to register a cold buffer part by part, each
- * part going out while the next one is registered (ou2009 section 5,
- * dalessandro2007)? Over the core provider alone, with nothing cached: RMA
- * writes of a buffer in 1 to 6 parts, from the first registration to the last
- * completion. Deregistering is not timed.
+ * part being sent while the next one is registered (ou2009 section 5,
+ * dalessandro2007)? Makes RMA writes of a buffer in 1 to 6 parts over the core
+ * provider alone, with nothing cached, timed from the first registration to the
+ * last completion. Deregistering is not timed.
  *
- * Prints "size parts us ratio registering": microseconds, medians of rounds in
- * turn; how many times as fast as in one part; and what of the time of one
- * part is spent in registering, which is all that could be hidden.
+ * Prints "size parts us ratio registering". us: median of rounds in turn;
+ * ratio: the time of one part divided by this time; registering: the share of
+ * one part's time that registering takes, the most that could be hidden.
  */
 #include "ft_bench.h"
 

@@ -9,23 +9,23 @@
  *   null    no descriptor, over ofi_mrrc
  *
  * Each of the three has a process with both endpoints, and the same draws. They
- * take turns of a few writes, so that changes on the machine affect all. For
- * each set of buffers:
+ * take turns of a few writes, so that changes on the machine affect all. Each
+ * set of buffers has three phases:
  *
- *   whole   domains and buffers are new; the first use of each buffer is in
- *   warm    more writes, until nothing changes: where the set fits, each
- *           buffer in turn until 1 in 32 at most is registered or copied; else
- *           until ofi_mrrc evicts, and both register and copy as before
- *   steady  writes from then on
+ *   whole   the run from new domains and buffers on, first uses included
+ *   warm    further writes, until the state is stable: if the set fits, until
+ *           at most 1 in 32 buffers is registered or copied; otherwise until
+ *           ofi_mrrc evicts, and both register and copy at a constant rate
+ *   steady  writes after that
  *
  * Prints a line of 18 words for each set:
  *
  *   size, set, draw
  *   steady: microseconds of a write of the three, and null / cache
- *   whole: those of cache and null, and null / cache
- *   whole: how many writes, what the device registered for cache and for
- *          null, and what null copied
- *   warm: how many writes, and a + if something changed to the end
+ *   whole: microseconds of a write of cache and null, and null / cache
+ *   whole: number of writes, of registrations of cache and null, and of
+ *          copies of null
+ *   warm: number of writes, with a + if the state did not become stable
  *   steady: registrations of cache and of null, and copies, of 100 writes
  */
 #include "ft_bench.h"
