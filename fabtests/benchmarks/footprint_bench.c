@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Measures what domains change in their process, step by step: fi_domain() of
- * two domains, the first receive into a buffer, and the close of all. The core
- * alone, with ofi_mrrc above it, and with ofi_mrrc without hooks of libc: each
- * in a new process in each round.
+ * two domains, the first receive into a buffer, and the close of all. Runs the
+ * core alone, with ofi_mrrc above it, and with ofi_mrrc without hooks of libc:
+ * each in a new process in each round.
  *
  * With -1, all steps are taken once over PROVIDER and nothing is printed, for
  * strace.

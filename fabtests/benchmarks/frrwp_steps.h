@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /*
- * The steps at the target, except for those named "the writer". For crw,
- * register is the call that registers and does more.
+ * The steps are those of the target, except for those named "the writer". For
+ * crw, the steps of registering are the call that registers and does more.
  */
 #define STEPS(X)                                         \
 	X(asked)  /* the core has the request */         \

@@ -262,7 +262,10 @@ static void start_child(enum mode mode)
 		close(ask[1]);
 		close(told[0]);
 		close(told[1]);
-		/* requests to these children end with the parent alone */
+		/*
+		 * only the parent keeps the pipes to earlier children: these
+		 * end when it ends
+		 */
 		for (m = EACH; m < mode; m++)
 			close(child[m].ask);
 		child_main(mode);

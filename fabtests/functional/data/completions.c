@@ -9,7 +9,7 @@
 #include "ft_mrrc.h"
 
 #define MOST 8 /* operations at once */
-/* bytes of each operation, in two places of half of it */
+/* bytes of each operation; some use two places of half the length */
 #define LEN    3000
 #define APART  (2 * FT_PAGE) /* pages that no registration shares */
 #define ROUNDS 60

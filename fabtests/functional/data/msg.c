@@ -22,7 +22,7 @@ enum send_kind {
 	SEND_KINDS
 };
 enum recv_kind { RECV, RECVV, RECVMSG, RECV_KINDS };
-/* what stands for "no descriptor", and mixtures with given ones */
+/* ways to give no descriptor, and mixtures with given ones */
 enum desc_kind { DESC_NULL, DESC_ARRAY_OF_NULL, DESC_MIXED, DESC_KINDS };
 
 static const char *const send_names[] = { "send",	    "sendv",

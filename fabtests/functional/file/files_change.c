@@ -153,7 +153,10 @@ static void *writer(void *arg)
 {
 	while (!stop) {
 		change();
-		/* at full speed, and with pauses in which leases are taken */
+		/*
+		 * writes at full speed, and sometimes pauses so that a lease
+		 * can be taken
+		 */
 		if (ft_rand() % 32 == 0)
 			usleep(ft_rand() % 400000);
 	}

@@ -7,9 +7,9 @@
  * this header's, or longer: its API version tells which fields it has, and that
  * may be newer than the headers that we were built with. So attributes are
  * passed on as they are wherever possible. A copy has the fields of all
- * versions, and zeroes behind them: a newer core reads more. A field that was
- * added since is lost in a copy, so objects for which one is needed are refused
- * (FI_XPU).
+ * versions, and zeroes behind them, since a newer core reads more. A field that
+ * was added since is lost in a copy, so objects for which one is needed are
+ * refused (FI_XPU).
  *
  * Infos need none of this: applications have them from libfabric, which gives
  * them its own size (fi_getinfo(3)).

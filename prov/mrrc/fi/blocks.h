@@ -62,8 +62,8 @@ static inline char *mrrc_block_data(struct mrrc_block *block)
 
 /*
  * Makes blocks of up to @max bytes each, in at most @bytes bytes. Returns 0 and
- * sets NULL if @bytes has no room for a block, or if the system cannot tell
- * whether memory is mapped.
+ * sets *blocks to NULL if @bytes has no room for a block, or if the system
+ * cannot tell whether memory is mapped.
  */
 int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 		     struct mrrc_blocks **blocks);

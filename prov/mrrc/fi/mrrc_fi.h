@@ -543,7 +543,7 @@ struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
  */
 int mrrc_ext_open(const char *name, uint64_t flags, void **ops);
 
-/* cq.c: the lock of every CQ of a domain */
+/* cq.c: takes, or releases, the lock of every CQ of a domain */
 void mrrc_domain_lock_cqs(struct mrrc_domain *domain);
 void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
 

@@ -32,7 +32,7 @@ struct line {
 	size_t len;
 };
 
-/* One for the process, as its standard output is. */
+/* The process has one log, as it has one standard output. */
 static struct {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t added, written;

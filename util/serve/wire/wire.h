@@ -54,7 +54,7 @@
 #define SERVE_PART_MAX	(64U << 20)
 #define SERVE_PIPES_MAX 16
 #define SERVE_SLOTS	8 /* files that a client has open at once */
-#define SERVE_ID_MAX	(UINT64_MAX >> 1) /* as bit 63 of a tag is taken */
+#define SERVE_ID_MAX	(UINT64_MAX >> 1) /* bit 63 of a tag has another use */
 #define SERVE_TAIL	8		  /* the session */
 #define SERVE_NAMED_MAX 28		  /* bytes of a socket's address */
 #define SERVE_NONCE	32

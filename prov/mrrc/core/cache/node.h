@@ -35,7 +35,7 @@ struct mrrc_node_share {
 	bool helper;	   /* the process would use a helper thread */
 };
 
-/* All live processes, the caller's own among them. */
+/* A view of all live processes, the caller's own included. */
 struct mrrc_node_view {
 	const struct mrrc_node_share *share;
 	size_t count;
@@ -46,7 +46,7 @@ struct mrrc_node_view {
 /* The sum of all reservations. */
 uint64_t mrrc_node_reserved(const struct mrrc_node_view *view);
 
-/* The share of a process that needs at least its share. */
+/* The equal share, in units, of a process that needs all of it. */
 uint64_t mrrc_node_level(const struct mrrc_node_view *view);
 
 /*

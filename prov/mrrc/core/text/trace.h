@@ -84,7 +84,7 @@ enum mrrc_trace_peer {
  */
 struct mrrc_trace_rec {
 	uint64_t begin;
-	uint64_t end; /* end of the hold; 0, or with OPEN in it: not ended */
+	uint64_t end; /* end of the hold; 0, or with the bit OPEN: not ended */
 	uint64_t addr;
 	uint64_t len;
 	uint64_t peer;

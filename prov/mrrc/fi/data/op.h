@@ -273,7 +273,7 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 				 void *entry, int err, void **context,
 				 struct mrrc_op **done)
 {
-	/* a transmission that is reported and needs nothing else */
+	/* a transmission that is reported, and needs no other work */
 	if (mrrc_unlikely(
 		    atomic_load_explicit(&op->flags, memory_order_acquire) &
 		    ~MRRC_OP_GENERAL) ||

@@ -27,9 +27,9 @@ static void ep_settle(struct mrrc_ep *ep)
 }
 
 /*
- * ofi_rxm's progress assumes that each endpoint of a CQ is enabled. So from
- * binding to enabling the provider does not read the CQ by itself, as it does
- * when another endpoint closes or posts.
+ * ofi_rxm's progress assumes that each endpoint of a CQ is enabled. So the
+ * provider does not read the CQ on its own while an endpoint is bound and not
+ * enabled; otherwise it reads the CQ when another endpoint closes or posts.
  */
 static void ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
 {

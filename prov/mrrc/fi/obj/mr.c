@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registrations that the application makes. Local ones come from the cache,
- * where there is one. Those that peers can reach are one of the core's each,
- * so that closing one revokes its key.
+ * where there is one. Each one that peers can reach is a separate registration
+ * of the core, so that closing it revokes its key.
  *
- * The descriptor is the core's: an application passes it in data calls, and
- * we pass it on.
+ * The descriptor is the core's: an application passes it in data calls, and we
+ * pass it on.
  *
- * Events: the domain is not bound to the core with FI_REG_MR, or the core
- * would report our cache's registrations to the application. Registering
- * without it is synchronous, so FI_MR_COMPLETE is written here.
+ * Events: the domain is not bound to the core with FI_REG_MR, or the core would
+ * report our cache's registrations to the application. Registering without it
+ * is synchronous, so FI_MR_COMPLETE is written here.
  *
  * Threading: any thread, as far as the core allows.
  */

@@ -206,8 +206,8 @@ static void count_reg_fail(struct mrrc_heap *heap)
 
 /*
  * Registers a block. On a limit, the cache's idle regions are deregistered
- * first, then the domain's idle blocks. Tries again only if that freed memory,
- * perhaps for another thread.
+ * first, then the domain's idle blocks. Tries again only if memory was freed by
+ * that, even if another thread takes it.
  */
 static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {

@@ -11,12 +11,13 @@
  * budget. If two processes do so at once, at least one of them sees both
  * reservations.
  *
- * A process that lacks bytes publishes their number, and rings. A thread of
- * each process sleeps until then. It gives back the number of bytes that
- * core/cache/node.h computes: first reserved bytes that are not used, then
- * bytes of regions that its members evict, and of free memory of its
- * allocators; these return when they are deregistered. A process that lacks
- * bytes does not wait: it evicts regions of its own.
+ * A process that lacks bytes publishes their number, and rings: it wakes the
+ * threads of the other processes. Each process has a thread that sleeps until
+ * then. It gives back the number of bytes that core/cache/node.h computes:
+ * first reserved bytes that are not used, then bytes of regions that its
+ * members evict, and of free memory of its allocators; these return when they
+ * are deregistered. A process that lacks bytes does not wait: it evicts regions
+ * of its own.
  *
  * Without a segment the process has its own budget.
  *
