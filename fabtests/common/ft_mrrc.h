@@ -113,9 +113,9 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Over ofi_rxm? */
 bool ft_rxm(void);
 /*
- * For tests that count what is looked up: ofi_rxm over verbs copies messages up
- * to 1 KiB, instead of 128 KiB. Returns the number of bytes that the core
- * copies without being asked. Call it before anything is opened.
+ * For tests that count lookups: ofi_rxm over verbs copies messages up to 1 KiB,
+ * instead of 128 KiB. Returns the number of bytes that the core copies without
+ * being asked. Call it before anything is opened.
  */
 size_t ft_rxm_copies_little(void);
 /* FI_EP_RDM if the provider has reliable datagrams, else FI_EP_MSG. */

@@ -258,7 +258,9 @@ static inline int fi_mrrc_cw_open(struct fid_ep *ep, struct fi_mrrc_cw **cw)
 	return fi_open_ops(&ep->fid, FI_MRRC_CW_OPS, 0, (void **) cw, NULL);
 }
 
-/* These are for endpoints and passive endpoints, once for each. */
+/*
+ * The following calls are for endpoints and passive endpoints, once for each.
+ */
 static inline int fi_mrrc_cw_enable(struct fid *fid, uint64_t flags)
 {
 	struct fi_mrrc_cw *cw;

@@ -73,7 +73,7 @@ struct cello {
 	size_t user[USERS][USER_FILES]; /* indices of file */
 	size_t last_user;
 	struct entry *entry;
-	uint16_t *entry_of;    /* by block: index of entry + 1, or 0 */
+	uint16_t *entry_of;    /* index of the entry of each block + 1, or 0 */
 	struct entry_list lru; /* oldest first */
 	struct entry_list unused;
 	uint32_t pages; /* of lru's entries */

@@ -149,8 +149,8 @@ static uint64_t proc_addr(struct proc *proc, struct sim_rng *rng)
 			proc->heap = 0;
 		addr = HEAP_BASE + proc->base + proc->heap;
 		/*
-		 * as malloc() would: leaves room for a header, and for
-		 * allocations of other code
+		 * leaves room like malloc() for a header, and for allocations
+		 * of other code
 		 */
 		proc->heap += message->len + SIM_PAGE;
 		proc->heap += SIM_PAGE * sim_rng_below(rng, 64);

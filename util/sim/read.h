@@ -54,9 +54,9 @@ int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
 const char *sim_access_name(unsigned access);
 
 /*
- * For sim_read_file: reads the records after the header, sorted by time; the
- * caller frees them. -EINVAL etc. with *cause. @chunk: the number of the faulty
- * chunk, from 1; 0: the header.
+ * Called by sim_read_file(): reads the records after the header, sorted by
+ * time; the caller frees them. -EINVAL etc. with *cause. @chunk: the number of
+ * the faulty chunk, from 1; 0: the header.
  */
 int sim_recorded(struct sim_lines *lines, struct mrrc_trace_head *head,
 		 struct mrrc_trace_rec **recs, size_t *count, uint64_t *chunk,

@@ -45,10 +45,10 @@ uint64_t stat_pair_uncached(const struct stat_pair *pair);
  */
 double stat_pair_saved(const struct stat_pair *pair);
 
-/* As "12.4 s", in at most seven characters. Returns @text. */
+/* Formats as "12.4 s", in at most seven characters. Returns @text. */
 const char *stat_seconds_text(double seconds, char *text, size_t size);
 
-/* As "1.2 GiB", in at most eight characters. Returns @text. */
+/* Formats as "1.2 GiB", in at most eight characters. Returns @text. */
 const char *stat_bytes_text(uint64_t bytes, char *text, size_t size);
 
 #endif /* STAT_PAIR_H */

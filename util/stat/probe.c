@@ -135,7 +135,7 @@ static void open_domain(struct fi_info *info, struct stat_probed *ed)
 
 static void set_environment(bool always)
 {
-	/* these lines have one form, and no file of the user's is changed */
+	/* these lines have one form, and no file of the user is changed */
 	unsetenv("FI_LOG_LEVEL");
 	unsetenv("FI_OFI_MRRC_TRACE");
 	unsetenv("FI_HOOK");

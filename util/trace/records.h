@@ -17,7 +17,7 @@ struct trace_records {
 	uint64_t start;	  /* ns since 1970; 0: not known */
 	uint64_t page;	  /* bytes */
 	uint64_t dropped; /* when they were recorded */
-	/* of the recorded files, as many as there were domains; to free */
+	/* sources of the recorded files, one for each domain; to be freed */
 	struct trace_source {
 		uint32_t proc;
 		uint32_t pid;

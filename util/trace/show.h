@@ -11,7 +11,7 @@
 int trace_show_table(const struct trace_records *records, FILE *out);
 int trace_show_csv(const struct trace_records *records, FILE *out);
 int trace_show_json(const struct trace_records *records, FILE *out);
-/* In the provider's format; -ERANGE: more than 65536 processes. */
+/* Prints in the provider's format; -ERANGE: more than 65536 processes. */
 int trace_show_raw(const struct trace_records *records, FILE *out);
 
 int trace_show_summary(const struct trace_records *records,

@@ -162,8 +162,8 @@ static void null_descriptors(void)
 		check_untouched(&before[0], 0);
 	check_untouched(&before[1], 1);
 	/*
-	 * as if the descriptors had been given; over tcp and net the lengths of
-	 * all receives are checked, but not in the hooking form
+	 * found as if the descriptors had been given; over tcp and net the
+	 * lengths of all receives are checked, but not in the hooking form
 	 */
 	if (!ft_opts.raw && (ft_core("tcp") || ft_core("net")))
 		posts += 60;

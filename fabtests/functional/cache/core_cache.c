@@ -75,7 +75,7 @@ static void others(char *buf)
 		FT_CHECK(ft_limit_us() < end, "others have no cache any more");
 	for (i = 0; i < ROUNDS; i++) {
 		key = key_of(other.domain, buf);
-		/* at once: a hole could be another thread's */
+		/* mapped at once, as another thread could map into the hole */
 		FT_CHECK(ft_map(buf, LEN) == buf, "not the same address");
 		memset(buf, i, LEN);
 		FT_CHECK(key_of(other.domain, buf) != key,

@@ -78,7 +78,7 @@ static void over_us(void)
 	for (i = 0; i < ft_iters(30); i++) {
 		ft_stage("what fits, round %u", i);
 		/*
-		 * at a different place each time: cached regions have to make
+		 * each time at a different place: cached regions have to make
 		 * room
 		 */
 		ft_verify_pair(&pair.c, p + i * 2 * SMALL, q, SMALL, i);

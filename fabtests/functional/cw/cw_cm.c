@@ -199,7 +199,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	FT_CALL(fi_cwrite(s->cw, buf, 8, NULL, 0, 1, buf));
 	for (i = 0; i < cnt; i++) {
 		memcpy(copy, msg[i], len[i]);
-		/* in network order in the mark, little-endian in HELLO */
+		/* the mark has network order, HELLO is little-endian */
 		if (copy[0] == 1 && len[i] == 32)
 			memcpy(copy + 24,
 			       (uint8_t[]){ cookie[7], cookie[6], cookie[5],
@@ -441,7 +441,8 @@ static void accept_again(void)
 	raw_wait_event(&s, &c, FI_CONNREQ, &event);
 	raw_open_ep(&s, event.cm.info, true);
 	/*
-	 * as many bytes as the core allows, which leaves no room for the mark
+	 * takes as many bytes as the core allows, which leaves no room for the
+	 * mark
 	 */
 	ret = fi_accept(s.ep, data, sizeof(data));
 	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);

@@ -168,8 +168,8 @@ static void *getwait_main(void *arg)
 }
 
 /*
- * Either comes first: the descriptor wakes for conditional writes, or enabling
- * is refused.
+ * The descriptor or enabling comes first: the descriptor wakes for conditional
+ * writes, or enabling is refused.
  */
 static void getwait(void)
 {

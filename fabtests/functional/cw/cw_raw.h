@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For tests of peers that violate the control protocol: connections that the
- * test drives itself, and its messages, written a second time from the comment
- * of core/cw/cw_wire.h, not with the provider's code.
+ * Helpers for tests of peers that violate the control protocol: connections
+ * that the test drives itself, and its messages, written a second time from the
+ * comment of core/cw/cw_wire.h, not with the provider's code.
  */
 #ifndef CW_RAW_H
 #define CW_RAW_H

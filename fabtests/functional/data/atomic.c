@@ -339,7 +339,9 @@ int main(int argc, char **argv)
 	taddr = ft_raddr(&pair.dom[0], pages);
 	for (i = 0; i < ft_iters(20); i++) {
 		ft_stage("round %u", i);
-		/* on separate pages, then side by side on one */
+		/*
+		 * the buffers lie on separate pages, then side by side on one
+		 */
 		b.operand = pages + (i % 2 ? 1024 : 1024 + i);
 		b.result = pages + (i % 2 ? 2048 : 1100 + i);
 		b.compare = pages + (i % 2 ? 3072 : 1200 + i);

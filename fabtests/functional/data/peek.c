@@ -134,7 +134,7 @@ static void claim(size_t len)
 	release();
 }
 
-/* From the claim to its completion the buffer is registered. */
+/* The buffer is registered from the claim to its completion. */
 static void held(void)
 {
 	struct fi_mrrc_stats st;

@@ -232,7 +232,7 @@ static void all_variants(struct ft_ep *ep, char *local, char *remote,
 		for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 			ft_stage("%s, %zu bytes", names[kind], sizes[i]);
 			variant(ep, kind, local, sizes[i], remote, mr);
-			/* and from the middle of what was just used */
+			/* reads also from the middle of the memory just used */
 			variant(ep, kind, local + sizes[i] / 3,
 				(sizes[i] + 1) / 2, remote, mr);
 		}

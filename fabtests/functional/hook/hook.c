@@ -93,7 +93,7 @@ static void remapped(void)
 		ft_stage("remapped memory, round %d", i);
 		ft_verify_pair(&pair.c, out, in, LEN, i);
 		ft_release_pair(&pair);
-		/* at once: a hole could be another thread's */
+		/* mapped at once, as another thread could map into the hole */
 		FT_CHECK(ft_map(out, LEN) == out, "not the same address");
 	}
 	hook_stats(&pair.dom[1], &after);

@@ -127,7 +127,7 @@ static const struct setting {
 	enum after after; /* fi_close() */
 } settings[] = {
 	{ "0", NULL, NULL, DEAD },
-	/* as in libfabric's own cache, which is off */
+	/* the setting of libfabric's own cache, which is off */
 	{ "auto", "0", NULL, DEAD },
 	/* no thread could revoke it */
 	{ "600000", NULL, "never", DEAD },

@@ -388,7 +388,7 @@ static void strangers(void)
 		 "out of quarantine as others came");
 }
 
-/* At the address no process listens, or another one does. */
+/* No process listens at the address, or another one does. */
 static void dead_ends(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET }, name;

@@ -403,9 +403,9 @@ int main(int argc, char **argv)
 		half_write(&ways[i], LEN / 2);
 #ifndef __SANITIZE_ADDRESS__
 		/*
-		 * Not where the addresses cannot be accessed: the core copies
-		 * such a short message itself, and stops sending without an
-		 * error.
+		 * Skipped where the addresses cannot be accessed: the core
+		 * copies such a short message itself, and stops sending without
+		 * an error.
 		 */
 		half_write(&ways[i], 1000);
 		half_read(&ways[i]);

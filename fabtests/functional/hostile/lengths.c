@@ -276,8 +276,8 @@ static void in_common(void)
 		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
 		FT_CHECK(ret != 1 || entry.len <= LEN, "%zu bytes", entry.len);
 		/*
-		 * from libfabric 2 on for one message: less room is left than
-		 * the minimum that was read before
+		 * libfabric 2 and newer report this for one message: less room
+		 * is left than the minimum that was read before
 		 */
 		if (ret == 1 && entry.flags == FI_MULTI_RECV) {
 			pair.s.quiet[FT_RX] = false;

@@ -470,7 +470,7 @@ static int raw(const char *port, const char *what)
 	     write(fd, header, sizeof(header)) != sizeof(header)))
 		fail(what, -errno);
 	say("sent");
-	/* until the server or the test ends the connection */
+	/* ends when the server or the test ends the connection */
 	while (!strcmp(what, "half") && getchar() != EOF)
 		;
 	while (strcmp(what, "half") && read(fd, answer, sizeof(answer)) > 0)

@@ -120,7 +120,7 @@ static void open_objects(struct fid_fabric *fabric, struct fid_domain *domain,
 	*ret = CLOSE_OPENED(av, *ret);
 }
 
-/* With multi-receives the provider needs more of a CQ. */
+/* The provider needs more of a CQ in domains with multi-receives. */
 static struct fi_info *bad_hints(const char *prov)
 {
 	struct fi_info *hints = info_hints(prov);

@@ -178,8 +178,8 @@ static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 		FT_CHECK(now <= most, "%zu mappings, %zu at most", now, most);
 	}
 	/*
-	 * else the run was not long; unless more mappings are allowed than
-	 * there are buffers
+	 * otherwise the run was not long; except where more mappings are
+	 * allowed than there are buffers
 	 */
 	FT_CHECK(peak > most / 4 * 3 || most > 8 * BUFS,
 		 "%zu mappings, %zu at most", peak, most);

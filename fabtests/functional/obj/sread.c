@@ -223,7 +223,7 @@ static void after_flood(void)
 	expect_wait();
 }
 
-/* Nor does closing an endpoint wake one, once its entries are read. */
+/* Closing an endpoint does not wake one either, once its entries are read. */
 static void after_close(void)
 {
 	struct fi_cq_err_entry err;

@@ -35,8 +35,8 @@ static const struct {
 	size_t slack; /* beyond a tenth */
 } measures[MEASURES] = {
 	/*
-	 * as many ranges as stay watched: a slow machine needs the whole time
-	 * to reach them
+	 * the number of ranges that stay watched: a slow machine needs the
+	 * whole time to reach it
 	 */
 	[MAPPINGS] = { "mappings", 1024 },
 	[RESIDENT] = { "resident bytes", 32UL << 20 },
@@ -297,7 +297,7 @@ int main(int argc, char **argv)
 	uint64_t begin, now, time = SECONDS, next;
 	unsigned i, visits = 0;
 
-	/* else a short run would end before caches are full */
+	/* otherwise a short run would end before caches are full */
 	if (!text)
 		setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", "32", 1);
 	ft_init(argc, argv);

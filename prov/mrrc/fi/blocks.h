@@ -43,9 +43,9 @@ struct mrrc_block_ops {
 	 */
 	bool (*wanted)(const struct mrrc_block *block);
 	/*
-	 * For an operation that was not given to the core: moves all of its
-	 * data to buf, which then belongs to the block. false: the data are
-	 * where they were.
+	 * Called for an operation that was not given to the core: moves all of
+	 * its data to buf, which then belongs to the block. false: the data
+	 * were not moved.
 	 */
 	bool (*yield)(struct mrrc_op *op, struct mrrc_block *block, void *buf,
 		      void **desc);

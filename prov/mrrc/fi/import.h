@@ -17,8 +17,8 @@ void mrrc_core_open_begin(bool local);
 void mrrc_core_open_end(void);
 
 /*
- * As the environment has it: would a core that has a cache use it, and so keep
- * the keys of closed registrations?
+ * By the environment: would a core that has a cache use it, and so keep the
+ * keys of closed registrations?
  */
 bool mrrc_core_keeps_keys(void);
 

@@ -75,9 +75,9 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 		return NULL;
 	}
 	/*
-	 * Not of the headers that we were built with: libfabric would leave us
-	 * out where an application asks for a newer API, as some do that ask
-	 * for whatever the library has. See attr.h.
+	 * Not the version of the headers that we were built with: libfabric
+	 * would leave us out where an application asks for a newer API, as some
+	 * do that ask for the library's own version. See attr.h.
 	 */
 	prov->fi_version = version;
 	pthread_once(&once, prov_init);

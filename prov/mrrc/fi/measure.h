@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What registering costs on a device, measured when the first domain that
+ * The cost of registering on a device, measured when the first domain that
  * caches is opened on it, and known to the process from then on.
  */
 #ifndef MRRC_MEASURE_H

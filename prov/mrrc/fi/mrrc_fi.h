@@ -404,8 +404,8 @@ int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
 		     void *ops, void *context);
 int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len);
 /*
- * From open to close of each endpoint, passive endpoint and address vector:
- * maps the core's object that an event names to ours.
+ * Maps the core's object that an event names to ours, from open to close of
+ * each endpoint, passive endpoint and address vector.
  */
 void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 		    struct fid *core, struct fid *ours);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which parts the provider was built with (parts.h). */
+/* The parts with which the provider was built (parts.h). */
 #include "config.h"
 #include <stdio.h>
 #include <string.h>

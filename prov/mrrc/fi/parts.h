@@ -15,8 +15,8 @@ bool mrrc_part(const char *part);
 int mrrc_part_feature(const char *name);
 
 /*
- * For a failed fi_open_ops() of the name ops: if the operations belong to a part
- * that was left out, prints so, once.
+ * Called after a failed fi_open_ops() of the name ops: if the operations belong
+ * to a part that was left out, prints that, once.
  */
 void mrrc_part_asked(const char *ops);
 

@@ -286,8 +286,8 @@ err_leave:
 }
 
 /*
- * After the device is measured: reading the code takes some 30 ms of a
- * processor, which would disturb the measurement where it begins at once.
+ * Called after the device is measured: reading the code takes some 30 ms of a
+ * processor, and would disturb the measurement.
  */
 static void reg_begin_trust(struct mrrc_reg *reg)
 {

@@ -185,7 +185,10 @@ int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr);
 void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len);
 
-/* Before the core's domain is closed: deregister the regions not held. */
+/*
+ * Called before the core's domain is closed: deregisters the regions that are
+ * not held.
+ */
 void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
 

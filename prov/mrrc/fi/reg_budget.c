@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which budget of the node (sys/node/budget.h) this process takes part in: one of
- * registered bytes, or, for helper threads that predict, one without a limit.
+ * Selects the budget of the node (sys/node/budget.h) in which this process
+ * takes part: one of registered bytes, or, for helper threads that predict, one
+ * without a limit.
  */
 #include "config.h"
 #include <stdio.h>

@@ -171,8 +171,8 @@ int local_append(struct local *local, const void *buf, size_t len)
 }
 
 /*
- * After an error the kernel may drop data that it did not write, and report
- * that only once: later reads may not return the data on the disk. So the file
+ * After an error the kernel may drop data that it did not write, and report the
+ * error only once: later reads may not return the data on the disk. So the file
  * is cut to length 0, and no such data are kept. Some file systems report only
  * at close that the disk is full.
  */

@@ -31,7 +31,7 @@ struct net {
 	struct fid_av *av; /* of reliable datagrams, else NULL */
 };
 
-/* Which provider is opened, and for which endpoints. */
+/* The provider that is opened, and the kind of its endpoints. */
 struct net_kind {
 	const char *provider; /* NULL: chosen by net_open() */
 	bool rdm;	      /* FI_EP_RDM, else FI_EP_MSG */
@@ -84,7 +84,8 @@ int net_insert(struct net *net, const uint8_t *name, size_t len,
 
 /*
  * For a client's link.ep over reliable datagrams: makes link a link to the
- * address of net_open(), for messages alone, and name the endpoint's name.
+ * address of net_open(), for messages alone, and stores the endpoint's name in
+ * name.
  */
 int net_address(struct net *net, struct net_link *link, uint8_t *name,
 		size_t *len);

@@ -39,7 +39,7 @@ enum {
 };
 
 /*
- * As path_open(), for reading a regular file or a directory; other kinds are
+ * Like path_open(), for reading a regular file or a directory; other kinds are
  * not opened, as opening a device or a FIFO may have effects. -ENOTSUP: path is
  * neither.
  */

@@ -16,7 +16,7 @@
 struct peer {
 	struct in6_addr host; /* IPv4's are mapped to IPv6 */
 	in_port_t port;
-	uid_t uid; /* of a process on this machine, else PEER_NO_UID */
+	uid_t uid; /* user of a process on this machine, else PEER_NO_UID */
 };
 
 /*

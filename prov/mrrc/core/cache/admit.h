@@ -37,7 +37,10 @@ struct mrrc_admit {
 	uint64_t hits, registrations, lost;
 };
 
-/* For a cache of @max_bytes bytes and @max_regions regions. -ENOMEM. */
+/*
+ * Initialises admission for a cache of @max_bytes bytes and @max_regions
+ * regions. -ENOMEM.
+ */
 int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions);
 void mrrc_admit_fini(struct mrrc_admit *admit);

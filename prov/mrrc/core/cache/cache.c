@@ -12,8 +12,8 @@
 #define MRRC_BATCH_PART 32
 
 /*
- * After an insertion failed because of held regions, this many insertions fail
- * without a try
+ * Number of insertions that fail without a try after one failed because of held
+ * regions.
  */
 #define MRRC_TIGHT 16
 

@@ -186,7 +186,7 @@ bool mrrc_node_helper_may(const struct mrrc_node_view *view,
 		idle = (uint64_t) (cores->idle + IDLE_PART);
 	if (policy != MRRC_NODE_AGGRESSIVE)
 		return self->helper && rank < idle;
-	/* this many helper threads take turns on one core */
+	/* number of helper threads that take turns on one core */
 	each = idle ? (helpers + idle - 1) / idle : helpers;
 	if (each > 1 || !idle)
 		*move = each * (cores->slice + MRRC_NODE_SWITCH);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which regions serve a request, and what has to be registered (cache.h).
+ * Plans a request: the regions that serve it, and the gaps that have to be
+ * registered (cache.h).
  */
 #include "config.h"
 #include "core/cache/cache.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What registering memory costs: linear in pages (ou2009, section 5;
+ * The cost of registering memory: linear in pages (ou2009, section 5;
  * mietke2006).
  *
  *   registration   T(p) = reg_page * p + reg

@@ -19,7 +19,7 @@ static void ghosts_clear(struct mrrc_ghosts *ghosts, uint16_t place)
 	       WAYS * sizeof(*ghosts->entry));
 }
 
-/* Not calloc, which clears memory that malloc had given out before. */
+/* Not calloc(), which would clear memory that malloc had given out before. */
 int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries)
 {
 	const size_t sets = entries / WAYS;

@@ -31,7 +31,8 @@ struct mrrc_alloc_mr {
 	void *start;
 	size_t len;
 	atomic_int
-		slot; /* at the domain's ring, from 1; 0: none; -1: refused */
+		/* slot in the domain's ring, from 1; 0: none; -1: refused */
+		slot;
 };
 
 /* alloc.c: the domain's allocator, made at first use */

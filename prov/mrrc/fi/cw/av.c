@@ -112,7 +112,7 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 							      FI_ADDR_NOTAVAIL;
 	}
 	/*
-	 * This is right with FI_EVENT, too: cores that can have such names
+	 * This is also correct with FI_EVENT: cores that can have such names
 	 * (libfabric's common address vectors) have finished when they return,
 	 * and then write the event.
 	 */

@@ -115,8 +115,8 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	mrrc_cw_progress(cq->domain->cw, true);
 	if (atomic_load(&cq->pending_cnt)) {
 		/*
-		 * this caller need not read the completions for which other
-		 * threads are woken
+		 * this caller does not need to read the completions for which
+		 * other threads are woken
 		 */
 		cw_cq_wake(cq);
 		return -FI_EAGAIN;

@@ -7,8 +7,8 @@
 #include "fi/cw/mark.h"
 
 /*
- * Makes an info for a control endpoint: the application's info without its
- * choices. A request's info is only for its own handle.
+ * Adapts a copy of the application's info, or the info of a request, to a
+ * control endpoint: its port, flags, order, sizes and contexts.
  */
 void mrrc_cw_info_adapt(struct fi_info *info)
 {

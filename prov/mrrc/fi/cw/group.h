@@ -219,8 +219,8 @@ struct fi_info *mrrc_cw_info(const struct mrrc_ep *via,
 int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 		    const struct mrrc_cw_name *from, struct fi_info **info);
 /*
- * Makes an info for a control endpoint: the application's info without its
- * choices. A request's info is only for its own handle.
+ * Adapts a copy of the application's info, or the info of a request, to a
+ * control endpoint: its port, flags, order, sizes and contexts.
  */
 void mrrc_cw_info_adapt(struct fi_info *info);
 

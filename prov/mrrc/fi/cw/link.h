@@ -80,7 +80,9 @@ struct cw_rec {
 	/* a target */
 	unsigned mr_cnt;
 	uint64_t trace; /* for mrrc_record_end(); 0: not recorded */
-	/* not cleared in a new record: the counts tell what is valid */
+	/*
+	 * not cleared in a new record: the counts tell which entries are valid
+	 */
 	struct iovec few[MRRC_CW_SEGS];
 	void *few_desc[MRRC_CW_SEGS];
 	struct cw_piece piece[MRRC_CW_SEGS];

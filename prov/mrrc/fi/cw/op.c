@@ -190,7 +190,7 @@ static int cw_submit_write(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	int ret;
 
 	mrrc_mutex_lock(&group->lock);
-	/* its tag may have arrived unread: the last call of a batch polls */
+	/* the tag may have arrived unread: the last call of a batch polls */
 	if (!more && !mrrc_cw_map_first(&cw->sm.known, cwtag))
 		mrrc_cw_group_poll(group, false);
 	ret = cw_ready(cw);

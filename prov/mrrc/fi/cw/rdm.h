@@ -48,8 +48,9 @@ struct mrrc_cw_rdm {
 	uint32_t number;
 
 	/* No lock */
-	atomic_int users;    /* threads that use it */
-	atomic_bool started; /* it has a name, final from then on */
+	atomic_int users; /* threads that use it */
+	/* the endpoint has a name, which is final from then on */
+	atomic_bool started;
 	struct mrrc_cw_name name;
 	atomic_uint strange_tags; /* tags that strangers exposed */
 	_Atomic uint64_t seq, tags;
@@ -70,11 +71,11 @@ int mrrc_cw_rdm_open(struct mrrc_ep *ep);
 /* The link to a peer, which stays until mrrc_cw_put(). */
 int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		    struct mrrc_cw_ep **cw_out);
-/* As mrrc_cw_rdm_get(), by the peer's name; NULL: there is no such link */
+/* Like mrrc_cw_rdm_get(), by the peer's name; NULL: there is no such link */
 struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 				    const struct mrrc_cw_name *name);
 /*
- * As mrrc_cw_rdm_get(), for a request from this name; -FI_ENOSPC: too many
+ * Like mrrc_cw_rdm_get(), for a request from this name; -FI_ENOSPC: too many
  * strangers
  */
 int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,

@@ -43,8 +43,8 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 }
 
 /*
- * With FI_BUFFERED_RECV the context is a structure of the core's, which
- * contains the context that completes. A discarded message does not complete. A
+ * With FI_BUFFERED_RECV the context is a structure of the core, which contains
+ * the context of the completion. A discarded message does not complete. A
  * receive without either flag never matches a message, so its buffers are not
  * registered; the core's message form would take its context for that
  * structure.

@@ -55,7 +55,7 @@ struct mrrc_op {
 	uint64_t seq; /* age in its CQ: smaller is older */
 	/* in a free record: bounces and more are NULL, region_cnt is 1 */
 	struct mrrc_block *bounces; /* copies instead of buffers */
-	/* of a receive: bytes posted; SIZE_MAX: any length is possible */
+	/* receive: number of bytes posted; SIZE_MAX: any length is possible */
 	size_t rx_len;
 	/* of a multi-receive buffer, see complete.c */
 	uintptr_t multi_base;
@@ -115,7 +115,7 @@ static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 }
 
 /*
- * For a counter that is written under a lock, and read without: one
+ * Counts one in a counter that is written under a lock and read without: one
  * instruction, and none that locks the bus.
  */
 static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
@@ -207,8 +207,8 @@ static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 }
 
 /*
- * After -FI_EAGAIN: true if reading unsignalled completions may have made room;
- * once per operation.
+ * Called after -FI_EAGAIN: true if reading unsignalled completions may have
+ * made room; once per operation.
  */
 bool mrrc_op_make_room(struct mrrc_op *op);
 

@@ -39,7 +39,10 @@ struct mrrc_cq_over {
 	int (*trywait)(struct mrrc_cq *cq);
 	/* FI_GETWAIT of FI_WAIT_FD */
 	int (*getwait)(struct mrrc_cq *cq, int *fd);
-	/* its own calls are these from now on; the domain's cq_lock held */
+	/*
+	 * the queue's own calls are these from now on; the domain's cq_lock
+	 * held
+	 */
 	void (*set_below)(struct mrrc_cq *cq, struct fi_ops_cq *ops);
 	/* the core's CQ is closed */
 	void (*close)(struct mrrc_cq *cq);

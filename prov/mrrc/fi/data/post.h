@@ -38,8 +38,8 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 }
 
 /*
- * On an endpoint that resolves nothing: needs this receive no record? It needs
- * none without a completion that tells a length, or with a context that is more
+ * May this receive on an endpoint that resolves nothing go without a record? It
+ * may without a completion that tells a length, or with a context that is more
  * than a pointer.
  */
 static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)

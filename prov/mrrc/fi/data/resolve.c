@@ -329,7 +329,8 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 	if (*flags & FI_INJECT)
 		return true;
 	/*
-	 * for other cores the provider reads the queue, as they need progress
+	 * for other cores the provider reads the queue, since they need
+	 * progress
 	 */
 	if (!seen)
 		most = 0;

@@ -139,7 +139,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return ret;
 }
 
-/* After a read that found n completions, some of them ours. Unlocks. */
+/* Called after a read that found n completions, some of them ours. Unlocks. */
 static ssize_t __attribute__((noinline))
 mrrc_cq_read_mixed(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
@@ -570,7 +570,9 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		free(cq);
 		return ret;
 	}
-	/* as cores do for a size left open; the rest of attr stays as it is */
+	/*
+	 * as cores do if the size is left open; the rest of attr is unchanged
+	 */
 	if (attr->size != core_attr->size)
 		attr->size = core_attr->size;
 	cq->entry_size = format_size(attr->format);
@@ -601,7 +603,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		 struct fid_cq **cq_fid, void *context)
 {
-	/* as sockets does, the core that takes NULL */
+	/* like sockets, the core that accepts NULL */
 	struct mrrc_cq_attrs none = { {
 		{ .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD },
 	} };

@@ -107,8 +107,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	int ret;
 
 	/*
-	 * For receives from a shared context tcp takes FI_COMPLETION from the
-	 * endpoint's CQ: whether there is one is known at fi_enable().
+	 * tcp takes FI_COMPLETION for receives from a shared context from the
+	 * endpoint's CQ, and only at fi_enable() it is known whether there is
+	 * one.
 	 */
 	if (ep->domain->implicit && !ep->is_srx &&
 	    bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
@@ -254,8 +255,8 @@ static void ep_set_known(struct mrrc_ep *ep)
 }
 
 /*
- * What an endpoint needs before its first transfer. Cores enable one in
- * fi_enable(), or (verbs) when it is connected without.
+ * Prepares an endpoint for its first transfer. Cores enable one in fi_enable(),
+ * or (verbs) when it is connected without.
  */
 int mrrc_ep_prepare(struct mrrc_ep *ep)
 {
@@ -413,10 +414,10 @@ static void ep_note(struct mrrc_ep *ep)
 }
 
 /*
- * Which calls have a record of the operation: those with a context that looks
- * like one of ours. Over a core that passes on lengths that peers claim every
- * receive has one; and of a shared context, since whether its completion is
- * wanted depends on the endpoint that receives it.
+ * Decides which calls have a record of the operation: those with a context that
+ * looks like one of ours. Over a core that passes on lengths that peers claim
+ * every receive has one; and of a shared context, since whether its completion
+ * is wanted depends on the endpoint that receives it.
  */
 static void ep_init_records(struct mrrc_ep *ep)
 {
@@ -495,7 +496,7 @@ static void ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 	const bool splits = info->ep_attr &&
 			    info->ep_attr->type != FI_EP_DGRAM &&
 			    !(info->mode & FI_MSG_PREFIX);
-	/* these adapters read into one buffer, whatever tx_attr says */
+	/* these adapters read into one buffer, despite tx_attr */
 	const bool splits_reads = splits &&
 				  info->ep_attr->protocol != FI_PROTO_IWARP;
 	const bool splits_msgs =

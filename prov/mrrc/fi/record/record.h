@@ -80,7 +80,7 @@ void mrrc_record_end(uint64_t *chain);
 void mrrc_record_end_begin(void);
 void mrrc_record_end_done(void);
 
-/* In a call that registers memory: notes its caller. */
+/* Called in a call that registers memory: notes its caller. */
 #define MRRC_RECORD_REG(reg)                                                 \
 	({                                                                   \
 		if ((reg)->traced)                                           \

@@ -118,7 +118,7 @@ static void put_reg(struct line *line, struct mrrc_reg *reg,
 
 /* ---- the file ---- */
 
-/* In one write, so that lines of several processes do not mix. */
+/* Appends in one write, so that lines of several processes do not mix. */
 static int file_append(const char *path, const struct line *line)
 {
 	ssize_t len;

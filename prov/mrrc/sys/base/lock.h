@@ -95,7 +95,7 @@ void mrrc_lock_wait_until(struct mrrc_lock *lock, pthread_cond_t *cond,
 /* Initialises a condition for mrrc_lock_wait(). 0 or -E*. */
 int mrrc_lock_cond_init(pthread_cond_t *cond);
 
-/* In a forked child only: forget an owner that does not exist there. */
+/* Called only in a forked child: forgets an owner that does not exist there. */
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
 
 /*
@@ -121,7 +121,10 @@ void mrrc_lock_acquire(struct mrrc_lock *lock);
 bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);
-/* For code that may block or call out: this thread holds no mrrc_lock. */
+/*
+ * Asserts that this thread holds no mrrc_lock; for code that may block or call
+ * out.
+ */
 void mrrc_lock_assert_none(void);
 
 void mrrc_mutex_lock(struct mrrc_mutex *mutex);

@@ -51,7 +51,7 @@ static bool mappings_line(struct mappings_file *file)
 	return byte >= 0;
 }
 
-/* Not scanf() or strtoul(), for the reason in vm.c. */
+/* Not scanf() or strtoul(), for the reason given in vm.c. */
 const char *mrrc_mappings_hex(const char *text, uintptr_t *value)
 {
 	*value = 0;

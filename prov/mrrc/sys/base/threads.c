@@ -24,7 +24,9 @@ static unsigned threads_kernel(void)
 {
 	struct stat stat_;
 
-	/* its number of links: itself, "." and one for each thread */
+	/*
+	 * While there is one thread, no other thread can change either figure.
+	 */
 	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 2 ?
 		       stat_.st_nlink - 2 :
 		       0;

@@ -36,7 +36,7 @@ struct mrrc_lease {
 	bool broken; /* holds fail */
 	bool given;  /* broken, and no writer waits; set by the thread */
 	bool closed; /* given, and unmapped */
-	bool listed; /* in the list of breaking or of idle ones */
+	bool listed; /* in the list of breaking leases, or of idle ones */
 	TAILQ_HEAD(, mrrc_lease_hold) holds;
 	int64_t since; /* the thread's: when it broke */
 	RB_ENTRY(mrrc_lease) node;

@@ -92,7 +92,7 @@ bool mrrc_lease_wanted(const struct mrrc_lease_hold *hold);
  */
 bool mrrc_lease_lost(const struct mrrc_lease_hold *hold);
 
-/* For lease_file.h's functions of parts that are held. */
+/* The file, for the functions of lease_file.h on held parts. */
 const struct mrrc_lease_file *mrrc_lease_file(const struct mrrc_lease *lease);
 
 #endif /* MRRC_LEASE_H */

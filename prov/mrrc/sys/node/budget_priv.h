@@ -29,8 +29,9 @@ struct mrrc_budget {
 	uint64_t node; /* reserved by all, as last seen */
 	uint64_t given, taken;
 	uint64_t lacked_at, rang_at, looked_at; /* ms */
-	uint64_t ring_ms; /* time until it rings again, if no process gave */
-	uint32_t bell;	  /* the bell's number at that time */
+	uint64_t
+		ring_ms; /* time until the process rings again, if no other gave bytes */
+	uint32_t bell; /* the bell's number at that time */
 	/* time of a trial, and the time until the next one */
 	uint64_t tried_at, try_ms;
 	uint64_t tried_with; /* units that it had at the trial */

@@ -33,8 +33,8 @@
 #define MRRC_STATS_SHM_VERSION 1
 
 /*
- * At the start, in the machine's byte order. Offsets count from the start.
- * Strings end with a NUL; the counters' names follow each other.
+ * At the start of the segment, in the machine's byte order. Offsets count from
+ * the start. Strings end with a NUL; the counters' names follow each other.
  */
 struct mrrc_stats_shm_head {
 	uint64_t magic; /* written last: 0 until then */

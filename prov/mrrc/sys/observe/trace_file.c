@@ -338,7 +338,7 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 	struct mrrc_trace_cost costs;
 	uint32_t number;
 
-	/* in the file's byte order, so no atomic addition */
+	/* the file's byte order does not allow an atomic addition */
 	number = le32toh(__atomic_load_n(&head->domains, __ATOMIC_RELAXED));
 	while (!__atomic_compare_exchange_n(&head->domains,
 					    &(uint32_t){ htole32(number) },

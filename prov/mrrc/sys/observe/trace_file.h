@@ -50,7 +50,10 @@ int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 /* Closes it, when no thread records any more. */
 void mrrc_trace_file_close(struct mrrc_trace_file *file);
 
-/* In a forked child: forgets the parent's chunks; the parent keeps its file. */
+/*
+ * Called in a forked child: forgets the parent's chunks; the parent keeps its
+ * file.
+ */
 void mrrc_trace_file_forked(struct mrrc_trace_file *file);
 
 /*
