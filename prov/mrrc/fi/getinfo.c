@@ -63,9 +63,9 @@ static void drop_others(const char *name, struct fi_info **list)
 }
 
 /*
- * The layering's infos, in the order that an application gets if it names the
- * layering without us. Where that order depends on ofi_rxm's answer, ofi_rxm is
- * asked, too.
+ * The infos of a stack of providers, in the order that an application gets if
+ * it names the stack without us. Where that order depends on ofi_rxm's answer,
+ * ofi_rxm is asked, too.
  */
 static int getinfo_ordered(uint32_t version, const char *node,
 			   const char *service, uint64_t flags,
@@ -90,7 +90,9 @@ static int getinfo_ordered(uint32_t version, const char *node,
 	return *info ? 0 : -FI_ENODATA;
 }
 
-/* Ask the layering below for one name; append to the list at *tail. */
+/*
+ * Asks the providers below for one name; appends to the list at *tail.
+ */
 static int getinfo_below(uint32_t version, const char *node,
 			 const char *service, uint64_t flags,
 			 const struct fi_info *hints, const char *below,

@@ -138,8 +138,10 @@ struct mrrc_domain {
 	struct mrrc_admit admit;
 	/* a bit for each error already logged */
 	atomic_uint_fast64_t warned;
-	atomic_uint_fast64_t posts;	  /* operations that no CQ reports */
-	atomic_uint_fast64_t completions; /* of these; CQs count the others */
+	/* operations that no open CQ counts */
+	atomic_uint_fast64_t posts;
+	/* ended operations, except the short ones that open CQs count */
+	atomic_uint_fast64_t completions;
 	/* receives whose claimed length was too long */
 	atomic_uint_fast64_t claimed_lengths;
 	/* guards cqs, and changes of their ops, cw and wait_taken */

@@ -105,8 +105,9 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 int mrrc_reg_join(bool predicts, struct mrrc_budget **budget);
 
 /*
- * The cache's limit if the user set none: the node's budget, or three quarters
- * of the memory that the process may lock, as in mrrc_vm_default_limits().
+ * The cache's limit if the user set none: the smaller of the node's budget and
+ * three quarters of the memory that the process may lock, as in
+ * mrrc_vm_default_limits(). 0: the process has no budget, or the user set one.
  */
 size_t mrrc_reg_budget_limit(const struct mrrc_reg *reg);
 

@@ -326,9 +326,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	const void *rest;
 	ssize_t ret;
 
-	/*
-	 * the core decides how it refuses, and what no room for entries means
-	 */
+	/* without a wait object, or without room for entries, the core decides */
 	if (!cq->wait || !count)
 		return src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
 					     timeout) :

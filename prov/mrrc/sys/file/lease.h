@@ -45,7 +45,8 @@ struct mrrc_leases_attr {
 	void (*progress)(void *arg);
 	bool pins;	   /* the network reads pages, not addresses */
 	unsigned idle_max; /* maximum number of mappings kept without a user */
-	unsigned wait_ms;  /* for tests, in place of both times above; or 0 */
+	/* for tests, in place of MRRC_LEASE_COPY_MS and _FAIL_MS; or 0 */
+	unsigned wait_ms;
 	unsigned break_ms; /* for tests, in place of the kernel's time; or 0 */
 };
 
