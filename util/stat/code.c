@@ -281,8 +281,7 @@ int stat_code(char *const *what, size_t count, FILE *out, FILE *err)
 	}
 	if (*code.rings && (code.has_rings[MRRC_PROVE_RINGS_ANY] ||
 			    !code.has_rings[MRRC_PROVE_RINGS_FABRIC])) {
-		fprintf(out, "%s: it is not there for libfabric alone\n",
-			code.rings);
+		fprintf(out, "%s: not only libfabric uses it\n", code.rings);
 		code.asks++;
 	}
 	fprintf(out, "%zu files, %zu system calls: lookups %s\n", code.files,

@@ -408,7 +408,7 @@ static struct fi_ops_cq mrrc_cq_ops = {
 #endif
 };
 
-/* for a CQ with wider entries in the core, or all of them examined */
+/* for a CQ with wider entries in the core, or which examines each entry */
 static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read_narrow,
