@@ -41,7 +41,7 @@ usage()
 {
 	cat <<-EOT
 	Usage: $ME [OPTION]... [--] COMMAND [ARG...]
-	       $ME [-k trixie | --arch arm64] --setup | --packages | -h
+	       $ME [-k RELEASE | --arch arm64] --setup | --packages | -h
 
 	Runs COMMAND as root in a virtual machine with Soft-RoCE: device rxe0,
 	address 10.0.0.1.  The guest sees this machine's files.  What it writes
@@ -54,7 +54,8 @@ usage()
 	  -w RWDIR      folder that the guest may change; can be repeated
 	  -e VAR=VALUE  set a variable for COMMAND; can be repeated
 	  -C DIR        run COMMAND in DIR (default: the current folder)
-	  -k trixie     boot Debian 13's kernel (Linux 6.12)
+	  -k RELEASE    boot the kernel of trixie, which is Debian 13 (Linux
+	                6.12), or of trixie-backports
 	  --arch arm64  emulate a 64-bit ARM with a Debian 13 of its own; of this
 	                machine's files it sees this source tree, not to be
 	                written to, and the folders named with -w
@@ -408,8 +409,8 @@ main()
 		-d) DISK=$2 ;;
 		-l) MODULES+=("$2") ;;
 		-k)
-			[ "$2" = trixie ] ||
-				usage_error "-k knows trixie, not $2"
+			[[ $2 =~ ^trixie(-backports)?$ ]] ||
+				usage_error "-k knows trixie and trixie-backports, not $2"
 			use_kernel "$2"
 			SETUP=("$1" "$2")
 			;;

@@ -48,24 +48,43 @@ install_packages()
 			--no-install-recommends "${want[@]}" >/dev/null
 }
 
-# in_release COMMAND...: in the folder $KERNEL.new, with apt of the release.
+# in_release APT-COMMAND...: in the folder $KERNEL.new, with apt of the release.
 in_release()
 {
-	local work=$KERNEL.new
+	local work=$KERNEL.new apt=$1
 
-	if [ -z "$RELEASE" ]; then
-		(cd "$work" && "$@")
-	else
-		"$HERE/trixie.sh" -w "$work" -C "$work" -- "$@"
-	fi
+	shift
+	case $RELEASE in
+	'')
+		(cd "$work" && "$apt" "$@")
+		;;
+	*-backports)
+		# lists of its own: nothing else is to come from there
+		mkdir -p "$work/lists/partial"
+		sed "s/ trixie / $RELEASE /" \
+			"$CACHE/trixie/etc/apt/sources.list" >"$work/sources"
+		"$HERE/trixie.sh" -w "$work" -C "$work" -- "$apt" \
+			-o "Dir::Etc::sourcelist=$work/sources" \
+			-o "Dir::State::lists=$work/lists" \
+			-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
+		;;
+	*)
+		"$HERE/trixie.sh" -w "$work" -C "$work" -- "$apt" "$@"
+		;;
+	esac
+}
+
+# depends PACKAGE NAME: what it depends on, of that name.
+depends()
+{
+	in_release apt-cache depends --important "$1" 2>/dev/null |
+		sed -n "s/^ *Depends: \\($2\\)\$/\\1/p"
 }
 
 # The name of the package that the meta package depends on.
 kernel_package()
 {
-	in_release apt-cache depends --important linux-image-amd64 2>/dev/null |
-		sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' |
-		head -n 1
+	depends linux-image-amd64 'linux-image-[0-9][^ ]*' | head -n 1
 }
 
 # The guest's own root, with a kernel: packages unpacked, none configured, which
@@ -95,7 +114,7 @@ install_root()
 
 install_kernel()
 {
-	local work=$KERNEL.new pkg version
+	local work=$KERNEL.new pkg version pkgs
 
 	[ -f "$KERNEL/ready" ] && return 0
 	rm -rf "$work" "$KERNEL"
@@ -110,21 +129,29 @@ install_kernel()
 		"apt knows no linux-image-amd64; as root: apt-get update"
 	say "unpacking $pkg"
 	version=${pkg#linux-image-}
+	# newer ones have parts
+	mapfile -t pkgs < <(depends "$pkg" "linux-[a-z]*-$version")
 	# apt's sandbox user may not reach the cache folder: a harmless warning
 	in_release apt-get download -qq -o Acquire::Retries=1 \
 		-o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
-		"$pkg" 2>"$work/download.log" || {
+		"$pkg" "${pkgs[@]}" 2>"$work/download.log" || {
 		cat "$work/download.log" >&2
 		return 1
 	}
-	dpkg-deb -x "$work/$pkg"_*.deb "$work" || return 1
+	for pkg in "$work"/*.deb; do
+		dpkg-deb -x "$pkg" "$work" || return 1
+	done
 	# newer packages have them there
 	[ ! -d "$work/usr/lib/modules" ] || {
 		mkdir -p "$work/lib" &&
 			mv "$work/usr/lib/modules" "$work/lib"
 	} || return 1
+	[ -d "$work/boot" ] || {
+		mkdir "$work/boot" && mv "$work/lib/modules/$version/vmlinuz" \
+			"$work/boot/vmlinuz-$version"
+	} || return 1
 	depmod -b "$work" "$version" || return 1
-	rm -rf "${work:?}/$pkg"_*.deb "$work/download.log" "${work:?}/usr"
+	rm -rf "$work"/*.deb "$work/download.log" "${work:?}"/{usr,lists,sources}
 	echo "$version" >"$work/ready" && mv "$work" "$KERNEL"
 }
 
@@ -140,7 +167,7 @@ install_initrd()
 	mkdir -p "$work/bin" "$work/modules" || return 1
 	busybox=$(command -v busybox)
 	cp "${ARCH:+"$KERNEL"}$busybox" "$work/bin/busybox" || return 1
-	# the checksums of rxe are quicker with it
+	# the checksums of rxe are quicker with it, where it is a module
 	[ -n "$ARCH" ] || more=crc32_pclmul
 	for name in virtio_pci 9pnet_virtio 9p overlay $more; do
 		while read -r name path _; do
@@ -151,7 +178,7 @@ install_initrd()
 			*.xz) busybox xzcat "$path" >"$name" ;;
 			*) cp "$path" "$name" ;;
 			esac || return 1
-		done < <(modprobe -d "$KERNEL" -S "$version" --show-depends \
+		done < <(modprobe -q -d "$KERNEL" -S "$version" --show-depends \
 			"$name")
 	done
 	{
