@@ -51,6 +51,21 @@ static size_t mon_least(const struct mrrc_mon_room *room)
 }
 
 /*
+ * The number of watches until the next count, which takes longer the more
+ * mappings there are. Until then the ranges take a quarter at most of what they
+ * may take, and watches that begin and end add half of the mappings left.
+ */
+static size_t mon_look_after(const struct mrrc_mon_room *room, size_t ranges,
+			     size_t all)
+{
+	const size_t least = room->mappings / 64;
+	const size_t more = room->most > ranges ? room->most - ranges : 0;
+	const size_t look = more / 4 < 4 * all ? more / 4 : 4 * all;
+
+	return look > least ? look : least;
+}
+
+/*
  * MONITOR lock held: count the mappings. @ranges ranges are watched now, and
  * take at most two mappings each; adjacent ranges share one mapping.
  */
@@ -76,7 +91,6 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	if (lack < over)
 		lack = over;
 	room->most = ranges > lack / 2 ? ranges - lack / 2 + more : 0;
-	room->look = room->mappings / 64;
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
 	/*
@@ -85,6 +99,7 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	 */
 	if (!mrrc_libc_hooks_count(mon, calls) || room->most < mon_least(room))
 		room->most = mon_least(room);
+	room->look = mon_look_after(room, ranges, all);
 }
 
 /* MONITOR lock held: is the limit reached? */
