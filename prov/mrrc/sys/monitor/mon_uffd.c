@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include <linux/userfaultfd.h>
 
+#include "core/text/hash.h"
 #include "sys/base/mappings.h"
 #include "sys/monitor/uffd.h"
 #include "sys/base/vm.h"
@@ -34,6 +35,14 @@
 	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP | \
 	 UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 #define MRRC_UFFD_TRIES 3
+
+/*
+ * Ranges whose first page is examined after an unwritten one was found, and at
+ * first; later one in MRRC_UFFD_SAMPLE.
+ */
+#define MRRC_UFFD_EXAMINED 1024
+#define MRRC_UFFD_FIRST	   64
+#define MRRC_UFFD_SAMPLE   8
 
 /* Is there a spare descriptor, whose number is still ours? */
 static bool uffd_has_spare(const struct mrrc_uffd *uffd)
@@ -129,6 +138,7 @@ static int uffd_open(struct mrrc_mon *mon)
 	pthread_mutex_init(&uffd->start_lock, NULL);
 	sem_init(&uffd->ready, 0, 0);
 	sem_init(&uffd->work, 0, 0);
+	atomic_init(&uffd->examined, MRRC_UFFD_FIRST);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
 	if (uffd->tells && mrrc_vm_transparent() <= MRRC_LIBC_HOOKS_CHUNK)
@@ -235,9 +245,22 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 	return mrrc_uffd_register(uffd->fd, lo, hi - lo);
 }
 
-static void uffd_prepare(const struct mrrc_uffd *uffd, uintptr_t start)
+/*
+ * Most memory was written to before it is registered, and the question takes as
+ * long as the watch itself. So it is left out for most ranges, until one that
+ * was not written to turns up. Its mapping would only stay split.
+ */
+static void uffd_prepare(struct mrrc_uffd *uffd, uintptr_t start)
 {
-	if (!mrrc_uffd_written(start) && uffd_has_spare(uffd))
+	const uint64_t watch = atomic_fetch_add(&uffd->watches, 1);
+
+	if (watch >= atomic_load(&uffd->examined) &&
+	    mrrc_hash(watch) % MRRC_UFFD_SAMPLE)
+		return;
+	if (mrrc_uffd_written(start))
+		return;
+	atomic_store(&uffd->examined, watch + MRRC_UFFD_EXAMINED);
+	if (uffd_has_spare(uffd))
 		mrrc_uffd_prepare(uffd->fd, uffd->spare, start);
 }
 

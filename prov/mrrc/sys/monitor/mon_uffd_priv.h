@@ -27,8 +27,10 @@ struct mrrc_uffd {
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
 	struct mrrc_fd_id spare_id;
-	size_t huge;		    /* huge page size, 0 if none */
-	bool tells;		    /* mrrc_uffd_anonymous() */
+	size_t huge; /* huge page size, 0 if none */
+	bool tells;  /* mrrc_uffd_anonymous() */
+	/* uffd_prepare(): ranges so far; number of the last one to examine */
+	_Atomic uint64_t watches, examined;
 	pthread_mutex_t start_lock; /* no other lock is held */
 	bool runs;		    /* both threads do; start_lock */
 	atomic_bool woken;	    /* stop_fd can be read */

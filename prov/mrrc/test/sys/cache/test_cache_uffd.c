@@ -184,33 +184,55 @@ TEST(test_kinds)
 }
 
 /*
- * Pages that are first written to while they are watched, as by a device. No
+ * The mappings that stay apart when @count ranges of memory that was never
+ * written to are first written to while they are watched, as by a device. No
  * neighbour was written to with which the kernel could merge them.
  */
-TEST(test_mappings_written)
+static size_t stay_apart(unsigned count)
 {
-	const size_t pages = 7000;
+	const size_t pages = 7 * (count + 1);
 	char *guard = mmap(NULL, (pages + 2) * page, PROT_NONE, ANON, -1, 0);
 	char *ptr = guard + page, *at;
 	struct mrrc_region *region;
-	size_t before;
+	size_t before, left;
 	unsigned i;
 
-	need_uffd();
 	ck_assert_ptr_ne(guard, MAP_FAILED);
 	ck_assert_int_eq(mprotect(ptr, pages * page, RW), 0);
 	before = mrrc_mappings_count();
-	for (i = 0; i < 1000; i++) {
-		at = ptr + (1 + i * 1237 % 1000 * 7) * page;
+	for (i = 0; i < count; i++) {
+		at = ptr + (1 + i * 1237 % count * 7) * page;
 		region = get(at, 2 * page, MRRC_RW);
 		at[0] = at[page] = 1;
 		mrrc_cache_mt_put(cache, region);
 	}
-	ck_assert_uint_gt(mrrc_mappings_count(), before + 1000);
+	ck_assert_uint_gt(mrrc_mappings_count(), before + count);
 	mrrc_cache_mt_flush(cache);
 	mrrc_mon_unwatch_idle(mon);
-	ck_assert_uint_le(mrrc_mappings_count(), before + 16);
+	left = mrrc_mappings_count();
 	munmap(guard, (pages + 2) * page);
+	return left > before ? left - before : 0;
+}
+
+TEST(test_mappings_written)
+{
+	need_uffd();
+	ck_assert_uint_le(stay_apart(1000), 16);
+}
+
+/* After many that were written to, of which most are not examined. */
+TEST(test_mappings_sampled)
+{
+	const size_t count = 300;
+	char *ptr = map(2 * count);
+
+	need_uffd();
+	memset(ptr, 1, 2 * count * page);
+	touch_apart(ptr, count);
+	mrrc_cache_mt_flush(cache);
+	mrrc_mon_unwatch_idle(mon);
+	ck_assert_uint_le(stay_apart(200), 64);
+	munmap(ptr, 2 * count * page);
 }
 
 /* However long it goes on: what is kept, and what is watched still. */
