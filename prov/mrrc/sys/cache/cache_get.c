@@ -6,7 +6,8 @@
  * region has the same tag and is indexed. No lock, and no system call if no
  * other
  *       thread could unmap.
- * Else: quiet_lock (memory is quiet, lock, seq unchanged) -> collect the
+ * Else: quiet_lock (memory is quiet, lock, seq unchanged; or the lock alone, if
+ * no region is near) -> collect the
  * threads' counters and requests -> lookup -> hold. Miss: the caller copies the
  * buffer, if that is cheaper. Else the regions of the
  *       plan are held, and each of its gaps is published as pending, under the
@@ -130,6 +131,39 @@ static size_t plan_missing(const struct mrrc_plan *plan)
 	return missing;
 }
 
+/* Does a region share a page with the request? CACHE lock held. */
+static bool cache_mt_near(const struct mrrc_cache *cache,
+			  const struct mrrc_want *want)
+{
+	const uintptr_t start = want->addr & ~(cache->page - 1);
+	int i;
+
+	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
+		if (mrrc_index_first_overlap(&cache->index[i], start,
+					     want->addr + want->len - start))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Takes the lock without asking the kernel, if the request will miss: no region
+ * is used that could be stale, and the insertion asks.
+ */
+static bool cache_mt_miss_lock(struct mrrc_cache_mt *cache,
+			       const struct mrrc_want *want)
+{
+	if (mrrc_mon_told(cache->mon) || !mrrc_mon_works(cache->mon))
+		return false;
+	mrrc_lock_acquire(&cache->lock);
+	/* events that are being handled would make the range stale */
+	if (!(mrrc_mon_seq(cache->mon) & 1) &&
+	    !cache_mt_near(&cache->cache, want))
+		return true;
+	mrrc_lock_release(&cache->lock);
+	return false;
+}
+
 /*
  * Plans the request, and holds the existing regions of the plan, unless the
  * request should be copied. If the plan is a single gap, *pending is published,
@@ -142,7 +176,8 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 	unsigned i;
 	int ret;
 
-	ret = mrrc_cache_mt_quiet_lock(cache);
+	ret = cache_mt_miss_lock(cache, want) ? 0 :
+						mrrc_cache_mt_quiet_lock(cache);
 	if (ret)
 		return ret;
 	mrrc_hints_collect(&cache->hints_list);

@@ -172,6 +172,12 @@ static void after_lookup(void)
 	fault_at(FAULT_LOCK, unmap_first);
 }
 
+/* The first lock tells that a region is near, the second is the lookup's. */
+static void before_lookup(void)
+{
+	fault_at(FAULT_LOCK, after_lookup);
+}
+
 /* A merged plan has pages that were unmapped before they are pending. */
 TEST(test_raced_merge)
 {
@@ -179,8 +185,7 @@ TEST(test_raced_merge)
 
 	touch(0, 4);
 	touch(0, 1);
-	/* the first lock is the lookup's */
-	fault_at(FAULT_LOCK, after_lookup);
+	fault_at(FAULT_LOCK, before_lookup);
 	region = get(1, 4);
 	ck_assert_uint_eq(region->start, base);
 	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
@@ -194,7 +199,7 @@ TEST(test_raced_merge_pieces)
 	touch(0, 1);
 	touch(3, 1);
 	touch(10, 1);
-	fault_at(FAULT_LOCK, after_lookup);
+	fault_at(FAULT_LOCK, before_lookup);
 	get_pieces(0, 12, MRRC_RW, 3);
 	ck_assert(plan.merged);
 	ck_assert_uint_gt(plan.count, 1);
