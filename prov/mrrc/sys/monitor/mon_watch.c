@@ -93,9 +93,6 @@ void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 				mrrc_huge_floor(huge, gap.start) + huge->size;
 		if (watch_stays(mon, gap.end - 1, gap))
 			left.end = mrrc_huge_floor(huge, gap.end - 1);
-		/* announcements do not look for the gap in a page that stays */
-		if (left.start != gap.start || left.end != gap.end)
-			mrrc_idle_forget(&mon->idle, gap.start, gap.end);
 		if (left.start >= left.end)
 			continue;
 		mrrc_huge_remove(huge, left.start, left.end);
@@ -109,6 +106,8 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	uintptr_t next;
 
 	mrrc_lock_assert_held(&mon->lock);
+	/* ranges that no cache needs any more, in a page that stayed watched */
+	mrrc_idle_forget(&mon->idle, start, end);
 	for (; start < end && mrrc_huge_overlaps(huge, start, end);
 	     start = next) {
 		next = mrrc_huge_floor(huge, start) + huge->size;
