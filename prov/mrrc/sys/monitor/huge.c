@@ -9,8 +9,12 @@
 
 #include "core/text/hash.h"
 
-/* watches in a page that turned out not to be huge, until the next try */
+/*
+ * Watches in a page that turned out not to be huge, until the next try. A page
+ * of many mappings takes a thousand times as long to try as one of two.
+ */
 #define HUGE_AGAIN 64
+#define HUGE_RARE  16384
 
 static uintptr_t *huge_set(struct mrrc_huge *huge, uintptr_t page)
 {
@@ -154,7 +158,31 @@ void mrrc_huge_none(struct mrrc_huge *huge, uintptr_t addr)
 {
 	const uintptr_t page = mrrc_huge_floor(huge, addr);
 	const size_t i = mrrc_hash(page) % MRRC_HUGE_SPLITS;
+	uint32_t *wait = &huge->split[i].wait;
 
+	if (huge->split[i].page != page)
+		*wait = HUGE_AGAIN;
+	else if (*wait < HUGE_RARE)
+		*wait *= 2;
 	huge->split[i].page = page;
-	huge->split[i].left = HUGE_AGAIN;
+	huge->split[i].left = *wait;
+}
+
+void mrrc_huge_renew(struct mrrc_huge *huge, uintptr_t start, uintptr_t end)
+{
+	uintptr_t page = mrrc_huge_ceil(huge, start);
+	size_t i;
+
+	if (!huge->size || end - start < huge->size)
+		return;
+	/* the range may cover more pages than the table holds */
+	if ((end - start) / huge->size > MRRC_HUGE_SPLITS) {
+		memset(huge->split, 0, sizeof(huge->split));
+		return;
+	}
+	for (; page <= end - huge->size; page += huge->size) {
+		i = mrrc_hash(page) % MRRC_HUGE_SPLITS;
+		if (huge->split[i].page == page)
+			huge->split[i].page = 0;
+	}
 }

@@ -16,7 +16,7 @@
 
 #define MRRC_HUGE_SETS	 1024 /* a power of two */
 #define MRRC_HUGE_WAYS	 4
-#define MRRC_HUGE_SPLITS 256
+#define MRRC_HUGE_SPLITS 1024
 
 /* All zero: no huge pages. */
 struct mrrc_huge {
@@ -30,12 +30,13 @@ struct mrrc_huge {
 	uint64_t token[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
 	unsigned way; /* that makes room next */
 	/*
-	 * a page found not to be huge, as several mappings share it, and the
-	 * time of the last try
+	 * a page found not to be huge, as several mappings share it. The next
+	 * try is due after twice as many watches as the last one.
 	 */
 	struct {
 		uintptr_t page;
-		unsigned left; /* watches until the next try */
+		uint32_t wait; /* watches from the last try to the next one */
+		uint32_t left; /* those to come */
 	} split[MRRC_HUGE_SPLITS];
 };
 
@@ -87,5 +88,8 @@ uint64_t mrrc_huge_seen(const struct mrrc_huge *huge, uintptr_t start,
  */
 bool mrrc_huge_may(struct mrrc_huge *huge, uintptr_t addr);
 void mrrc_huge_none(struct mrrc_huge *huge, uintptr_t addr);
+
+/* Other memory may be in the range now: pages in it may be huge again. */
+void mrrc_huge_renew(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 
 #endif /* MRRC_HUGE_H */

@@ -309,6 +309,7 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 
 	mrrc_lock_assert_held(&mon->lock);
 	mrrc_mon_changed(mon, start, end);
+	mrrc_huge_renew(&mon->huge, start, end);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
 		range = mrrc_mon_sub_notify(mon, sub, start, end);
 		if (range.start == range.end)

@@ -285,6 +285,60 @@ TEST(test_several)
 	ck_assert_uint_eq(mon_events(), 1);
 }
 
+/* It is tried at once where other memory was mapped since. */
+TEST(test_several_before)
+{
+	need_huge();
+	ck_assert_int_eq(mprotect(map + size / 2, mon_page, PROT_READ), 0);
+	cover(mon_page, mon_page);
+	ck_assert_uint_eq(wholes(), 0);
+	unmap_raw(map, size);
+	watcher.range = (struct mrrc_range){ 0 };
+	ck_assert_ptr_eq(mmap(map, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 map);
+	memset(map, 1, size);
+	cover(mon_page, mon_page);
+	ck_assert_uint_eq(wholes(), 1);
+}
+
+static unsigned until_tried(struct mrrc_huge *huge, uintptr_t page)
+{
+	unsigned count = 0;
+
+	while (!mrrc_huge_may(huge, page))
+		count++;
+	return count;
+}
+
+/* What turns out not to be huge again and again is tried ever less. */
+TEST(test_tries)
+{
+	struct mrrc_huge *huge = calloc(1, sizeof(*huge));
+	const uintptr_t page = 3 << 21;
+	unsigned first, last = 0, i;
+
+	ck_assert_ptr_nonnull(huge);
+	huge->size = 1 << 21;
+	ck_assert_uint_eq(until_tried(huge, page), 0);
+	mrrc_huge_none(huge, page);
+	first = until_tried(huge, page);
+	ck_assert_uint_gt(first, 16);
+	for (i = 0; i < 20; i++) {
+		mrrc_huge_none(huge, page);
+		last = until_tried(huge, page);
+	}
+	ck_assert_uint_gt(last, 100 * first);
+	mrrc_huge_none(huge, page);
+	mrrc_huge_renew(huge, page + 4096, page + huge->size);
+	ck_assert(!mrrc_huge_may(huge, page));
+	mrrc_huge_renew(huge, page, page + huge->size);
+	ck_assert_uint_eq(until_tried(huge, page), 0);
+	mrrc_huge_none(huge, page);
+	ck_assert_uint_eq(until_tried(huge, page), first);
+	free(huge);
+}
+
 /* The mapping begins, or ends, within the huge page at that end of the range. */
 LOOP_TEST(test_one_end, 0, 2)
 {
