@@ -55,18 +55,17 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out)
 	return true;
 }
 
-bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
+bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 		   struct mrrc_idle_range *out)
 {
-	struct mrrc_idle_known *known = idle_make(idle, start);
+	struct mrrc_idle_known *known = idle_make(idle, range->start);
 	bool full;
 
-	if (known->queued >= end)
+	if (known->queued >= range->end)
 		return false;
 	full = idle->count == MRRC_IDLE_MAX && mrrc_idle_take(idle, out);
-	known->queued = end;
-	idle->range[(idle->first + idle->count++) % MRRC_IDLE_MAX] =
-		(struct mrrc_idle_range){ .start = start, .end = end };
+	known->queued = range->end;
+	idle->range[(idle->first + idle->count++) % MRRC_IDLE_MAX] = *range;
 	return full;
 }
 

@@ -18,6 +18,7 @@
 
 struct mrrc_idle_range {
 	uintptr_t start, end;
+	bool whole; /* a huge page that is watched whole */
 };
 
 struct mrrc_idle_known {
@@ -44,7 +45,7 @@ struct mrrc_idle {
  * Remembers a range that is no longer needed. Returns true if *out, the oldest
  * range, made room and has to be unwatched.
  */
-bool mrrc_idle_add(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
+bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 		   struct mrrc_idle_range *out);
 
 /* The oldest; false: there is none. */

@@ -115,6 +115,17 @@ static void mon_handle(struct mrrc_mon *mon)
 
 /* ---- watching ---- */
 
+/*
+ * A huge page that is not watched whole any more was unwatched when that ended,
+ * and may have become another user's. MONITOR lock held.
+ */
+static void mon_uncover_idle(struct mrrc_mon *mon,
+			     const struct mrrc_idle_range *range)
+{
+	if (!range->whole || mrrc_huge_whole(&mon->huge, range->start))
+		mrrc_mon_uncover(mon, range->start, range->end);
+}
+
 /* MONITOR lock held. */
 bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 {
@@ -122,7 +133,7 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 	bool any = false;
 
 	while (mrrc_idle_take(&mon->idle, &range)) {
-		mrrc_mon_uncover(mon, range.start, range.end);
+		mon_uncover_idle(mon, &range);
 		any = true;
 	}
 	return any;
@@ -244,16 +255,32 @@ uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return token;
 }
 
+/* What stays watched with a range that no cache needs. MONITOR lock held. */
+static struct mrrc_idle_range mon_idle_range(const struct mrrc_huge *huge,
+					     uintptr_t start, size_t len)
+{
+	const uintptr_t page = mrrc_huge_floor(huge, start);
+
+	return mrrc_huge_whole(huge, start) &&
+			       page == mrrc_huge_floor(huge, start + len - 1) ?
+		       (struct mrrc_idle_range){ page, page + huge->size,
+						 true } :
+		       (struct mrrc_idle_range){ start, start + len, false };
+}
+
 /* Evicted memory often comes back: monitors that unwatch slowly do it later. */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
-	struct mrrc_idle_range out = { .start = start, .end = start + len };
+	struct mrrc_idle_range range, out;
 
 	mrrc_lock_acquire(&mon->lock);
-	if (mrrc_mon_works(mon) &&
-	    (!mon->ops->lazy ||
-	     mrrc_idle_add(&mon->idle, start, start + len, &out)))
-		mrrc_mon_uncover(mon, out.start, out.end);
+	if (mrrc_mon_works(mon) && !mon->ops->lazy) {
+		mrrc_mon_uncover(mon, start, start + len);
+	} else if (mrrc_mon_works(mon)) {
+		range = mon_idle_range(&mon->huge, start, len);
+		if (mrrc_idle_add(&mon->idle, &range, &out))
+			mon_uncover_idle(mon, &out);
+	}
 	mrrc_lock_release(&mon->lock);
 }
 

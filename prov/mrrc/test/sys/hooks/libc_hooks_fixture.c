@@ -20,7 +20,7 @@
 
 struct hooks_watcher watcher;
 bool hooked;
-atomic_uint hooks_watched;
+atomic_uint hooks_watched, hooks_unwatched;
 
 static unsigned before; /* what mon_probe, which hears everything, heard */
 static struct mrrc_mon_ops ops;
@@ -59,6 +59,12 @@ static int count_watch(struct mrrc_mon *self, uintptr_t start, size_t len)
 	return mrrc_mon_uffd_ops.watch(self, start, len);
 }
 
+static void count_unwatch(struct mrrc_mon *self, uintptr_t start, size_t len)
+{
+	atomic_fetch_add(&hooks_unwatched, 1);
+	mrrc_mon_uffd_ops.unwatch(self, start, len);
+}
+
 static int count_widen(struct mrrc_mon *of, uintptr_t start, uintptr_t lo,
 		       uintptr_t hi)
 {
@@ -84,6 +90,7 @@ void hooks_setup(void)
 	ops = *mon->ops;
 	ops.post = count_post;
 	ops.watch = count_watch;
+	ops.unwatch = count_unwatch;
 	ops.widen = count_widen;
 	mon->ops = &ops;
 	mrrc_mon_subscribe(mon, &watcher.sub);

@@ -21,6 +21,7 @@ struct hooks_watcher {
 extern struct hooks_watcher watcher; /* subscribed to mon */
 extern bool hooked;		     /* hooks are in place */
 extern atomic_uint hooks_watched;    /* calls, from hooks_watch() on */
+extern atomic_uint hooks_unwatched;  /* calls, ever */
 
 void hooks_setup(void);
 void hooks_teardown(void);

@@ -269,6 +269,39 @@ EACH_TEST(test_changed_later, changes)
 	mon_probe.keep = (struct mrrc_range){ 0 };
 }
 
+/* Ranges that are idle in such a page take the place of one. */
+TEST(test_idle_pages)
+{
+	size_t at;
+
+	need_huge();
+	for (at = 0; at < PAGES * size; at += mon_page) {
+		cover(at, mon_page);
+		watcher.range = (struct mrrc_range){ 0 };
+		mrrc_mon_unwatch(mon, (uintptr_t) map + at, mon_page);
+	}
+	ck_assert_uint_eq(wholes(), PAGES);
+	mrrc_mon_unwatch_idle(mon);
+	ck_assert_uint_eq(wholes(), 0);
+	ck_assert_uint_eq(huge_bytes(), PAGES * size);
+}
+
+/* Another user may watch what was mapped there since. */
+TEST(test_idle_page_unmapped)
+{
+	unsigned before;
+
+	need_huge();
+	cover(mon_page, mon_page);
+	watcher.range = (struct mrrc_range){ 0 };
+	mrrc_mon_unwatch(mon, (uintptr_t) map + mon_page, mon_page);
+	unmap_raw(map + 3 * mon_page, mon_page);
+	ck_assert_uint_eq(wholes(), 0);
+	before = atomic_load(&hooks_unwatched);
+	mrrc_mon_unwatch_idle(mon);
+	ck_assert_uint_eq(atomic_load(&hooks_unwatched), before);
+}
+
 /* What several mappings share is no huge page, and only the range is watched. */
 TEST(test_several)
 {
