@@ -110,6 +110,18 @@ err_close:
 	return ret;
 }
 
+/*
+ * The size of the parts of a mapping that are watched whole. Where there are no
+ * huge pages to keep, later misses in such a part still need no call.
+ */
+static size_t uffd_whole(void)
+{
+	const size_t huge = mrrc_vm_transparent();
+
+	return huge && huge <= MRRC_LIBC_HOOKS_CHUNK ? huge :
+						       MRRC_LIBC_HOOKS_CHUNK;
+}
+
 static int uffd_open(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd;
@@ -141,8 +153,8 @@ static int uffd_open(struct mrrc_mon *mon)
 	atomic_init(&uffd->examined, MRRC_UFFD_FIRST);
 	uffd->huge = mrrc_vm_huge_page();
 	mon->impl = uffd;
-	if (uffd->tells && mrrc_vm_transparent() <= MRRC_LIBC_HOOKS_CHUNK)
-		mon->huge.size = mrrc_vm_transparent();
+	if (uffd->tells)
+		mon->huge.size = uffd_whole();
 	return 0;
 
 err_close_stop:

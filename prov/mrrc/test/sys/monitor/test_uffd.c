@@ -416,3 +416,16 @@ TEST(test_close_no_descriptors)
 	setrlimit(RLIMIT_NOFILE, &descriptors);
 	mon_setup();
 }
+
+/* Parts of mappings are watched whole, with huge pages or without. */
+TEST(test_parts)
+{
+	struct mrrc_mon *other;
+
+	need_uffd();
+	ck_assert_int_eq(mrrc_mon_open_ops(&mrrc_mon_uffd_ops, NULL, &other),
+			 0);
+	ck_assert_uint_gt(other->huge.size, mon_page);
+	ck_assert_uint_le(other->huge.size, MRRC_LIBC_HOOKS_CHUNK);
+	mrrc_mon_close(other);
+}
