@@ -14,10 +14,11 @@
 
 #include "sys/base/apart.h"
 
-#define LONGEST ((uint32_t) 1 << 24) /* bytes of a function */
-#define LOCK	0xf0
-#define BACK	256	/* bytes that are looked back at */
-#define ANY	0x7fffu /* an instruction has 15 bytes at most */
+#define LONGEST	 ((uint32_t) 1 << 24) /* bytes of a function */
+#define LOCK	 0xf0
+#define BACK_MIN 64	 /* bytes that are looked back at, at first */
+#define BACK_MAX 1024	 /* where these were not enough */
+#define ANY	 0x7fffu /* an instruction has 15 bytes at most */
 
 static int body_grow(struct mrrc_code_body *body)
 {
@@ -248,27 +249,23 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 	return 0;
 }
 
-bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
-		       struct mrrc_code_insn *insn)
+/* The same with this decoder, of the @back bytes before @to. */
+static bool body_insn_at(const ZydisDecoder *decoder, const uint8_t *code,
+			 uint32_t len, uint32_t to, uint32_t back,
+			 struct mrrc_code_insn *insn)
 {
-	const uint8_t *const code = (const uint8_t *) function->start;
-	const uint32_t to = (uint32_t) (at - function->start);
-	uint32_t i = to > BACK ? to - BACK : 0;
+	uint32_t i = to > back ? to - back : 0;
 	/*
 	 * a bit for each position from @i on at which an instruction may begin
 	 */
 	uint32_t begins = i ? ANY : 1;
 	struct mrrc_code_insn one;
-	ZydisDecoder decoder;
 	bool found = false;
 
-	body_decoder(&decoder);
 	for (; i <= to; i++, begins >>= 1) {
 		if (!(begins & 1))
 			continue;
-		if (!body_insn(&decoder, code, i,
-			       (uint32_t) (function->end - function->start),
-			       &one)) {
+		if (!body_insn(decoder, code, i, len, &one)) {
 			if (i == to)
 				return false;
 			begins |= ANY << 1;
@@ -282,6 +279,27 @@ bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		}
 	}
 	return found;
+}
+
+/*
+ * Few bytes are enough for most code, but not for long runs of instructions for
+ * vectors, which still decode without their first byte.
+ */
+bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
+		       struct mrrc_code_insn *insn)
+{
+	const uint8_t *const code = (const uint8_t *) function->start;
+	const uint32_t len = (uint32_t) (function->end - function->start);
+	const uint32_t to = (uint32_t) (at - function->start);
+	ZydisDecoder decoder;
+	uint32_t back;
+
+	body_decoder(&decoder);
+	for (back = BACK_MIN; back <= BACK_MAX; back *= 4) {
+		if (body_insn_at(&decoder, code, len, to, back, insn))
+			return true;
+	}
+	return false;
 }
 
 uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,

@@ -63,9 +63,9 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 /*
  * The instruction that has the byte @at of a function, without reading all of it:
  * execution that reaches it passes an instruction that begins in the first 15
- * of the 256 bytes before it, and all possible beginnings lead to the same
- * instruction. Bytes that do not decode may have any length. false: they lead
- * to different instructions.
+ * of the bytes before it, 64 or up to 1024, and all possible beginnings lead to
+ * the same instruction. Bytes that do not decode may have any length. false: they
+ * lead to different instructions.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		       struct mrrc_code_insn *insn);

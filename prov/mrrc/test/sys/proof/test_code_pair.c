@@ -68,6 +68,20 @@ START_TEST(test_two_ways)
 }
 END_TEST
 
+/*
+ * The same in part of an add or a mov, and behind it what does not decode. But
+ * further in front all ways lead to the same instruction.
+ */
+START_TEST(test_two_ways_near)
+{
+	memset(elf.bytes + ELF_TEXT + 0x100, 0x90, 0x80);
+	memset(elf.bytes + ELF_TEXT + 0x180, 0, 0x80);
+	elf_bytes(&elf, 0x200, 0xb8, 0x0f, 0x05, 0, 0, 0xc3, 0x06);
+	elf_function(&elf, 0x100, 0x107, false);
+	elf_none(&elf, 1);
+}
+END_TEST
+
 /* What comes behind the mapping may complete it. */
 START_TEST(test_last_byte)
 {
@@ -250,6 +264,7 @@ Suite *code_pair_suite(void)
 	add_each(tcase, test_one, ones);
 	tcase_add_test(tcase, test_cut_off);
 	tcase_add_test(tcase, test_two_ways);
+	tcase_add_test(tcase, test_two_ways_near);
 	tcase_add_test(tcase, test_last_byte);
 	tcase_add_test(tcase, test_each_place);
 	tcase_add_test(tcase, test_data_section);
