@@ -11,9 +11,7 @@
 #include "sys/proof/code_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sys/base/apart.h"
@@ -86,9 +84,7 @@ int mrrc_code_headers(struct mrrc_code *code,
 	uintptr_t start;
 	unsigned i;
 
-	*code = (struct mrrc_code){ .image = image,
-				    .ehdr = image->ehdr,
-				    .fd = -1 };
+	*code = (struct mrrc_code){ .image = image, .ehdr = image->ehdr };
 	if (!headers_fit(code))
 		return -EINVAL;
 	code->phdr = (const void *) ((const char *) image->ehdr +
@@ -108,37 +104,6 @@ int mrrc_code_headers(struct mrrc_code *code,
 static bool read_at(int fd, void *to, size_t len, off_t offset)
 {
 	return pread(fd, to, len, offset) == (ssize_t) len;
-}
-
-/*
- * Has the file the same beginning as the image? The notes there contain the
- * build ID.
- */
-static bool same_file(const struct mrrc_code *code, int fd)
-{
-	Elf64_Ehdr ehdr;
-	Elf64_Phdr phdr;
-	uint8_t notes[1024];
-	uintptr_t at;
-	unsigned i;
-
-	if (!read_at(fd, &ehdr, sizeof(ehdr), 0) ||
-	    memcmp(&ehdr, code->ehdr, sizeof(ehdr)))
-		return false;
-	for (i = 0; i < code->phdrs; i++) {
-		if (!read_at(fd, &phdr, sizeof(phdr),
-			     (off_t) (ehdr.e_phoff + i * sizeof(phdr))) ||
-		    memcmp(&phdr, &code->phdr[i], sizeof(phdr)))
-			return false;
-		at = code->image->base + phdr.p_vaddr;
-		if (phdr.p_type != PT_NOTE || phdr.p_filesz > sizeof(notes) ||
-		    !mrrc_code_readable(code, at, phdr.p_filesz))
-			continue;
-		if (!read_at(fd, notes, phdr.p_filesz, (off_t) phdr.p_offset) ||
-		    memcmp(notes, (const void *) at, phdr.p_filesz))
-			return false;
-	}
-	return true;
 }
 
 /* Keeps those that lie in memory. None that hold code: not this file's. */
@@ -170,25 +135,19 @@ static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
 void mrrc_code_sections(struct mrrc_code *code)
 {
 	const size_t count = code->ehdr->e_shnum;
+	const int fd = code->image->fd;
 	Elf64_Shdr *shdr;
-	int fd;
 
-	if (!code->image->path || !count || count > SHDRS ||
+	if (fd < 0 || !count || count > SHDRS ||
 	    code->ehdr->e_shentsize != sizeof(*shdr))
-		return;
-	fd = open(code->image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
 		return;
 	shdr = mrrc_apart_grow(NULL, count * sizeof(*shdr));
 	code->section = mrrc_apart_grow(NULL, count * sizeof(*code->section));
-	if (shdr && code->section && same_file(code, fd) &&
+	if (shdr && code->section &&
 	    read_at(fd, shdr, count * sizeof(*shdr),
 		    (off_t) code->ehdr->e_shoff))
 		keep_sections(code, shdr, (unsigned) count);
 	mrrc_apart_free(shdr);
-	code->fd = code->sections ? fd : -1;
-	if (!code->sections)
-		close(fd);
 }
 
 bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
@@ -202,7 +161,7 @@ bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 		if (phdr->p_type == PT_LOAD && at >= start &&
 		    at - start <= phdr->p_filesz &&
 		    len <= phdr->p_filesz - (at - start))
-			return read_at(code->fd, to, len,
+			return read_at(code->image->fd, to, len,
 				       (off_t) (phdr->p_offset + (at - start)));
 	}
 	return false;
@@ -213,8 +172,6 @@ void mrrc_code_done(struct mrrc_code *code)
 	mrrc_apart_free(code->found);
 	mrrc_apart_free(code->section);
 	mrrc_apart_free(code->name);
-	if (code->fd >= 0)
-		close(code->fd);
 }
 
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at)

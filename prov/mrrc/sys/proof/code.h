@@ -28,7 +28,7 @@ struct mrrc_code_image {
 	uintptr_t lo, hi;
 	uintptr_t start, end; /* the mapping; readable */
 	uintptr_t offset;     /* of @start, in the file */
-	const char *path;     /* for the section headers; NULL: none */
+	int fd; /* of the file, for its section headers; -1: none */
 };
 
 struct mrrc_code_site {
@@ -74,14 +74,13 @@ uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 
 /* A file mapped as the loader would map it, but not executable. */
 struct mrrc_code_file {
-	const char *path;
+	int fd;
 	uint8_t *map; /* of @len bytes: its segments, to be read */
 	size_t len;
 	uintptr_t base; /* as an image's */
 	uint64_t device, inode;
 };
 
-/* Opens a file; @path must stay valid until it is closed. */
 int mrrc_code_open(const char *path, struct mrrc_code_file *file);
 
 /* Gets the @nth executable segment; false: there are fewer. */

@@ -145,8 +145,7 @@ static bool copy_file(const struct mrrc_code_place *place,
 		    (!madvise((void *) image->start, image->end - image->start,
 			      MADV_POPULATE_READ) ||
 		     errno == EINVAL)) {
-			copy->map = file.map;
-			copy->len = file.len;
+			copy->file = file;
 			return true;
 		}
 	}
@@ -243,7 +242,7 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 	own.fd = fd;
 	if (copy_file(place, copy)) {
 		copy->live = place->lo;
-		own.to = copy->map;
+		own.to = copy->file.map;
 		mrrc_code_own(place->start, place->end, copy_own, &own);
 		mrrc_libc_hooks_undo((uint8_t *) copy->image.start,
 				     place->start, place->end);
@@ -254,5 +253,5 @@ int mrrc_code_copy(const struct mrrc_code_place *place,
 
 void mrrc_code_free(struct mrrc_code_copy *copy)
 {
-	munmap(copy->map, copy->len);
+	mrrc_code_close(&copy->file);
 }

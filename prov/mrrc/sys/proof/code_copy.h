@@ -49,9 +49,8 @@ bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st);
 
 struct mrrc_code_copy {
 	struct mrrc_code_image image;
-	void *map;
-	size_t len;
-	uintptr_t live; /* the address of which map is the copy */
+	struct mrrc_code_file file;
+	uintptr_t live; /* the address of which file.map is the copy */
 };
 
 /*
@@ -66,7 +65,7 @@ void mrrc_code_free(struct mrrc_code_copy *copy);
 static inline uintptr_t mrrc_code_live(const struct mrrc_code_copy *copy,
 				       uintptr_t at)
 {
-	return at - (uintptr_t) copy->map + copy->live;
+	return at - (uintptr_t) copy->file.map + copy->live;
 }
 
 #endif /* MRRC_CODE_COPY_H */

@@ -95,8 +95,9 @@ static int map_segments(int fd, const struct file_headers *headers,
 	return 0;
 }
 
-static int map_file(int fd, struct mrrc_code_file *file)
+static int map_file(struct mrrc_code_file *file)
 {
+	const int fd = file->fd;
 	const uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
 	struct file_headers headers;
 	struct stat stat;
@@ -122,21 +123,22 @@ static int map_file(int fd, struct mrrc_code_file *file)
 		     memcmp(file->map, &headers.ehdr, sizeof(headers.ehdr))))
 		ret = -EINVAL;
 	if (ret)
-		mrrc_code_close(file);
+		munmap(file->map, file->len);
 	return ret;
 }
 
 int mrrc_code_open(const char *path, struct mrrc_code_file *file)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct mrrc_code_file one = { .path = path };
+	struct mrrc_code_file one = { .fd = fd };
 	int ret;
 
 	if (fd < 0)
 		return -errno;
-	ret = map_file(fd, &one);
-	close(fd);
-	if (!ret)
+	ret = map_file(&one);
+	if (ret)
+		close(fd);
+	else
 		*file = one;
 	return ret;
 }
@@ -150,7 +152,7 @@ static struct mrrc_code_image file_image(const struct mrrc_code_file *file)
 		.hi = (uintptr_t) file->map + file->len,
 		.start = (uintptr_t) file->map,
 		.end = (uintptr_t) file->map + file->len,
-		.path = file->path,
+		.fd = file->fd,
 	};
 }
 
@@ -222,5 +224,5 @@ bool mrrc_code_segment(const struct mrrc_code_file *file, unsigned nth,
 void mrrc_code_close(struct mrrc_code_file *file)
 {
 	munmap(file->map, file->len);
-	file->map = NULL;
+	close(file->fd);
 }

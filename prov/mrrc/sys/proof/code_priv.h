@@ -46,7 +46,6 @@ struct mrrc_code {
 	const Elf64_Phdr *phdr;
 	unsigned phdrs;
 	struct mrrc_code_range frames; /* .eh_frame_hdr, or empty */
-	int fd;			       /* the image's file, or -1 */
 	struct mrrc_code_section *section;
 	unsigned sections; /* 0: there are no section headers */
 	struct mrrc_code_found *found;

@@ -109,7 +109,7 @@ void elf_open(struct code_elf *one, unsigned machine)
 		.hi = (uintptr_t) one->bytes + ELF_LEN,
 		.start = (uintptr_t) one->bytes + ELF_TEXT,
 		.end = (uintptr_t) one->bytes + ELF_TEXT + ELF_TEXT_LEN,
-		.path = one->path,
+		.fd = one->fd,
 	};
 }
 

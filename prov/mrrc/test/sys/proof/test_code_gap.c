@@ -25,7 +25,7 @@ END_TEST
 START_TEST(test_gap_no_sections)
 {
 	elf_gap();
-	elf.image.path = NULL;
+	elf.image.fd = -1;
 	elf_is(&elf, 1, 0x404, ANY);
 }
 END_TEST
