@@ -78,9 +78,10 @@ static int x86_pairs(struct mrrc_code *code)
 	return ret;
 }
 
-#define PASSES 64 /* over the mapping, in sum */
-#define DECODE 8  /* what decoding costs, in bytes passed over */
-#define SLOT   ((uintptr_t) 16)
+#define PASSES	64 /* over the mapping, in sum */
+#define DECODE	8  /* what decoding costs, in bytes passed over */
+#define SLOT	((uintptr_t) 16)
+#define GOES_ON 1024 /* bytes of a function with those behind its end */
 
 /*
  * State that decides about the pairs of a mapping: the last function and gap.
@@ -239,6 +240,13 @@ static int x86_in_gap(struct x86_look *look,
 	const char *why;
 	int ret = 0;
 
+	if (falls && both.end - both.start <= GOES_ON) {
+		ret = mrrc_code_body_read(&look->body, &both);
+		if (!ret)
+			x86_in_body(look, found);
+		if (ret || found->kind == MRRC_CODE_CALL)
+			return ret;
+	}
 	if (look->gap.range.start != range->start) {
 		ret = x86_spend(look, image->end - image->start);
 		mrrc_code_names(look->code);
@@ -252,13 +260,6 @@ static int x86_in_gap(struct x86_look *look,
 	if (!why) {
 		found->kind = MRRC_CODE_DATA;
 		return 0;
-	}
-	if (falls) {
-		ret = mrrc_code_body_read(&look->body, &both);
-		if (!ret)
-			x86_in_body(look, found);
-		if (ret || found->kind == MRRC_CODE_CALL)
-			return ret;
 	}
 	x86_unknown(found, why);
 	return 0;

@@ -323,6 +323,21 @@ START_TEST(test_gap_falls)
 }
 END_TEST
 
+/* It is followed for 1024 bytes, not for ever. */
+START_TEST(test_gap_falls_far)
+{
+	memset(elf.bytes + ELF_TEXT + 0x100, 0x90, 0x500);
+	elf_bytes(&elf, 0x100, 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05);
+	elf_bytes(&elf, 0x500, 0xc3, 0xc3);
+	elf_function(&elf, 0x100, 5, false);
+	elf_function(&elf, 0x500, 2, false);
+	elf_is(&elf, 1, 0x105, 0x38);
+	elf.functions = 1;
+	elf_function(&elf, 0x501, 1, false);
+	elf_is(&elf, 1, 0x105, ANY);
+}
+END_TEST
+
 #endif /* HAVE_ZYDIS */
 
 Suite *code_gap_suite(void)
@@ -351,6 +366,7 @@ Suite *code_gap_suite(void)
 	tcase_add_test(tcase, test_gap_optional);
 	tcase_add_test(tcase, test_gap_many);
 	tcase_add_test(tcase, test_gap_falls);
+	tcase_add_test(tcase, test_gap_falls_far);
 #endif
 	suite_add_tcase(suite, tcase);
 	return suite;
