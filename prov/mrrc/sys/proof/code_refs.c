@@ -57,6 +57,7 @@ static bool refs_block(uintptr_t at, const struct mrrc_code_range *to)
 	uint64_t words[2];
 	unsigned i;
 
+#pragma GCC unroll 4
 	for (i = 0; i < BLOCK; i += sizeof(any), from += sizeof(any)) {
 		any |= refs_lead(at + i, from, limit);
 		any |= refs_lead(at + i + 1, from + 1, limit);

@@ -27,6 +27,7 @@ static bool x86_block(const uint8_t *at)
 	uint64_t words[2];
 	unsigned i;
 
+#pragma GCC unroll 4
 	for (i = 0; i < BLOCK; i += sizeof(first)) {
 		memcpy(&first, at + i, sizeof(first));
 		memcpy(&second, at + i + 1, sizeof(second));
