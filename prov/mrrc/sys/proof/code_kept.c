@@ -46,8 +46,10 @@ struct kept_entry {
 
 static struct {
 	char path[PATH_MAX];
-	bool none; /* until a place is named */
-	int fd;	   /* -1: there is no file */
+	bool none;	       /* until a place is named */
+	int fd;		       /* -1: there is no file */
+	struct kept_key rules; /* of the files that decide the findings */
+	bool ruled;	       /* @rules is known */
 	struct kept_entry entry[KEPT];
 	size_t count;
 } kept = { .fd = -1, .none = true };
@@ -100,29 +102,6 @@ void mrrc_code_kept_close(void)
 	kept.fd = -1;
 }
 
-void mrrc_code_kept_open(void)
-{
-	ssize_t len;
-
-	kept.none = kept.none || (!*kept.path && !kept_default());
-	kept.fd = kept.none ? -1 :
-			      mrrc_own_file_open(kept.path, O_RDWR | O_APPEND);
-	if (kept.fd < 0)
-		return;
-	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);
-	/*
-	 * the file is emptied if it is full, or another process wrote a part of
-	 * an entry
-	 */
-	if (len < 0 || (size_t) len == sizeof(kept.entry) ||
-	    len % sizeof(*kept.entry)) {
-		len = 0;
-		if (ftruncate(kept.fd, 0))
-			mrrc_code_kept_close();
-	}
-	kept.count = (size_t) len / sizeof(*kept.entry);
-}
-
 /* ---- keys ---- */
 
 static void key_add(struct kept_key *key, uint64_t value)
@@ -142,10 +121,8 @@ static void key_file(struct kept_key *key, const struct stat *st)
 	key_add(key, (uint64_t) st->st_ctim.tv_nsec);
 }
 
-/*
- * Adds a file that decides the findings: the file that contains this function.
- */
-static bool key_rules(struct kept_key *key, const void *function)
+/* Adds the file that contains a function. */
+static bool key_code(struct kept_key *key, const void *function)
 {
 	struct stat st;
 	Dl_info info;
@@ -154,6 +131,19 @@ static bool key_rules(struct kept_key *key, const void *function)
 		return false;
 	key_file(key, &st);
 	return true;
+}
+
+/* Sets the part of keys that names this library and the decoder. */
+static void key_rules(void)
+{
+	kept.rules = (struct kept_key){ 0 };
+	kept.ruled = key_code(&kept.rules,
+			      (const void *) (uintptr_t) mrrc_code_kept_close);
+#ifdef HAVE_ZYDIS
+	kept.ruled = kept.ruled &&
+		     key_code(&kept.rules,
+			      (const void *) (uintptr_t) ZydisDecoderInit);
+#endif
 }
 
 static bool key_own(void *arg, uintptr_t at)
@@ -167,14 +157,10 @@ static bool key_identity(const struct mrrc_code_place *place,
 {
 	struct stat st;
 
-	*key = (struct kept_key){ { place->offset } };
-	if (!mrrc_code_stat(place, &st) ||
-	    !key_rules(key, (const void *) (uintptr_t) mrrc_code_kept_open))
+	*key = kept.rules;
+	if (!kept.ruled || !mrrc_code_stat(place, &st))
 		return false;
-#ifdef HAVE_ZYDIS
-	if (!key_rules(key, (const void *) (uintptr_t) ZydisDecoderInit))
-		return false;
-#endif
+	key_add(key, place->offset);
 	key_file(key, &st);
 	key_add(key, place->end - place->start);
 	key_add(key, place->start - place->lo);
@@ -199,6 +185,30 @@ static void key_bytes(struct kept_key *key, uintptr_t start, uintptr_t end)
 	}
 	for (i = 0; i < LANES; i++)
 		key_add(key, lane[i]);
+}
+
+void mrrc_code_kept_open(void)
+{
+	ssize_t len;
+
+	key_rules();
+	kept.none = kept.none || (!*kept.path && !kept_default());
+	kept.fd = kept.none ? -1 :
+			      mrrc_own_file_open(kept.path, O_RDWR | O_APPEND);
+	if (kept.fd < 0)
+		return;
+	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);
+	/*
+	 * the file is emptied if it is full, or another process wrote a part of
+	 * an entry
+	 */
+	if (len < 0 || (size_t) len == sizeof(kept.entry) ||
+	    len % sizeof(*kept.entry)) {
+		len = 0;
+		if (ftruncate(kept.fd, 0))
+			mrrc_code_kept_close();
+	}
+	kept.count = (size_t) len / sizeof(*kept.entry);
 }
 
 /* ---- entries ---- */
