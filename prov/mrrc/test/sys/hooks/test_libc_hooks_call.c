@@ -6,6 +6,10 @@
 #include "config.h"
 #include "test/case.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
@@ -361,3 +365,90 @@ TEST(test_matters)
 	ck_assert(mrrc_libc_hooks_matters(100000));
 	ck_assert(!mrrc_libc_hooks_matters(SYS_futex));
 }
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
+	!defined(__SANITIZE_THREAD__)
+
+/*
+ * A thread that libc does not know, as languages have them: with thread-local
+ * storage of its own, system calls of its own, of which a filter allows two, and
+ * a stack that it unmaps before it ends.
+ */
+struct bare {
+	char *ptr, *stack;
+	size_t len, stack_len;
+	struct sock_fprog filter;
+	atomic_int tid; /* 0: it has ended */
+};
+
+static inline long bare_call(long number, long a, long b, long c)
+{
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+__attribute__((no_stack_protector, noreturn)) static int bare_main(void *arg)
+{
+	struct bare *bare = arg;
+
+	bare_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0);
+	bare_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+		  (long) &bare->filter);
+	bare_call(SYS_munmap, (long) bare->ptr, (long) bare->len, 0);
+	/* nothing is on the stack from here on */
+	__asm__ volatile("syscall\n\t"
+			 "xor %%edi, %%edi\n\t"
+			 "mov %[exit], %%eax\n\t"
+			 "syscall"
+			 :
+			 : "a"(SYS_munmap), "D"(bare->stack),
+			   "S"(bare->stack_len), [exit] "i"(SYS_exit)
+			 : "rcx", "r11", "memory");
+	__builtin_unreachable();
+}
+
+/* Nothing of it is hooked: the kernel tells, and the thread ends as ever. */
+TEST(test_bare)
+{
+	static struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	static char storage[4096] __attribute__((aligned(64)));
+	static struct bare bare;
+	unsigned i;
+
+	need_hooks();
+	for (i = 0; i < 100; i++) {
+		bare.filter.len = sizeof(filter) / sizeof(filter[0]);
+		bare.filter.filter = filter;
+		bare.ptr = hooks_map();
+		bare.len = 4 * mon_page;
+		bare.stack_len = 16 * mon_page;
+		bare.stack = mon_map(16);
+		atomic_store(&bare.tid, -1);
+		ck_assert_int_gt(clone(bare_main, bare.stack + bare.stack_len,
+				       CLONE_VM | CLONE_FS | CLONE_FILES |
+					       CLONE_SIGHAND | CLONE_THREAD |
+					       CLONE_SYSVSEM | CLONE_SETTLS |
+					       CLONE_CHILD_CLEARTID,
+				       &bare, NULL,
+				       storage + sizeof(storage) / 2,
+				       &bare.tid),
+				 0);
+		while (atomic_load(&bare.tid))
+			sched_yield();
+		expect_kernel();
+	}
+}
+
+#endif
