@@ -26,6 +26,7 @@ node  processes of a node: one budget, and helper threads (docs/figures.md)
 footprint  what domains change in their process (docs/figures.md)
 hit  hits against threads and regions (docs/figures.md)
 code  what is decided of the code of libraries (docs/figures.md)
+odp  on-demand paging beside registered pages (docs/figures.md); in the guest
 pressure  more memory than stays registered, against libfabric's cache (docs/figures.md); in the guest
 files  parts of files copied and mapped (docs/figures.md); in the guest
 serve  files fetched from fi_mrrc_serve, nginx, http.server and rsync (docs/figures.md)
@@ -82,7 +83,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|replay|node|footprint|hit|code|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
+	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -118,13 +119,10 @@ draw()
 		"$PLOT/node.sh" -b "$BUILD/bench" &&
 			"$PLOT/said.sh" -b "$BUILD/bench" node
 		;;
-	footprint) "$PLOT/said.sh" -b "$BUILD/bench" footprint ;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
-	code) "$PLOT/said.sh" -b "$BUILD/bench" code ;;
-	pressure) "$PLOT/said.sh" -b "$BUILD/bench" pressure ;;
-	files) "$PLOT/said.sh" -b "$BUILD/bench" files ;;
-	serve) "$PLOT/said.sh" -b "$BUILD/bench" serve ;;
-	nfs) "$PLOT/said.sh" -b "$BUILD/bench" nfs ;;
+	footprint|code|odp|pressure|files|serve|nfs)
+		"$PLOT/said.sh" -b "$BUILD/bench" "$1"
+		;;
 	allocator)
 		"$PLOT/said.sh" -b "$BUILD/bench" alloc fragmentation
 		;;

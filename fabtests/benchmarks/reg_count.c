@@ -19,14 +19,26 @@ SHOWN void *ibv_reg_mr(void *pd, void *addr, size_t len, int access);
 SHOWN void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 			     unsigned access);
 
-static uint64_t registered;
+/* IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_ON_DEMAND */
+#define REMOTE_WRITE (1 << 1)
+#define ON_DEMAND    (1 << 6)
+
+static uint64_t registered, on_demand;
+static bool pin_targets;
 /* Nesting of calls: newer versions of a function call older ones. */
 static __thread unsigned depth;
 
-static void count(void)
+/* Returns the access with which to register. */
+static unsigned count(unsigned access)
 {
-	if (!depth++)
-		__atomic_fetch_add(&registered, 1, __ATOMIC_RELAXED);
+	if (pin_targets && (access & REMOTE_WRITE))
+		access &= ~(unsigned) ON_DEMAND;
+	if (depth++)
+		return access;
+	__atomic_fetch_add(&registered, 1, __ATOMIC_RELAXED);
+	if (access & ON_DEMAND)
+		__atomic_fetch_add(&on_demand, 1, __ATOMIC_RELAXED);
+	return access;
 }
 
 void *ibv_reg_mr(void *pd, void *addr, size_t len, int access)
@@ -36,7 +48,7 @@ void *ibv_reg_mr(void *pd, void *addr, size_t len, int access)
 
 	if (!real)
 		*(void **) &real = dlsym(RTLD_NEXT, "ibv_reg_mr");
-	count();
+	access = (int) count((unsigned) access);
 	mr = real(pd, addr, len, access);
 	depth--;
 	return mr;
@@ -50,7 +62,7 @@ void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 
 	if (!real)
 		*(void **) &real = dlsym(RTLD_NEXT, "ibv_reg_mr_iova2");
-	count();
+	access = count(access);
 	mr = real(pd, addr, len, iova, access);
 	depth--;
 	return mr;
@@ -59,4 +71,14 @@ void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 uint64_t reg_count(void)
 {
 	return __atomic_load_n(&registered, __ATOMIC_RELAXED);
+}
+
+uint64_t reg_count_odp(void)
+{
+	return __atomic_load_n(&on_demand, __ATOMIC_RELAXED);
+}
+
+void reg_count_pin_targets(void)
+{
+	pin_targets = true;
 }

@@ -3,9 +3,14 @@
 #ifndef REG_COUNT_H
 #define REG_COUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Calls of ibv_reg_mr and its like since the process started. */
 uint64_t reg_count(void);
+/* Of them, those with on-demand paging. */
+uint64_t reg_count_odp(void);
+/* From now on memory that peers may write to is registered without it. */
+void reg_count_pin_targets(void);
 
 #endif /* REG_COUNT_H */
