@@ -428,7 +428,7 @@ TEST(test_bare)
 	unsigned i;
 
 	need_hooks();
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 20; i++) {
 		bare.filter.len = sizeof(filter) / sizeof(filter[0]);
 		bare.filter.filter = filter;
 		bare.ptr = hooks_map();
