@@ -11,6 +11,7 @@
 #include "fi/obj/cq.h"
 #include "fi/param.h"
 #include "fi/parts.h"
+#include "test/fi/unused.h"
 
 struct mrrc_params mrrc_params;
 struct fi_provider mrrc_prov = { .name = "test_attr" };
@@ -19,13 +20,6 @@ struct fi_ops_cq mrrc_cq_fwd_ops = { .size = sizeof(struct fi_ops_cq) };
 void mrrc_pending_clear(struct mrrc_cq *cq)
 {
 }
-
-#define UNUSED(type, function, ...) \
-	type function(__VA_ARGS__)  \
-	{                           \
-		abort();            \
-	}                           \
-	_Static_assert(true, "")
 
 UNUSED(void, mrrc_cq_lock_slow, struct mrrc_cq *cq);
 UNUSED(bool, mrrc_cq_offered, struct mrrc_cq *cq,

@@ -9,6 +9,7 @@
 #include "fi/param.h"
 #include "fi/record/record.h"
 #include "test/case.h"
+#include "test/fi/unused.h"
 
 #define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -32,13 +33,6 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 		     const struct fi_mr_attr *attr, int ret, uint64_t *chain)
 {
 }
-
-#define UNUSED(type, function, ...) \
-	type function(__VA_ARGS__)  \
-	{                           \
-		abort();            \
-	}                           \
-	_Static_assert(true, "")
 
 UNUSED(void, mrrc_record_by, enum mrrc_trace_op op, enum mrrc_trace_peer kind,
        uint64_t peer, const void *site);
