@@ -145,9 +145,7 @@ static void expect_busy(struct fid *fid, const char *what)
 		 fi_strerror(-ret));
 }
 
-/*
- * The cores themselves return -FI_EBUSY, but not all of them for every object.
- */
+/* Raw, some cores close some of these objects instead of refusing. */
 static void parents(struct ft_pair *pair)
 {
 	ft_stage("parents before children");

@@ -27,7 +27,9 @@ void mrrc_param_variable(const char *name, char *variable)
 	*to = '\0';
 }
 
-/* Does @text begin with our word, or nearly our word, and "_"? */
+/*
+ * Does @text begin with OUR_WORD, in which one letter may be wrong, and "_"?
+ */
 static bool almost_our_word(const char *text)
 {
 	char word[sizeof(OUR_WORD) + 1];

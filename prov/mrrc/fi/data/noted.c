@@ -2,8 +2,8 @@
 /*
  * Data calls of domains whose helper predicts uses: each notes its buffers,
  * makes the usual call, and then wakes the helper if that sleeps. So the usual
- * calls, made where nothing is predicted, contain no code for this. Atomics are
- * not noted: their buffers are too small.
+ * calls, made where nothing is predicted, contain no code for this. Atomics do
+ * not note their buffers, which are too small.
  *
  * The call site is the return address of the application's call, or of the
  * library's in between.

@@ -323,7 +323,7 @@ START_TEST(test_gap_falls)
 }
 END_TEST
 
-/* It is followed for 1024 bytes, not for ever. */
+/* Code that runs past the end of its function is followed for 1024 bytes. */
 START_TEST(test_gap_falls_far)
 {
 	memset(elf.bytes + ELF_TEXT + 0x100, 0x90, 0x500);
