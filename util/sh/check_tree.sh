@@ -116,6 +116,13 @@ check_versions()
 	return "$bad"
 }
 
+# Those of each room are counted: growth is decided in the commit that makes it.
+check_lines()
+{
+	[ -e .git ] || return "$SKIP"
+	util/sh/lines.sh
+}
+
 # Other versions of clang-format would lay out some lines differently.
 check_layout()
 {
@@ -142,7 +149,7 @@ main()
 	NOTHING=$(mktemp -d) || exit 2
 	trap 'rm -rf "$NOTHING"' EXIT
 	for name in listed exist mutations folders libc parameters versions \
-		layout scripts; do
+		lines layout scripts; do
 		check_$name >"$NOTHING/log" 2>&1
 		case $? in
 		0) passed=$((passed + 1)) ;;
