@@ -52,6 +52,7 @@ fragmentation  bytes registered for what real programs allocate
 kokkos  figure 7 of levy2020: Views in registered memory, or not (verbs, in the guest)
 pressure  writes from more memory than stays registered (verbs, in the guest)
 odp  on-demand paging beside registered pages: reused, replaced, fresh and forked memory (verbs, in the guest)
+shapes  how programs use memory for transfers: reused, adjacent, tables, fresh, readable (verbs, in the guest)
 pipeline  a cold buffer registered and written part by part, or whole (verbs, in the guest)
 profile  what registration is spent on: mietke2006's figures 2 to 5, tables 1 and 3 (verbs, in the guest)
 recorder  what recording every request costs a loop of writes without a descriptor, and MPI

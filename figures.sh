@@ -27,6 +27,7 @@ footprint  what domains change in their process (docs/figures.md)
 hit  hits against threads and regions (docs/figures.md)
 code  what is decided of the code of libraries (docs/figures.md)
 odp  on-demand paging beside registered pages (docs/figures.md); in the guest
+shapes  how programs use memory for transfers (docs/figures.md); in the guest
 pressure  more memory than stays registered, against libfabric's cache (docs/figures.md); in the guest
 files  parts of files copied and mapped (docs/figures.md); in the guest
 serve  files fetched from fi_mrrc_serve, nginx, http.server and rsync (docs/figures.md)
@@ -83,7 +84,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
+	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|shapes|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -120,7 +121,7 @@ draw()
 			"$PLOT/said.sh" -b "$BUILD/bench" node
 		;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
-	footprint|code|odp|pressure|files|serve|nfs)
+	footprint|code|odp|shapes|pressure|files|serve|nfs)
 		"$PLOT/said.sh" -b "$BUILD/bench" "$1"
 		;;
 	allocator)
