@@ -40,6 +40,7 @@ UNUSED(void, mrrc_record_end, uint64_t *chain);
 UNUSED(int, mrrc_record_get, struct mrrc_reg *reg, uint64_t *chain,
        const struct iovec *iov, enum mrrc_access access, unsigned pieces,
        struct mrrc_plan *plan, struct mrrc_admit *admit, bool *copy);
+UNUSED(struct fid *, mrrc_fid_core, struct fid *fid); /* libfabric 2 */
 UNUSED(int, mrrc_fid_bind, struct fid *fid, struct fid *bfid, uint64_t flags);
 UNUSED(int, mrrc_fid_control, struct fid *fid, int command, void *arg);
 UNUSED(int, mrrc_fid_ops_open, struct fid *fid, const char *name,
