@@ -225,7 +225,11 @@ int mrrc_cw_info_to(const struct mrrc_ep *via, const struct sockaddr *dest,
 void mrrc_cw_info_adapt(struct fi_info *info);
 
 /* cw/conn.c. Lock held. */
-#define CW_MEET_MS 10000 /* ms to connect, before an attempt is given up */
+/*
+ * ms to connect, before an attempt is given up: many connections at once take
+ * over ten seconds on a busy host
+ */
+#define CW_MEET_MS 30000
 
 /* Moves the link to its next phase; returns the action to take */
 enum cw_act mrrc_cw_step(struct mrrc_cw_ep *cw, enum cw_event event);

@@ -27,11 +27,12 @@
 #include "fi/cw/rdm.h"
 #include "sys/base/sockets.h"
 
-#define CW_SILENT	  64   /* at a time */
-#define CW_SWEEP_MS	  1000 /* between looks for silent ones */
-#define CW_SWEEP_BLIND_MS 5000 /* where no event announces them */
-#define CW_VAIN		  256  /* wakes in a row for nothing */
-#define CW_VAIN_AGAIN	  8    /* after the queue was muted */
+#define CW_SILENT	  64	/* at a time */
+#define CW_SILENT_MS	  10000 /* for as long, at most */
+#define CW_SWEEP_MS	  1000	/* between looks for silent ones */
+#define CW_SWEEP_BLIND_MS 5000	/* where no event announces them */
+#define CW_VAIN		  256	/* wakes in a row for nothing */
+#define CW_VAIN_AGAIN	  8	/* after the queue was muted */
 #define CW_MUTE_MS	  100
 #define CW_CLOSE_MS	  1000 /* after the last expected connection */
 
@@ -272,7 +273,7 @@ static void cw_listen_close(struct mrrc_cw_group *group, int64_t now)
 /* Sweep; returns when to sweep again. */
 static int64_t cw_listen_again(struct mrrc_cw_group *group, int64_t now)
 {
-	if (cw_listen_sweep(group, CW_MEET_MS))
+	if (cw_listen_sweep(group, CW_SILENT_MS))
 		return now + CW_SWEEP_MS;
 	return cw_listen_blind(group) ? now + CW_SWEEP_BLIND_MS : 0;
 }
