@@ -57,16 +57,19 @@ static void cw_group_late(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
 	int64_t now = mrrc_now_ms(), until;
+	const char *why;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
 		until = mrrc_cw_until(cw);
 		if (!until || now <= until)
 			continue;
-		if (mrrc_cw_step(cw, CW_ON_QUIT) == CW_DO_LOSE)
-			mrrc_cw_lose(cw, "the peer does not come");
-		else
-			mrrc_cw_lose(cw, "the peer does not confirm that a tag "
-					 "is cancelled");
+		why = mrrc_cw_step(cw, CW_ON_QUIT) == CW_DO_LOSE ?
+			      "the peer does not come" :
+			      "the peer does not confirm that a tag is "
+			      "cancelled";
+		MRRC_WARN(EP_CTRL, "a control connection is given up: %s\n",
+			  why);
+		mrrc_cw_lose(cw, why);
 	}
 	mrrc_cw_over->late(group);
 }
