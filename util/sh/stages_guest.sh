@@ -4,12 +4,17 @@
 # Stages of test.sh in the virtual machine: parts of one script, for one boot.
 # Sourced, after stages.sh.
 
-# over verbs: what hardly depends on the device, or has nothing to test there;
-# slow in the guest
+# over verbs: what hardly depends on the device; slow in the guest
 GUEST_ONCE=fi_info,soak,node,uffd_denied,core_cache,untouched,kinds,signals,random
-GUEST_ONCE+=,parts,split,versions,domains,bind,cxx,unwind,ahead,bounce,manual
-GUEST_ONCE+=,mappings,footprint,objects,hints,loud,keys,tagged,av,peek,multi_recv
-readonly GUEST_ONCE+=,buffered,sequences
+readonly GUEST_ONCE+=,parts,split,domains,bind,cxx,unwind,ahead,bounce,manual
+# skip themselves there, after seconds: of tcp alone, or of a newer kernel
+GUEST_NONE=hints,loud,sequences,versions,keys,mappings,footprint,objects,half_write
+GUEST_NONE+=,cw_modes,cw_again,cw_listen,cw_enable,cw_fork,claims,lengths,realtime
+readonly GUEST_NONE+=,files_ahead,files_direct,files_stopped
+# over verbs of one kind of endpoint
+readonly OF_MSG=hook_keys,cw_cm,cw_eq
+OF_RDM=tagged,av,peek,multi_recv,buffered,copied,cancel,shared_ep,auto_progress
+readonly OF_RDM+=,cw_av,cw_rdm,cw_hostile,cw_takeover
 # suites of test_sys that ask the kernel for what kernels do in different ways
 readonly KERNEL=threads,vm,pages,own_file,mon,mon_event,uffd_event,mon_child,uffd,huge,prepare
 readonly KERNEL_MORE=hooks,hooks_call,hooks_event,hooks_rely,hooks_late,hooks_signal,notifier,ring,lease,cache_uffd,cache_hooked
@@ -98,7 +103,8 @@ stage_verbs()
 	if ! need_build unit || ! begin_parts; then
 		return
 	fi
-	part fabtests "$RUNFABTESTS" -b "$bin" -x "$GUEST_ONCE" "verbs;ofi_mrrc"
+	part fabtests "$RUNFABTESTS" -b "$bin" \
+		-x "$GUEST_ONCE,$GUEST_NONE,$OF_RDM" "verbs;ofi_mrrc"
 	part fabtests-hook "$RUNFABTESTS" -b "$bin" -H -t "$HOOKED" \
 		"verbs;ofi_mrrc"
 	part test_serve env SERVE_ADDRESS=10.0.0.1 "$SCRIPTS/test_serve.sh" \
@@ -115,7 +121,8 @@ stage_verbs_rdm()
 	if ! need_build unit || ! begin_parts; then
 		return
 	fi
-	part fabtests "$RUNFABTESTS" -b "$bin" -x "$ONCE,$RXM_DIES" \
+	part fabtests "$RUNFABTESTS" -b "$bin" \
+		-x "$ONCE,$GUEST_ONCE,$GUEST_NONE,$OF_MSG,$RXM_DIES" \
 		"verbs;ofi_rxm;ofi_mrrc"
 	# in strangers ofi_rxm dies; an emulated device takes what stuck sends
 	part test_serve env SERVE_ADDRESS=10.0.0.1 \
@@ -123,7 +130,8 @@ stage_verbs_rdm()
 		"verbs;ofi_rxm;ofi_mrrc"
 	part fabtests-once "$RUNFABTESTS" -b "$bin" -t "$GUEST_ONCE" \
 		"verbs;ofi_mrrc"
-	part units "$SCRIPTS/units.sh" "$tests/test_sys" "$tests/race_mon"
+	part units "$SCRIPTS/units.sh" "$tests/test_sys:$KERNEL_MORE" \
+		"$tests/race_mon"
 	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"
 	part test_prof "$SCRIPTS/test_prof.sh" -b "$bin" "verbs;ofi_mrrc"
 	part race bash -c "$BUILD/unit/fabtests/benchmarks/demo_race -o -n 20 &&
