@@ -54,10 +54,14 @@ static void make_progress(int side, struct progress *p)
 	}
 	while (ft_take(ep, FT_RX, &comp)) {
 		FT_CHECK(!comp.err, "%s: error %d", way->name, comp.err);
+		if (side == LATE_SENDER && way->asked)
+			way->asked(&comp);
 		if (side == LATE_RECEIVER && way->heard)
 			way->heard(p->rx, &comp);
 		p->rx++;
 	}
+	if (side == LATE_SENDER && way->look)
+		way->look();
 }
 
 /* Post receives before the other side may send. */

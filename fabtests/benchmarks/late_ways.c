@@ -2,10 +2,25 @@
 /* See late_ways.h. */
 #include "late_ways.h"
 
+/* Where a buffer is. turn is last: a reader of the slot waits for it. */
+struct slot {
+	uint64_t addr, key, index, turn;
+};
+
+/* Mapped: memory of a program's file is registered each time. */
+struct memory {
+	struct slot ring[LATE_DEPTH_MAX];  /* the peer writes to the sender's */
+	struct slot asked[LATE_DEPTH_MAX]; /* the sender receives these */
+	struct slot heard[LATE_DEPTH_MAX]; /* the receiver receives these */
+};
+
 struct late_job late_job;
 static struct ft_pair msg, rdm; /* connected endpoints, ofi_rxm's */
+static struct memory *mem;
 /* LATE_DEPTH_MAX buffers of LATE_LEN_MAX each */
 static char *out, *in, *bounce;
+static struct fid_mr *in_mr, *ring_mr;
+static bool recv_data; /* remote CQ data needs a receive */
 
 static char *part(char *memory, unsigned i)
 {
@@ -66,9 +81,88 @@ static void rxm_show(unsigned i)
 				 FT_ANY, tag_of(i), 0, NULL));
 }
 
+/* A receive of a slot, whose context is the slot. */
+static void listen_for(struct ft_ep *ep, struct slot *slot)
+{
+	FT_POST(ep, fi_recv(ep->ep, slot, sizeof(*slot), NULL, 0, slot));
+}
+
+static struct slot slot_of(unsigned i)
+{
+	return (struct slot){
+		.addr = ft_raddr(&msg.dom[0], in) + i * late_job.len,
+		.key = fi_mr_key(in_mr),
+		.index = i,
+		.turn = late_job.turn,
+	};
+}
+
 static void nothing(unsigned i)
 {
 	(void) i;
+}
+
+static void fifo_ahead(int side, unsigned i)
+{
+	if (side == LATE_RECEIVER && recv_data)
+		listen_for(&msg.s, &mem->heard[i]);
+}
+
+static void fifo_show(unsigned i)
+{
+	struct slot slot = slot_of(i);
+
+	FT_POST(&msg.s, fi_inject_write(msg.s.ep, &slot, sizeof(slot), 0,
+					ft_raddr(&msg.dom[1], mem->ring) +
+						i * sizeof(slot),
+					fi_mr_key(ring_mr)));
+}
+
+static void fifo_look(void)
+{
+	struct slot *slot;
+	unsigned i;
+
+	for (i = 0; i < late_job.depth; i++) {
+		slot = &mem->ring[i];
+		if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) !=
+		    late_job.turn)
+			continue;
+		slot->turn = 0;
+		FT_POST(&msg.c,
+			fi_writedata(msg.c.ep, part(out, i), late_job.len, NULL,
+				     i, 0, slot->addr, slot->key, NULL));
+	}
+}
+
+static void fifo_heard(unsigned i, const struct ft_comp *comp)
+{
+	(void) i;
+	FT_CHECK(comp->flags & FI_REMOTE_CQ_DATA && comp->data < late_job.depth,
+		 "flags 0x%" PRIx64 ", data %" PRIu64, comp->flags, comp->data);
+}
+
+static void hand_ahead(int side, unsigned i)
+{
+	listen_for(side == LATE_SENDER ? &msg.c : &msg.s,
+		   side == LATE_SENDER ? &mem->asked[i] : &mem->heard[i]);
+}
+
+static void hand_show(unsigned i)
+{
+	struct slot slot = slot_of(i);
+
+	FT_POST(&msg.s, fi_inject(msg.s.ep, &slot, sizeof(slot), 0));
+}
+
+static void hand_asked(const struct ft_comp *comp)
+{
+	const struct slot *slot = comp->ctx;
+
+	FT_CHECK(slot->turn == late_job.turn, "turn %" PRIu64, slot->turn);
+	FT_POST(&msg.c, fi_write(msg.c.ep, part(out, slot->index), late_job.len,
+				 NULL, 0, slot->addr, slot->key, NULL));
+	FT_POST(&msg.c, fi_inject(msg.c.ep, slot, sizeof(*slot), 0));
 }
 
 static void copied_ahead(int side, unsigned i)
@@ -94,6 +188,10 @@ const struct late_way late_ways[LATE_WAYS] = {
 	[LATE_CWRITE] = { "cwrite", .post = cw_post, .show = cw_show },
 	[LATE_RTR] = { "rtr", .post = rxm_post, .show = rxm_show },
 	[LATE_READ] = { "read", .post = rxm_post, .show = rxm_show },
+	[LATE_FIFO] = { "fifo", fifo_ahead, nothing, fifo_show,
+			.heard = fifo_heard, .look = fifo_look },
+	[LATE_HAND] = { "hand", hand_ahead, nothing, hand_show,
+			.asked = hand_asked },
 	[LATE_COPIED] = { "copied", copied_ahead, copied_post, nothing,
 			  .heard = copied_heard },
 };
@@ -159,12 +257,20 @@ static void open_msg(void)
 	attr.format = ft_cq_format();
 	attr.cw = attr.cw_pep = true;
 	open_pair(&msg, &attr);
+	FT_CHECK(msg.c.dom->info->tx_attr->inject_size >= sizeof(struct slot),
+		 "slots cannot be injected");
+	recv_data = msg.s.dom->info->rx_attr->mode & FI_RX_CQ_DATA;
+	in_mr = ft_reg(&msg.dom[0], in, LATE_DEPTH_MAX * LATE_LEN_MAX,
+		       FI_REMOTE_WRITE);
+	ring_mr = ft_reg(&msg.dom[1], mem->ring, sizeof(mem->ring),
+			 FI_REMOTE_WRITE);
 }
 
 void late_open(bool only_rxm)
 {
 	const size_t size = LATE_DEPTH_MAX * LATE_LEN_MAX;
 
+	mem = ft_map(NULL, sizeof(*mem));
 	out = ft_map(NULL, size);
 	in = ft_map(NULL, size);
 	bounce = ft_map(NULL, size);

@@ -22,6 +22,13 @@ enum {
 	LATE_RTR,
 	/* ofi_rxm's default: request to send with address and key, read, end */
 	LATE_READ,
+	/*
+	 * clear to send, as NCCL does over verbs: the receiver writes address
+	 * and key to a slot in the sender's memory; the sender polls the slot,
+	 * and writes with remote CQ data
+	 */
+	LATE_FIFO,
+	LATE_HAND,   /* a message with address and key, write, a message */
 	LATE_COPIED, /* a message, received ahead in other memory */
 	LATE_WAYS
 };
@@ -45,8 +52,11 @@ struct late_way {
 	void (*ahead)(int side, unsigned i);
 	void (*post)(unsigned i); /* the sender's data is ready */
 	void (*show)(unsigned i); /* the receiver's buffer is ready */
+	/* The sender got a message for a buffer; NULL: it gets none */
+	void (*asked)(const struct ft_comp *comp);
 	/* The receiver got its ith completion; may be NULL */
 	void (*heard)(unsigned i, const struct ft_comp *comp);
+	void (*look)(void); /* The sender polls memory; may be NULL */
 };
 
 extern const struct late_way late_ways[LATE_WAYS];
