@@ -44,6 +44,7 @@ cwrate  streams of small transactions: conditional writes against messages and w
 files  parts of files written to a peer: registered before, copied, mapped (tcp; verbs, in the guest)
 serve  fi_mrrc_serve and fi_mrrc_get against nginx, http.server and rsync, with their clients (tcp)
 nfs  fi_mrrc_serve and fi_mrrc_get against NFS over RDMA, and ib_write_bw (verbs, in the guest)
+late  buffers shown later than the data is ready: conditional writes, rendezvous, clear to send, messages (tcp; verbs, in the guest)
 frrwp  transactions: what conditional writes save (tcp; verbs, in the guest)
 alloc  fi_mr_alloc and fi_mr_free against malloc and free: glibc's, jemalloc, mimalloc
 levy  figures 1 to 6 of levy2020: registering, fi_mr_alloc against malloc and registering (verbs, in the guest)
