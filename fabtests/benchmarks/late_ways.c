@@ -15,7 +15,8 @@ struct memory {
 };
 
 struct late_job late_job;
-static struct ft_pair msg, rdm; /* connected endpoints, ofi_rxm's */
+/* connected endpoints with conditional writes, and without; ofi_rxm's */
+static struct ft_pair cw, msg, rdm;
 static struct memory *mem;
 /* LATE_DEPTH_MAX buffers of LATE_LEN_MAX each */
 static char *out, *in, *bounce;
@@ -34,11 +35,11 @@ static uint64_t tag_of(unsigned i)
 
 struct ft_ep *late_ep(int side)
 {
-	const unsigned way = late_job.way;
-	struct ft_pair *pair = way == LATE_RTR || way == LATE_READ ? &rdm :
-								     &msg;
+	static struct ft_pair *const pair[LATE_WAYS] = { &cw,  &rdm, &rdm,
+							 &msg, &msg, &msg };
 
-	return side == LATE_SENDER ? &pair->c : &pair->s;
+	return side == LATE_SENDER ? &pair[late_job.way]->c :
+				     &pair[late_job.way]->s;
 }
 
 static void cond(unsigned i, char *memory, uint64_t flags,
@@ -47,7 +48,7 @@ static void cond(unsigned i, char *memory, uint64_t flags,
 		 struct ft_ep *ep)
 {
 	struct iovec iov = { part(memory, i), late_job.len };
-	struct fi_msg_cw cw = {
+	struct fi_msg_cw op = {
 		.msg_iov = &iov,
 		.iov_count = 1,
 		.cwtag = tag_of(i),
@@ -56,17 +57,17 @@ static void cond(unsigned i, char *memory, uint64_t flags,
 	/* the next one follows at once */
 	if (i + 1 < late_job.depth)
 		flags |= FI_MORE;
-	FT_POST(ep, call(ep->cw, &cw, FI_COMPLETION | flags));
+	FT_POST(ep, call(ep->cw, &op, FI_COMPLETION | flags));
 }
 
 static void cw_post(unsigned i)
 {
-	cond(i, out, 0, fi_cwritemsg, &msg.c);
+	cond(i, out, 0, fi_cwritemsg, &cw.c);
 }
 
 static void cw_show(unsigned i)
 {
-	cond(i, in, FI_MRRC_CW_KEEP, fi_cwtagmsg, &msg.s);
+	cond(i, in, FI_MRRC_CW_KEEP, fi_cwtagmsg, &cw.s);
 }
 
 static void rxm_post(unsigned i)
@@ -255,8 +256,9 @@ static void open_msg(void)
 	struct ft_attr attr = FT_ATTR;
 
 	attr.format = ft_cq_format();
-	attr.cw = attr.cw_pep = true;
 	open_pair(&msg, &attr);
+	attr.cw = attr.cw_pep = true;
+	open_pair(&cw, &attr);
 	FT_CHECK(msg.c.dom->info->tx_attr->inject_size >= sizeof(struct slot),
 		 "slots cannot be injected");
 	recv_data = msg.s.dom->info->rx_attr->mode & FI_RX_CQ_DATA;
