@@ -36,6 +36,7 @@ allocator  fi_mr_alloc's speed and fragmentation (docs/alloc.md)
 registration  figures 1 and 2 of ou2009 (docs/figures.md); in the guest
 frrwp  figures 5 to 8 of ou2009 (docs/frrwp.md); in the guest
 cwrate  streams of conditional writes (docs/frrwp.md)
+late  buffers shown later than the data is ready (docs/frrwp.md); in the guest
 profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/figures.md); in the guest
 levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
 pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest"
@@ -84,7 +85,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|shapes|pressure|files|serve|nfs|frrwp|cwrate|profile|pages)
+	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|shapes|pressure|files|serve|nfs|frrwp|cwrate|late|profile|pages)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -121,7 +122,7 @@ draw()
 			"$PLOT/said.sh" -b "$BUILD/bench" node
 		;;
 	hit) "$PLOT/hit.sh" -b "$BUILD/bench" ;;
-	footprint|code|odp|shapes|pressure|files|serve|nfs)
+	footprint|code|odp|shapes|pressure|files|serve|nfs|late)
 		"$PLOT/said.sh" -b "$BUILD/bench" "$1"
 		;;
 	allocator)

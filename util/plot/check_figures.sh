@@ -180,7 +180,7 @@ data()
 	for name in none conservative aggressive auto; do
 		printf 'bytes 0 %s %s 1000.0 50.0\n' busy $name idle $name
 	done >"$bench/node.helpers"
-	for name in helper replay node footprint hit code alloc fragmentation pages cwrate; do
+	for name in helper replay node footprint hit code alloc fragmentation pages cwrate late; do
 		printf '%s\n' "   a sign of life" "Set-up: of a test" \
 			"a table of $name" "$name: 9 ns (goal <= 10 ns)" \
 			>"$bench/$name.said"
@@ -215,9 +215,9 @@ quick()
 	# no data, no change
 	OFI_MRRC_BUILD=$dir/nowhere "$top/figures.sh" -d -o "$dir/docs" \
 		helper replay node footprint hit code allocator registration frrwp \
-		cwrate profile \
+		cwrate late profile \
 		levy pages >"$dir/out" 2>&1 && fail "figures are made of nothing"
-	grep -q 'not made: helper replay node footprint hit code allocator .* frrwp cwrate profile levy pages' \
+	grep -q 'not made: helper replay node footprint hit code allocator .* frrwp cwrate late profile levy pages' \
 		"$dir/out" ||
 		fail "does not say what it has not made: $(cat "$dir/out")"
 	state | cmp -s - "$dir/before" || fail "made something of nothing"
@@ -228,7 +228,7 @@ quick()
 	"$top/figures.sh" -d -o "$dir/docs" \
 		-b "$(cd -- "$(dirname -- "$sim")" && pwd)" \
 		mpi_policies predict helper replay node footprint hit code \
-		allocator registration frrwp cwrate profile levy pages \
+		allocator registration frrwp cwrate late profile levy pages \
 		>"$dir/out" 2>&1 ||
 		fail "figures.sh: $(tail -n 5 "$dir/out")"
 	# of the data above
@@ -264,7 +264,7 @@ quick()
 	grep -qE '^ +2048 +2\.0 \(2\.0\) +300\.0 \(300\.0\) +150\.0 ' \
 		"$dir/docs/results/levy.txt" ||
 		fail "new memory is not as measured"
-	for name in helper replay node code alloc fragmentation pages cwrate; do
+	for name in helper replay node code alloc fragmentation pages cwrate late; do
 		grep -qx "a table of $name" "$dir/docs/results/$name.txt" ||
 			fail "the table of $name is not as said"
 	done
