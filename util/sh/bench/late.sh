@@ -77,7 +77,8 @@ late_ratios()
 		}'
 }
 
-# late_tables CORE: prints them, and sets POLLS and COMPUTES.
+# late_tables CORE CELLS: prints them, and sets POLLS and COMPUTES. CELLS is
+# the number of sizes and numbers of buffers.
 late_tables()
 {
 	local file=$DATA/late/$1 ways="cwrite rtr read fifo hand copied"
@@ -87,10 +88,10 @@ late_tables()
 	# shellcheck disable=SC2086 # a list
 	printf "%7s %8s %3s |$(printf ' %%7s%.0s' $ways) |$(printf ' %%7s%.0s' $ways)\n" \
 		late bytes n $ways $ways
-	table 40 "Z N N [|] $six [|] $six" < <(late_rows "$file")
+	table $((5 * $2)) "Z N N [|] $six [|] $six" < <(late_rows "$file")
 	say
 	say "$1: % of a processor that the sender has, 1 ms late"
-	table 8 "N N [|] Z Z Z Z Z Z" < <(late_free "$file")
+	table "$2" "N N [|] Z Z Z Z Z Z" < <(late_free "$file")
 	say
 	read -r POLLS COMPUTES < <(late_ratios "$file")
 }
@@ -104,7 +105,7 @@ bench_late()
 	measured "tcp, six ways in turn" "$dir/tcp" \
 		"$PROGRAM" -p "tcp;ofi_mrrc" -t 600 -I $LATE_COUNT
 	in_guest 1800 "$dir/verbs" "the same" "$PROGRAM" -p "$CORE;ofi_mrrc" \
-		-t 1780 -I $LATE_GUEST_COUNT
+		-t 1780 -q -I $LATE_GUEST_COUNT
 	say
 	say "Set-up: $(setup_line); verbs: Soft-RoCE in an"
 	say "emulated guest. Sender and receiver are threads of one process."
@@ -117,7 +118,8 @@ bench_late()
 	say "bytes: a message); fifo: clear to send in the sender's memory;"
 	say "hand: messages with address and key; copied: messages and copies."
 	say
-	for under in tcp verbs; do
+	for under in "tcp 8" "verbs 7"; do
+		# shellcheck disable=SC2086 # two arguments
 		late_tables $under
 		polls+=("$POLLS") computes+=("$COMPUTES")
 	done
