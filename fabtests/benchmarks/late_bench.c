@@ -16,7 +16,8 @@
  * that the computing sender has for itself, in % of the time from its post to
  * its last completion.
  *
- * -q: several buffers at once have less than 1 MiB each.
+ * -q: several buffers at once have less than 1 MiB each; not RTR, which ofi_rxm
+ * (1.17) now and then ends with an error over Soft-RoCE.
  */
 #include "late_ways.h"
 
@@ -231,6 +232,13 @@ static void rtr_main(void)
 
 /* ---- cells --------------------------------------------------------------- */
 
+static bool quick;
+
+static bool left_out(unsigned way)
+{
+	return quick && way == LATE_RTR;
+}
+
 static void measure(unsigned late_us, size_t len, unsigned depth)
 {
 	/* [0]: the sender polls, [1]: it computes */
@@ -248,18 +256,23 @@ static void measure(unsigned late_us, size_t len, unsigned depth)
 		for (k = 0; k < 2 * LATE_WAYS; k++) {
 			j.way = (i + k) % LATE_WAYS;
 			j.computes = k >= LATE_WAYS;
+			if (left_out(j.way))
+				continue;
 			result = run(&j);
 			latency[j.computes][j.way][i] = result.latency;
 			/* the last result of a round is that of computing */
 			computed[j.way][i] = result.computed;
 		}
 	}
-	for (k = 0; k < LATE_WAYS; k++)
+	for (k = 0; k < LATE_WAYS; k++) {
+		if (left_out(k))
+			continue;
 		printf("%5u %7zu %2u %-6s %9.1f %9.1f %5.1f\n", late_us, len,
 		       depth, late_ways[k].name,
 		       ft_median(latency[0][k], rounds),
 		       ft_median(latency[1][k], rounds),
 		       ft_median(computed[k], rounds));
+	}
 	fflush(stdout);
 }
 
@@ -288,7 +301,7 @@ int main(int argc, char **argv)
 	static const size_t lens[] = { 64, 4096, 65536, LATE_LEN_MAX };
 	static const unsigned depths[] = { 1, LATE_DEPTH_MAX };
 	pthread_t receiver;
-	bool is_rtr, quick = false;
+	bool is_rtr;
 	unsigned i, k, d;
 	int op;
 

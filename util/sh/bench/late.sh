@@ -60,16 +60,18 @@ late_ratios()
 			return n % 2 ? a[(n + 1) / 2] : \
 				(a[n / 2] + a[n / 2 + 1]) / 2
 		}
+		# the first way is cwrite, the last one copied
 		function ratio(first,   i, best) {
 			best = $(first + 1)
-			for (i = 2; i <= 4; i++)
+			for (i = 2; i < ways - 1; i++)
 				if ($(first + i) < best)
 					best = $(first + i)
 			return $first / best
 		}
+		{ ways = (NF - 5) / 2 }
 		$1 >= 10 && $2 >= 4096 {
 			polls[++n] = ratio(5)
-			computes[n] = ratio(12)
+			computes[n] = ratio(6 + ways)
 		}
 		END {
 			printf "%.2f %.2f\n", median(polls, n),
@@ -77,34 +79,37 @@ late_ratios()
 		}'
 }
 
-# late_tables CORE CELLS: prints them, and sets POLLS and COMPUTES. CELLS is
-# the number of sizes and numbers of buffers.
+# late_tables CORE CELLS WAY...: prints them, and sets POLLS and COMPUTES. CELLS
+# is the number of sizes and numbers of buffers.
 late_tables()
 {
-	local file=$DATA/late/$1 ways="cwrite rtr read fifo hand copied"
-	local six="N N N N N N"
+	local file=$DATA/late/$1 under=$1 cells=$2 some any
 
-	say "$1"
-	# shellcheck disable=SC2086 # a list
-	printf "%7s %8s %3s |$(printf ' %%7s%.0s' $ways) |$(printf ' %%7s%.0s' $ways)\n" \
-		late bytes n $ways $ways
-	table $((5 * $2)) "Z N N [|] $six [|] $six" < <(late_rows "$file")
+	shift 2
+	some=$(printf 'N %.0s' "$@") any=$(printf 'Z %.0s' "$@")
+	say "$under"
+	printf '%7s %8s %3s |' late bytes n
+	printf ' %7s' "$@"
+	printf ' |'
+	printf ' %7s' "$@"
 	say
-	say "$1: % of a processor that the sender has, 1 ms late"
-	table "$2" "N N [|] Z Z Z Z Z Z" < <(late_free "$file")
+	table $((5 * cells)) "Z N N [|] ${some}[|] $some" < <(late_rows "$file")
+	say
+	say "$under: % of a processor that the sender has, 1 ms late"
+	table "$cells" "N N [|] $any" < <(late_free "$file")
 	say
 	read -r POLLS COMPUTES < <(late_ratios "$file")
 }
 
 bench_late()
 {
-	local dir=$DATA/late met=no under POLLS COMPUTES polls=() computes=()
+	local dir=$DATA/late met=no POLLS COMPUTES polls=() computes=()
 
 	prepare
 	program fabtests/benchmarks/late_bench
 	measured "tcp, six ways in turn" "$dir/tcp" \
 		"$PROGRAM" -p "tcp;ofi_mrrc" -t 600 -I $LATE_COUNT
-	in_guest 1800 "$dir/verbs" "the same" "$PROGRAM" -p "$CORE;ofi_mrrc" \
+	in_guest 1800 "$dir/verbs" "without rtr" "$PROGRAM" -p "$CORE;ofi_mrrc" \
 		-t 1780 -q -I $LATE_GUEST_COUNT
 	say
 	say "Set-up: $(setup_line); verbs: Soft-RoCE in an"
@@ -118,11 +123,10 @@ bench_late()
 	say "bytes: a message); fifo: clear to send in the sender's memory;"
 	say "hand: messages with address and key; copied: messages and copies."
 	say
-	for under in "tcp 8" "verbs 7"; do
-		# shellcheck disable=SC2086 # two arguments
-		late_tables $under
-		polls+=("$POLLS") computes+=("$COMPUTES")
-	done
+	late_tables tcp 8 cwrite rtr read fifo hand copied
+	polls+=("$POLLS") computes+=("$COMPUTES")
+	late_tables verbs 7 cwrite read fifo hand copied
+	polls+=("$POLLS") computes+=("$COMPUTES")
 	if at_most "${polls[0]}" $LATE_POLLS_GOAL &&
 	   at_most "${polls[1]}" $LATE_POLLS_GOAL &&
 	   at_most "${computes[0]}" $LATE_COMPUTES_GOAL &&
