@@ -480,6 +480,17 @@ void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
 	return block->cookie;
 }
 
+struct mrrc_heaps *mrrc_heap_owner(const void *addr)
+{
+	struct mrrc_tcache *look = mrrc_heap_look();
+	const struct mrrc_heap_block *block =
+		mrrc_heap_map_find((uintptr_t) addr);
+	struct mrrc_heaps *heaps = block ? block->domain : NULL;
+
+	mrrc_heap_looked(look);
+	return heaps;
+}
+
 int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		    struct mrrc_heap_place *place)
 {

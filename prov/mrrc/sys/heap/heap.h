@@ -85,7 +85,17 @@ int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 /* Closes the domain and its remaining heaps. No call may follow. */
 void mrrc_heaps_close(struct mrrc_heaps *heaps);
 
-/* Is this process a child of the one that opened the domain? */
+/*
+ * Closes the domain, but for its allocations: deregisters their blocks, which
+ * stay mapped as long as the process lives. Freeing an allocation has no effect
+ * then; no other call may follow.
+ */
+void mrrc_heaps_abandon(struct mrrc_heaps *heaps);
+
+/*
+ * Is this process a child of the one that opened the domain, or the domain
+ * abandoned?
+ */
 bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
 
 void mrrc_heaps_trim(struct mrrc_heaps *heaps);
@@ -177,6 +187,9 @@ int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
  */
 void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
 		       size_t len);
+
+/* The domain that has a block with this address; or NULL. */
+struct mrrc_heaps *mrrc_heap_owner(const void *addr);
 
 /* Statistics */
 

@@ -77,6 +77,33 @@ void mrrc_heaps_close(struct mrrc_heaps *heaps)
 	free(heaps);
 }
 
+static void abandon_list(struct mrrc_heaps *heaps,
+			 const struct mrrc_heap_blocks *list)
+{
+	const struct mrrc_heap_block *block;
+
+	TAILQ_FOREACH(block, list, link) {
+		mrrc_mags_settle(block->base, block->len);
+		heaps->ops->dereg(heaps->arg, block->cookie, block->base,
+				  block->len);
+	}
+}
+
+void mrrc_heaps_abandon(struct mrrc_heaps *heaps)
+{
+	struct mrrc_heap *heap;
+
+	atomic_store(&heaps->own, NULL);
+	TAILQ_FOREACH(heap, &heaps->heaps, link) {
+		mrrc_mags_detach(heap);
+		abandon_list(heaps, &heap->own);
+		abandon_list(heaps, &heap->own_idle);
+		abandon_list(heaps, &heap->arena.blocks);
+	}
+	mrrc_heap_retired_release(heaps);
+	atomic_store(&heaps->forked, true);
+}
+
 /*
  * The first open heap after this one (NULL: the first of all); it cannot be
  * closed while the caller uses it.

@@ -32,8 +32,9 @@ struct mrrc_heaps {
 	atomic_uint_fast64_t mistakes;
 	/* a bit for each kind of pages that was replaced by a smaller one */
 	atomic_uint said_pages;
-	atomic_bool forked;
-	void *_Atomic own; /* this domain; NULL in a child of fork */
+	atomic_bool forked; /* or abandoned */
+	/* this domain; another address if forked */
+	void *_Atomic own;
 	/* constant (heap_retire.c) */
 	size_t retired_max_bytes, retired_purge;
 	unsigned retired_max;
