@@ -46,6 +46,7 @@ static void prov_init(void)
 	mrrc_noted_init();
 	mrrc_cw_calls_init();
 	mrrc_file_calls_init();
+	mrrc_process_init();
 }
 
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)

@@ -72,6 +72,9 @@ struct mrrc_reg {
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
 	/* heaps of `alloc` with the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
+	/* in the list of alloc/process.c, whose lock guards these */
+	bool serves;
+	TAILQ_ENTRY(mrrc_reg) process;
 	struct mrrc_ring *_Atomic ring; /* for fi/file, made at first use */
 	struct mrrc_stats last;		/* counters before the last flush */
 	char unkept[MRRC_MON_REASON];	/* why memory is not watched */

@@ -87,27 +87,8 @@ err_free:
 	return ret;
 }
 
-bool mrrc_alloc_busy(struct mrrc_reg *reg)
-{
-	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
-	struct mrrc_heap_stats stats;
-
-	if (!alloc || mrrc_heaps_forked(alloc->heaps))
-		return false;
-	if (atomic_load(&alloc->open))
-		return true;
-	mrrc_heaps_trim(alloc->heaps);
-	mrrc_heaps_stats(alloc->heaps, &stats);
-	if (!stats.blocks)
-		return false;
-	MRRC_WARN(MR,
-		  "the domain is not closed: %" PRIu64 " allocations of "
-		  "fi_mr_alloc, %" PRIu64 " bytes: free them first\n",
-		  stats.live, stats.live_bytes);
-	return true;
-}
-
-void mrrc_alloc_close(struct mrrc_reg *reg)
+/* @end: closes or abandons the heaps */
+static void alloc_end(struct mrrc_reg *reg, void (*end)(struct mrrc_heaps *))
 {
 	struct mrrc_alloc *alloc = atomic_exchange(&reg->alloc, NULL);
 	unsigned i;
@@ -120,9 +101,38 @@ void mrrc_alloc_close(struct mrrc_reg *reg)
 	/* a child leaves its parent's alone */
 	if (alloc->budget && !mrrc_heaps_forked(alloc->heaps))
 		mrrc_budget_keep_end(alloc->budget, &alloc->keeper);
-	mrrc_heaps_close(alloc->heaps);
+	end(alloc->heaps);
 	mrrc_budget_leave(alloc->budget);
 	free(alloc);
+}
+
+void mrrc_alloc_close(struct mrrc_reg *reg)
+{
+	alloc_end(reg, mrrc_heaps_close);
+}
+
+bool mrrc_alloc_has_live(struct mrrc_reg *reg)
+{
+	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
+	struct mrrc_heap_stats stats;
+
+	if (!alloc || mrrc_heaps_forked(alloc->heaps))
+		return false;
+	if (atomic_load(&alloc->open))
+		return true;
+	mrrc_heaps_trim(alloc->heaps);
+	mrrc_heaps_stats(alloc->heaps, &stats);
+	if (!stats.blocks)
+		return false;
+	if (alloc->process) {
+		alloc_end(reg, mrrc_heaps_abandon);
+		return false;
+	}
+	MRRC_WARN(MR,
+		  "the domain is not closed: %" PRIu64 " allocations of "
+		  "fi_mr_alloc, %" PRIu64 " bytes: free them first\n",
+		  stats.live, stats.live_bytes);
+	return true;
 }
 
 int mrrc_alloc_feature(const struct mrrc_reg *reg, const char *name)

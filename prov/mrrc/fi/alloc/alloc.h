@@ -26,10 +26,20 @@ void mrrc_alloc_set_own(const struct fi_ops *ops);
 
 /*
  * Whether the domain must not be closed: the application has open heaps, or
- * allocations, which are logged. Deregisters all memory that is not allocated.
- * A forked child has neither. No thread may use the allocator concurrently.
+ * allocations, which are logged; a forked child has neither. Allocations by
+ * process.h's calls do not count: they stay, and are deregistered, as is all
+ * memory that is not allocated. No thread may use the allocator concurrently.
  */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
+
+/* init.c: gives process.h's calls to a library that wants them. */
+void mrrc_process_init(void);
+
+/*
+ * The domain is open: from now on, until mrrc_alloc_busy() says that it may be
+ * closed, it serves process.h's calls.
+ */
+void mrrc_process_add(struct mrrc_reg *reg);
 
 /* Closes the allocator, before the core closes its domain. */
 void mrrc_alloc_close(struct mrrc_reg *reg);

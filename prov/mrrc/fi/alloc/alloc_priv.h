@@ -17,6 +17,7 @@ struct mrrc_alloc {
 	struct mrrc_heaps *heaps;
 	struct mrrc_budget *budget;	  /* of the node; or NULL */
 	struct mrrc_budget_keeper keeper; /* in it */
+	bool process; /* allocations of process.c; its lock guards this */
 	/* number of heaps that the application opened */
 	atomic_int open;
 	/* a bit for each event already logged */
@@ -37,6 +38,12 @@ struct mrrc_alloc_mr {
 
 /* alloc.c: the domain's allocator, made at first use */
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
+
+/*
+ * alloc.c: mrrc_alloc_busy() of a domain that process.c does not use. Abandons
+ * allocations of process.c.
+ */
+bool mrrc_alloc_has_live(struct mrrc_reg *reg);
 
 /* 0 or -FI_E*, as fi_mr_free() */
 int mrrc_alloc_free(struct mrrc_alloc *alloc, void *buf);

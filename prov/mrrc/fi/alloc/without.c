@@ -12,6 +12,14 @@ void mrrc_alloc_set_own(const struct fi_ops *ops)
 {
 }
 
+void mrrc_process_init(void)
+{
+}
+
+void mrrc_process_add(struct mrrc_reg *reg)
+{
+}
+
 bool mrrc_alloc_busy(struct mrrc_reg *reg)
 {
 	return false;

@@ -204,6 +204,7 @@ int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 	ret = hook_domain_tables(domain);
 	if (ret)
 		goto err_reg;
+	mrrc_process_add(&domain->reg);
 	MRRC_INFO(DOMAIN, "%s: registrations are cached\n", fabric->core_name);
 	return 0;
 

@@ -280,6 +280,7 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->domain.fid.ops = &mrrc_domain_fid_ops;
 	domain->domain.ops = &mrrc_domain_ops;
 	domain->domain.mr = &mrrc_mr_ops;
+	mrrc_process_add(&domain->reg);
 	mrrc_ref_get(&fabric->ref);
 	*domain_fid = &domain->domain;
 	return 0;

@@ -24,6 +24,7 @@
 /* Ranks, in the order in which locks are taken. */
 enum mrrc_rank {
 	/* struct mrrc_mutex */
+	MRRC_RANK_PROCESS,   /* domains of which a process allocates memory */
 	MRRC_RANK_FILES,     /* files of records and of statistics */
 	MRRC_RANK_CW_ENABLE, /* an endpoint of a domain opts in */
 	MRRC_RANK_CW_DOMAIN, /* groups, CQs and endpoints that opted in */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Preregistered memory for code that knows no domain: a preloaded library
+ * (util/mpi) gets these calls from the provider, which finds a domain itself.
+ *
+ * Any thread.
+ */
+#ifndef MRRC_ALLOC_PROCESS_H
+#define MRRC_ALLOC_PROCESS_H
+
+#include <stddef.h>
+
+struct mrrc_process_alloc {
+	size_t size;
+	/*
+	 * Allocates from the domain that was opened first and has room.
+	 * -FI_ENOSYS: no domain is open.
+	 */
+	int (*alloc)(size_t len, void **buf);
+	/*
+	 * As fi_mr_free(). Has no effect if the domain is closed. -FI_ENOENT:
+	 * buf is not in a block of fi_mr_alloc().
+	 */
+	int (*release)(void *buf);
+};
+
+/*
+ * Defined by the library, if there is one. The provider calls it once, when it
+ * is loaded; it stays loaded.
+ */
+__attribute__((weak, visibility("default"))) void
+mrrc_process_alloc_ready(const struct mrrc_process_alloc *calls);
+
+#endif /* MRRC_ALLOC_PROCESS_H */
