@@ -174,7 +174,8 @@ none "$dest" '*.la'
 verdict "no .la" $?
 none "$dest" libexec
 verdict "no tests" $?
-same provider "$(names "$(place libfabric)")" "libhook_mrrc-fi.so libmrrc-fi.so"
+same provider "$(names "$(place libfabric)")" \
+	"libhook_mrrc-fi.so libmrrc-fi.so libmrrc_mpi.so"
 verdict "provider and hooking provider" $?
 wrong_option
 verdict "a wrong option is one line and a hint" $?

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * libmrrc_mpi.so: preloaded (LD_PRELOAD) into an MPI program, it takes the
+ * memory of MPI_Alloc_mem from fi_mr_alloc(3), on a domain that the MPI library
+ * opened with ofi_mrrc. All else is left to MPI: memory before a domain is open
+ * and after it is closed, requests with an info or of no bytes, and what
+ * fi_mr_alloc refuses.
+ *
+ * No header of MPI is used: the calls have the same registers where an info is a
+ * pointer, as in Open MPI, and where it is an int, as in MPICH. PMPI_Alloc_mem is
+ * served too, since Fortran's calls go there in Open MPI.
+ *
+ * Any thread.
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rdma/fi_errno.h>
+
+#include "fi/alloc/process.h"
+
+#define SHOWN __attribute__((visibility("default")))
+/* MPI's name is another one of the function behind it */
+#define ALSO(name) SHOWN __attribute__((alias(name)))
+
+/* MPI_INFO_NULL of MPICH, an int, and of the standard ABI of MPI 5 */
+#define MPICH_INFO_NULL 0x1c000000u
+#define ABI_INFO_NULL	((void *) 0x130)
+#define MPI_FAILED	16 /* MPI_ERR_OTHER of Open MPI; an error in MPICH, too */
+
+SHOWN int PMPI_Alloc_mem(intptr_t size, void *info, void *base);
+SHOWN int PMPI_Free_mem(void *base);
+ALSO("PMPI_Alloc_mem")
+int MPI_Alloc_mem(intptr_t size, void *info, void *base);
+ALSO("PMPI_Free_mem") int MPI_Free_mem(void *base);
+
+/* the provider's calls; NULL: it is not loaded */
+static const struct mrrc_process_alloc *_Atomic calls;
+
+/* A process may have two libfabrics, each with a provider: the first serves. */
+void mrrc_process_alloc_ready(const struct mrrc_process_alloc *ready)
+{
+	if (!atomic_load(&calls))
+		atomic_store(&calls, ready);
+}
+
+/*
+ * MPI's own function. Where a program loaded MPI by dlopen(), it is not behind
+ * us, but among the libraries of the caller.
+ */
+static void *real(const char *name, const void *caller)
+{
+	void *function = dlsym(RTLD_NEXT, name), *lib;
+	Dl_info info;
+
+	if (function || !dladdr(caller, &info))
+		return function;
+	lib = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (lib) {
+		function = dlsym(lib, name);
+		dlclose(lib);
+	}
+	return function;
+}
+
+/* Open MPI's is an object; finding it takes longer than an allocation. */
+static bool info_null(const void *info)
+{
+	static const void *_Atomic object;
+
+	if (info == ABI_INFO_NULL ||
+	    (uint32_t) (uintptr_t) info == MPICH_INFO_NULL)
+		return true;
+	if (!atomic_load(&object))
+		atomic_store(&object,
+			     dlsym(RTLD_DEFAULT, "ompi_mpi_info_null"));
+	return info && info == atomic_load(&object);
+}
+
+int PMPI_Alloc_mem(intptr_t size, void *info, void *base)
+{
+	const struct mrrc_process_alloc *mrrc = atomic_load(&calls);
+	int (*mpi)(intptr_t, void *, void *);
+
+	if (mrrc && size > 0 && info_null(info) &&
+	    !mrrc->alloc((size_t) size, base))
+		return 0;
+	*(void **) &mpi = real("PMPI_Alloc_mem", __builtin_return_address(0));
+	return mpi ? mpi(size, info, base) : MPI_FAILED;
+}
+
+int PMPI_Free_mem(void *base)
+{
+	const struct mrrc_process_alloc *mrrc = atomic_load(&calls);
+	int ret = mrrc ? mrrc->release(base) : -FI_ENOENT;
+	int (*mpi)(void *);
+
+	if (!ret)
+		return 0;
+	if (ret != -FI_ENOENT) {
+		/* as free() does: the heap of MPI's own does not know it */
+		fprintf(stderr, "MPI_Free_mem(): invalid pointer %p\n", base);
+		abort();
+	}
+	*(void **) &mpi = real("PMPI_Free_mem", __builtin_return_address(0));
+	return mpi ? mpi(base) : MPI_FAILED;
+}
