@@ -409,6 +409,82 @@ imb()
 		settle_counters impi "$stack" "$ranks"
 }
 
+# registrations CORE: of each rank's domain, as it logged them
+registrations()
+{
+	grep -aoE "<info> $1: [0-9]+ lookups, .*" "$LOG" |
+		sed -E 's/.* ([0-9]+) registrations.*/\1/'
+}
+
+# check_exchange CLIENT STACK CORE SIZE LEAST MOST [VARIABLE]...: two ranks get two
+# new buffers by MPI_Alloc_mem for each of 52 exchanges; checks the data, and that
+# each rank made from LEAST to MOST registrations.
+check_exchange()
+{
+	local client=$1 stack=$2 core=$3 size=$4 least=$5 most=$6 what counts
+
+	shift 6
+	what="MPI_Alloc_mem of $size"
+	[[ $* != *LD_PRELOAD=* ]] || what+=", LD_PRELOAD"
+	[[ $* != *FI_HOOK=* ]] || what+=", FI_HOOK"
+	RUNS=$((RUNS + 1))
+	# malloc maps new memory each time, as it does by default for more bytes
+	client_launch "$client" "$client-$RUNS" "$stack" 2 env \
+		MALLOC_MMAP_THRESHOLD_=65536 "$@" "$WORK/alloc_mem.$client" \
+		50 "$size"
+	counts=$(registrations "$core" | paste -sd ' ')
+	if [ "$RC" -eq 0 ] && grep -aq '^alloc_mem ' "$LOG" &&
+		registrations "$core" | awk -v least="$least" -v most="$most" '
+			$1 >= least && $1 <= most { n++ }
+			END { exit n != 2 || NR != 2 }'; then
+		passed "$client" "$stack" "$what: $counts registrations"
+	else
+		failed "$client" "$stack" \
+			"$what: ${counts:-no} registrations, $(ending)"
+	fi
+}
+
+# check_mistake CLIENT STACK MISTAKE [VARIABLE]...: SAID is what the program prints, or
+# "died".
+check_mistake()
+{
+	local client=$1 stack=$2 mistake=$3
+
+	shift 3
+	client_launch "$client" "$client-$mistake" "$stack" 1 env "$@" \
+		"$WORK/alloc_mem.$client" "$mistake"
+	SAID=died
+	[ "$RC" -ne 0 ] || SAID=$(grep -aE '^(zero|freed|kept): ' "$LOG")
+}
+
+# check_alloc_mem CLIENT STACK [PROVIDER]: MPI_Alloc_mem with and without
+# libmrrc_mpi.so, which is beside the provider.
+check_alloc_mem()
+{
+	local client=$1 stack=$2 path=${3-$FI_PROVIDER_PATH} size mistake alone
+	local core=${2%;ofi_mrrc}
+	local preload=LD_PRELOAD=$path/libmrrc_mpi.so
+
+	check_exchange "$client" "$stack" "$core" 1048576 100 120
+	# MPICH has some of its own
+	for size in 1048576 65536; do
+		check_exchange "$client" "$stack" "$core" $size 0 10 "$preload"
+	done
+	[ "$QUICK" = no ] || return
+	for mistake in zero foreign kept twice late; do
+		check_mistake "$client" "$stack" "$mistake"
+		alone=$SAID
+		check_mistake "$client" "$stack" "$mistake" "$preload"
+		if [ -n "$SAID" ] && [ "$SAID" = "$alone" ]; then
+			passed "$client" "$stack" \
+				"$mistake as without LD_PRELOAD: $SAID"
+		else
+			failed "$client" "$stack" \
+				"$mistake: $SAID, without LD_PRELOAD $alone"
+		fi
+	done
+}
+
 # ---- clients -------------------------------------------------------------
 
 compile()
@@ -429,9 +505,11 @@ compile()
 	esac
 	"${compiler[@]}" -std=gnu11 -O2 -Wall -o "$WORK/mpi_check.$client" \
 		"$SOURCES"/mpi_*.c -pthread >"$WORK/compile-$client.log" 2>&1 &&
+		"${compiler[@]}" -O2 -Wall -o "$WORK/alloc_mem.$client" \
+			"$SOURCES/alloc_mem.c" >>"$WORK/compile-$client.log" 2>&1 &&
 		return
 	LOG=$WORK/compile-$client.log
-	failed "$client" "" "mpi_check does not compile"
+	failed "$client" "" "a program does not compile"
 	return 1
 }
 
@@ -443,6 +521,12 @@ client_openmpi()
 	check_checker openmpi "$stack"
 	check_data openmpi "$stack" 2
 	check_data openmpi "$stack" 2 -p
+	check_alloc_mem openmpi "$stack"
+	# once for each buffer: ofi_rxm registers memory for peers
+	check_exchange openmpi "${stack%;ofi_mrrc}" tcp 1048576 1 4 FI_HOOK=mrrc \
+		FI_PROVIDER_PATH="$FI_PROVIDER_PATH" FI_LOG_LEVEL=info \
+		FI_OFI_MRRC_REGISTER=always \
+		LD_PRELOAD="$FI_PROVIDER_PATH/libmrrc_mpi.so"
 	[ "$QUICK" = no ] || return
 	check_data openmpi "$stack" 4 -m 1048576
 	check_data openmpi "$stack" 4 -p
@@ -476,6 +560,7 @@ client_mpich()
 	check_data mpich "$stack" 2 -p -x "$MPICH_FAILS_RAW"
 	check_data mpich "tcp;ofi_rxm;ofi_mrrc" 2 -m 1048576 \
 		-x "$MPICH_FAILS_RAW"
+	check_alloc_mem mpich "$stack" "$PROVIDER2"
 }
 
 # On an emulated device everything is slow. The programs may have been built
