@@ -101,16 +101,18 @@ static bool mon_settle(struct mrrc_mon *mon)
 	return true;
 }
 
-/* Handles all events up to now. MONITOR lock held. */
+/*
+ * Handles all events up to now. Those that come meanwhile are left, and seq
+ * stays odd: threads that find the lock taken post events, perhaps faster than
+ * they are handled. MONITOR lock held.
+ */
 static void mon_handle(struct mrrc_mon *mon)
 {
-	do {
-		mon_unsettle(mon);
-		if (mon->ops->drain(mon)) {
-			mon_fail_locked(mon);
-			return;
-		}
-	} while (!mon_settle(mon));
+	mon_unsettle(mon);
+	if (mon->ops->drain(mon))
+		mon_fail_locked(mon);
+	else
+		mon_settle(mon);
 }
 
 /* ---- watching ---- */

@@ -39,6 +39,7 @@
 #define RUNNING_ON_VALGRIND 0
 #endif
 
+#include "sys/base/pause.h"
 #include "sys/base/threads.h"
 #include "sys/monitor/uffd.h"
 
@@ -48,6 +49,7 @@
 
 #define MRRC_UFFD_EVENTS      16   /* read at a time */
 #define MRRC_UFFD_LOOK_MS     1000 /* between looks at hooks */
+#define MRRC_UFFD_NAP_NS      50000
 #define MRRC_UFFD_CHILD_STACK ((size_t) 16 << 10)
 
 static void uffd_lock(struct mrrc_uffd *uffd, sigset_t *old)
@@ -181,18 +183,22 @@ int mrrc_uffd_drain(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd_event event[MRRC_UFFD_EVENTS];
 	struct mrrc_uffd *uffd = mon->impl;
-	unsigned i, count;
+	unsigned i, count, left;
 	sigset_t old;
 	int cancel;
 	int ret;
 
 	/* a thread that is cancelled in read(2) would end with locks held */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	do {
+	uffd_lock(uffd, &old);
+	ret = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
+	if (!ret)
+		ret = uffd_read(uffd);
+	left = uffd->queued;
+	uffd_unlock(uffd, &old);
+	/* whoever queues more wakes the handler */
+	for (; left; left -= count < left ? count : left) {
 		uffd_lock(uffd, &old);
-		ret = uffd->dead ? -EIO : mrrc_uffd_lost(uffd);
-		if (!ret)
-			ret = uffd_read(uffd);
 		count = uffd_next(uffd, event);
 		uffd_unlock(uffd, &old);
 		for (i = 0; i < count; i++) {
@@ -204,7 +210,7 @@ int mrrc_uffd_drain(struct mrrc_mon *mon)
 			mrrc_trust_surprised();
 			mrrc_threads_look();
 		}
-	} while (count && !ret);
+	}
 	pthread_setcancelstate(cancel, NULL);
 	if (ret)
 		snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s",
@@ -409,6 +415,9 @@ static void *uffd_handle(void *arg)
 		/* Another thread may have been first. */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
+		/* more has come: first the threads that wait for the lock */
+		if (mrrc_mon_seq(mon) & 1)
+			mrrc_pause_for(MRRC_UFFD_NAP_NS);
 	}
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include "test/fakes/fake_mon.h"
 #include "test/fakes/fault.h"
 #include "test/sys/monitor/mon_fixture.h"
+#include "sys/base/pause.h"
 #include "sys/base/vm.h"
 
 static struct mrrc_mon_ops ops;
@@ -285,6 +286,37 @@ TEST(test_settle)
 	ck_assert(!settled);
 	ck_assert_uint_eq(now, seq);
 	ck_assert_uint_eq(mon_events(), 1);
+}
+
+static atomic_bool posting;
+
+/* As threads that find the lock taken: each handled event brings another. */
+static struct mrrc_range post_more(struct mrrc_mon_sub *sub, uintptr_t start,
+				   uintptr_t end)
+{
+	if (atomic_load(&posting))
+		mon->ops->post(mon, start, end, MRRC_MON_UNMAP);
+	return (struct mrrc_range){ 0, 0 };
+}
+
+/* Threads that wait for the lock get it, however fast events come. */
+TEST(test_drain_ends)
+{
+	char *ptr = mon_map(1);
+	unsigned tries = 0;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 1), 0);
+	mon_probe.sub.notify = post_more;
+	atomic_store(&posting, true);
+	mon->ops->post(mon, mon_page, 2 * mon_page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(mon);
+	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
+	atomic_store(&posting, false);
+	/* the handler does the rest */
+	while (mrrc_mon_seq(mon) & 1)
+		mrrc_pause(&tries);
+	munmap(ptr, mon_page);
 }
 
 #define OVERFLOW 80 /* more events than the queue has room for */
