@@ -55,12 +55,13 @@ static void closed(const char *when)
 /* Memory of one side, which the pair opened first, is not registered again. */
 static void transfers(void)
 {
+	struct ft_attr attr = FT_ATTR;
 	char *buf, *other = ft_map(NULL, LEN);
 	uint64_t before;
 	unsigned i, side;
 
 	ft_stage("transfers");
-	ft_pair_open(&pair, &(struct ft_attr) FT_ATTR);
+	ft_pair_open(&pair, &attr);
 	buf = get(LEN);
 	side = !has(pair.dom[0].domain, buf);
 	FT_CALL(calls->release(buf));
