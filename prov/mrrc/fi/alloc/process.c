@@ -74,9 +74,12 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg)
 {
 	bool busy;
 
+	/* a domain of our own closes under locks that come after this one */
+	if (!reg->serves)
+		return mrrc_alloc_has_live(reg);
 	mrrc_mutex_lock(&process.lock);
 	busy = mrrc_alloc_has_live(reg);
-	if (!busy && reg->serves) {
+	if (!busy) {
 		TAILQ_REMOVE(&process.regs, reg, process);
 		reg->serves = false;
 	}

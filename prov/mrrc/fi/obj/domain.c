@@ -223,9 +223,9 @@ static bool domain_implicit(const struct mrrc_domain *domain)
 	}
 }
 
-int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
-		      struct fid_domain **domain_fid, uint64_t flags,
-		      void *context)
+static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
+		       struct fid_domain **domain_fid, uint64_t flags,
+		       void *context)
 {
 	struct mrrc_fabric *fabric = mrrc_fabric_of(fabric_fid);
 	struct mrrc_domain *domain;
@@ -234,8 +234,6 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 
 	if (!info || !info->domain_attr)
 		return -FI_EINVAL;
-	if (flags & FI_PEER)
-		return -FI_ENOSYS;
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
@@ -280,7 +278,6 @@ int mrrc_domain_open2(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->domain.fid.ops = &mrrc_domain_fid_ops;
 	domain->domain.ops = &mrrc_domain_ops;
 	domain->domain.mr = &mrrc_mr_ops;
-	mrrc_process_add(&domain->reg);
 	mrrc_ref_get(&fabric->ref);
 	*domain_fid = &domain->domain;
 	return 0;
@@ -297,5 +294,18 @@ err_free:
 int mrrc_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		     struct fid_domain **domain, void *context)
 {
-	return mrrc_domain_open2(fabric, info, domain, 0, context);
+	return domain_open(fabric, info, domain, 0, context);
+}
+
+int mrrc_domain_open2(struct fid_fabric *fabric, struct fi_info *info,
+		      struct fid_domain **domain, uint64_t flags, void *context)
+{
+	int ret;
+
+	if (flags & FI_PEER)
+		return -FI_ENOSYS;
+	ret = domain_open(fabric, info, domain, flags, context);
+	if (!ret)
+		mrrc_process_add(&mrrc_domain_of(*domain)->reg);
+	return ret;
 }

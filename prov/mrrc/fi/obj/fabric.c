@@ -35,9 +35,15 @@ static struct fi_ops mrrc_fabric_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
+static int fabric_domain(struct fid_fabric *fabric, struct fi_info *info,
+			 struct fid_domain **domain, void *context)
+{
+	return mrrc_domain_open2(fabric, info, domain, 0, context);
+}
+
 static struct fi_ops_fabric mrrc_fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
-	.domain = mrrc_domain_open,
+	.domain = fabric_domain,
 	.passive_ep = mrrc_pep_open,
 	.eq_open = mrrc_eq_open,
 	.wait_open = mrrc_wait_open,
