@@ -10,7 +10,7 @@
  *   forked    reused; a child process has a copy of the memory, and the parent
  *             has written to its own
  *
- * in six ways, each in a process of its own:
+ * in six ways, each in another process:
  *
  *   each      the application registers the buffer of each write
  *   cache     the same, over libfabric's own cache
@@ -194,7 +194,7 @@ static void measure(enum way way, enum kind kind)
 	all = NULL;
 }
 
-static void run(enum way way)
+static void run(int way)
 {
 	struct ft_attr attr = FT_ATTR;
 	unsigned k, s;
@@ -228,8 +228,7 @@ static void run(enum way way)
 
 int main(int argc, char **argv)
 {
-	int op, way, status, ret = 0;
-	pid_t pid;
+	int op;
 
 	ft_opts.timeout = 1200;
 	while ((op = getopt(argc, argv, "c:" FT_OPTS)) != -1) {
@@ -238,16 +237,5 @@ int main(int argc, char **argv)
 		else
 			ft_parse_opt(argv[0], op, optarg);
 	}
-	for (way = 0; way < WAYS; way++) {
-		pid = fork();
-		FT_CHECK(pid >= 0, "fork");
-		if (!pid)
-			run(way);
-		FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
-		if (status) {
-			fprintf(stderr, "%s: status 0x%x\n", ways[way], status);
-			ret = 1;
-		}
-	}
-	return ret;
+	return ft_bench_ways(ways, WAYS, run);
 }

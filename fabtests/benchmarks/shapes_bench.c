@@ -13,7 +13,7 @@
  *   neighbours  64 readable buffers of 200,000 bytes side by side, in turn
  *   bulk        128 KiB; both sides register their buffers, 8 in turn
  *
- * in five ways, each in a process of its own:
+ * in five ways, each in another process:
  *
  *   each   the program registers what it transfers, and closes it afterwards
  *   cache  the same, over libfabric's own cache
@@ -30,7 +30,6 @@
 #include "reg_count.h"
 
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 enum way { EACH, CACHE, HOOK, NONE, ONCE, WAYS };
 static const char *const ways[WAYS] = { "each", "cache", "hook", "null",
@@ -266,10 +265,11 @@ static void measure(const struct shape *shape)
 	ft_unmap(dest, room);
 }
 
-static void run(void)
+static void run(int which)
 {
 	unsigned i;
 
+	way = which;
 	if (way == HOOK)
 		setenv("FI_HOOK", "mrrc", 1);
 	/* the hook keeps what the core's cache would keep */
@@ -285,8 +285,7 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	int op, status, ret = 0;
-	pid_t pid;
+	int op;
 
 	ft_opts.timeout = 1200;
 	while ((op = getopt(argc, argv, "c:" FT_OPTS)) != -1) {
@@ -295,16 +294,5 @@ int main(int argc, char **argv)
 		else
 			ft_parse_opt(argv[0], op, optarg);
 	}
-	for (; way < WAYS; way++) {
-		pid = fork();
-		FT_CHECK(pid >= 0, "fork");
-		if (!pid)
-			run();
-		FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
-		if (status) {
-			fprintf(stderr, "%s: status 0x%x\n", ways[way], status);
-			ret = 1;
-		}
-	}
-	return ret;
+	return ft_bench_ways(ways, WAYS, run);
 }

@@ -8,6 +8,8 @@
  */
 #include "ft_bench.h"
 
+#include <sys/wait.h>
+
 const char *const ft_mode_names[FT_MODES] = { "register-each", "core-cache",
 					      "ofi_mrrc" };
 
@@ -47,6 +49,25 @@ void ft_bench_env(enum ft_mode mode, const char *core)
 	ft_opts.raw = mode != FT_NULL_DESC;
 	if (ft_opts.raw)
 		ft_core_cache(mode == FT_CORE_CACHE);
+}
+
+int ft_bench_ways(const char *const *ways, int count, void (*run)(int way))
+{
+	int way, status, ret = 0;
+	pid_t pid;
+
+	for (way = 0; way < count; way++) {
+		pid = fork();
+		FT_CHECK(pid >= 0, "fork");
+		if (!pid)
+			run(way);
+		FT_CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+		if (status) {
+			fprintf(stderr, "%s: status 0x%x\n", ways[way], status);
+			ret = 1;
+		}
+	}
+	return ret;
 }
 
 void ft_bench_open(struct ft_bench *b, enum ft_mode mode, size_t max,

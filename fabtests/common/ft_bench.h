@@ -46,6 +46,11 @@ struct ft_bench {
 void ft_core_cache(bool on);
 /* Sets the provider list and environment of a mode; before ft_start(). */
 void ft_bench_env(enum ft_mode mode, const char *core);
+/*
+ * Calls @run, which exits, in a new process for each way. Returns 1 if one of
+ * them failed, else 0.
+ */
+int ft_bench_ways(const char *const *ways, int count, void (*run)(int way));
 void ft_bench_open(struct ft_bench *b, enum ft_mode mode, size_t max,
 		   unsigned bufs);
 /* Median microseconds of a transfer, or MB/s; verifies the data. */
