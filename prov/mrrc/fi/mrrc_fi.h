@@ -437,10 +437,10 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 /* one file for each object */
 int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		     void *context);
-/* of our own, beside an application's */
+/* Opens a domain that the provider uses itself, beside an application's. */
 int mrrc_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		     struct fid_domain **domain, void *context);
-/* an application's */
+/* Opens an application's domain. */
 int mrrc_domain_open2(struct fid_fabric *fabric, struct fi_info *info,
 		      struct fid_domain **domain, uint64_t flags,
 		      void *context);

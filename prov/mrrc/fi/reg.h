@@ -72,8 +72,10 @@ struct mrrc_reg {
 	struct mrrc_heaps *_Atomic alloc_heaps; /* alloc's */
 	/* heaps of `alloc` with the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
-	/* in the list of alloc/process.c, whose lock guards these; opening and
-	 * closing the domain set this */
+	/*
+	 * in the list of alloc/process.c, whose lock guards the list; only
+	 * opening and closing the domain change @serves
+	 */
 	bool serves;
 	TAILQ_ENTRY(mrrc_reg) process;
 	struct mrrc_ring *_Atomic ring; /* for fi/file, made at first use */

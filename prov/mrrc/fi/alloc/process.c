@@ -74,7 +74,10 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg)
 {
 	bool busy;
 
-	/* a domain of our own closes under locks that come after this one */
+	/*
+	 * a domain that the provider opened for itself closes under locks that
+	 * come after this one
+	 */
 	if (!reg->serves)
 		return mrrc_alloc_has_live(reg);
 	mrrc_mutex_lock(&process.lock);

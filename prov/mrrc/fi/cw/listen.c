@@ -28,7 +28,7 @@
 #include "sys/base/sockets.h"
 
 #define CW_SILENT	  64	/* at a time */
-#define CW_SILENT_MS	  10000 /* for as long, at most */
+#define CW_SILENT_MS	  10000 /* before a silent connection is ended */
 #define CW_SWEEP_MS	  1000	/* between looks for silent ones */
 #define CW_SWEEP_BLIND_MS 5000	/* where no event announces them */
 #define CW_VAIN		  256	/* wakes in a row for nothing */

@@ -196,7 +196,7 @@ int mrrc_uffd_drain(struct mrrc_mon *mon)
 		ret = uffd_read(uffd);
 	left = uffd->queued;
 	uffd_unlock(uffd, &old);
-	/* whoever queues more wakes the handler */
+	/* events that are queued from now on wake the handler again */
 	for (; left; left -= count < left ? count : left) {
 		uffd_lock(uffd, &old);
 		count = uffd_next(uffd, event);
