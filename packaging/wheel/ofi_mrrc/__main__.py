@@ -142,7 +142,7 @@ def prepare(command, hook, chosen):
     return path, major
 
 
-def result(lines):
+def result(lines, hook):
     """Returns in words what lines of FI_OFI_MRRC_STATS_FILE say."""
     total, pids, core, lacks = {}, set(), "", ""
     for line in lines:
@@ -156,7 +156,9 @@ def result(lines):
         for name, value in domain["counters"].items():
             total[name] = total.get(name, 0) + value
     if not pids:
-        return "nothing was cached; python -m ofi_mrrc check -- COMMAND tells why"
+        return "nothing was cached; %spython -m ofi_mrrc check -- COMMAND tells why" % (
+            "" if hook else "if COMMAND names its provider, use --hook; "
+        )
     return "%d process%s over %s: %d lookups, %d hits (%.1f%%), %d registrations%s" % (
         len(pids),
         "es" if len(pids) > 1 else "",
@@ -180,7 +182,7 @@ def run(command, hook, chosen):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         status = child.wait()
-        say(result(stats))
+        say(result(stats, hook))
     return 128 - status if status < 0 else status
 
 
