@@ -123,30 +123,6 @@ static ssize_t mrrc_post_atomic(struct mrrc_ep *ep,
 						 flags | FI_COMPLETION));
 }
 
-static ssize_t mrrc_atomic_write(struct fid_ep *ep_fid, const void *buf,
-				 size_t count, void *desc, fi_addr_t dest_addr,
-				 uint64_t addr, uint64_t key,
-				 enum fi_datatype datatype, enum fi_op op,
-				 void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	return mrrc_post_atomic(
-		ep,
-		&(struct fi_msg_atomic){
-			.msg_iov = &(struct fi_ioc){ (void *) buf, count },
-			.desc = &desc,
-			.iov_count = 1,
-			.addr = dest_addr,
-			.rma_iov = &(struct fi_rma_ioc){ addr, count, key },
-			.rma_iov_count = 1,
-			.datatype = datatype,
-			.op = op,
-			.context = context,
-		},
-		&(struct mrrc_atomic_bufs){ 0 }, ep->tx.op_flags);
-}
-
 static size_t mrrc_ioc_count(const struct fi_ioc *ioc, size_t n)
 {
 	size_t count = 0;
@@ -183,6 +159,18 @@ static ssize_t mrrc_atomic_writev(struct fid_ep *ep_fid,
 		&(struct mrrc_atomic_bufs){ 0 }, ep->tx.op_flags);
 }
 
+static ssize_t mrrc_atomic_write(struct fid_ep *ep_fid, const void *buf,
+				 size_t count, void *desc, fi_addr_t dest_addr,
+				 uint64_t addr, uint64_t key,
+				 enum fi_datatype datatype, enum fi_op op,
+				 void *context)
+{
+	const struct fi_ioc ioc = { (void *) buf, count };
+
+	return mrrc_atomic_writev(ep_fid, &ioc, &desc, 1, dest_addr, addr, key,
+				  datatype, op, context);
+}
+
 static ssize_t mrrc_atomic_writemsg(struct fid_ep *ep_fid,
 				    const struct fi_msg_atomic *msg,
 				    uint64_t flags)
@@ -198,36 +186,6 @@ static ssize_t mrrc_atomic_inject(struct fid_ep *ep_fid, const void *buf,
 {
 	return fi_inject_atomic(mrrc_ep_of(ep_fid)->core, buf, count, dest_addr,
 				addr, key, datatype, op);
-}
-
-static ssize_t mrrc_atomic_readwrite(struct fid_ep *ep_fid, const void *buf,
-				     size_t count, void *desc, void *result,
-				     void *result_desc, fi_addr_t dest_addr,
-				     uint64_t addr, uint64_t key,
-				     enum fi_datatype datatype, enum fi_op op,
-				     void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	return mrrc_post_atomic(
-		ep,
-		&(struct fi_msg_atomic){
-			.msg_iov = &(struct fi_ioc){ (void *) buf, count },
-			.desc = &desc,
-			.iov_count = 1,
-			.addr = dest_addr,
-			.rma_iov = &(struct fi_rma_ioc){ addr, count, key },
-			.rma_iov_count = 1,
-			.datatype = datatype,
-			.op = op,
-			.context = context,
-		},
-		&(struct mrrc_atomic_bufs){
-			.result = &(struct fi_ioc){ result, count },
-			.result_desc = &result_desc,
-			.result_cnt = 1,
-		},
-		ep->tx.op_flags & ~FI_INJECT);
 }
 
 static ssize_t mrrc_atomic_readwritev(struct fid_ep *ep_fid,
@@ -265,6 +223,21 @@ static ssize_t mrrc_atomic_readwritev(struct fid_ep *ep_fid,
 		ep->tx.op_flags & ~FI_INJECT);
 }
 
+static ssize_t mrrc_atomic_readwrite(struct fid_ep *ep_fid, const void *buf,
+				     size_t count, void *desc, void *result,
+				     void *result_desc, fi_addr_t dest_addr,
+				     uint64_t addr, uint64_t key,
+				     enum fi_datatype datatype, enum fi_op op,
+				     void *context)
+{
+	const struct fi_ioc ioc = { (void *) buf, count };
+	struct fi_ioc result_ioc = { result, count };
+
+	return mrrc_atomic_readwritev(ep_fid, &ioc, &desc, 1, &result_ioc,
+				      &result_desc, 1, dest_addr, addr, key,
+				      datatype, op, context);
+}
+
 static ssize_t mrrc_atomic_readwritemsg(struct fid_ep *ep_fid,
 					const struct fi_msg_atomic *msg,
 					struct fi_ioc *resultv,
@@ -278,40 +251,6 @@ static ssize_t mrrc_atomic_readwritemsg(struct fid_ep *ep_fid,
 					.result_cnt = result_count,
 				},
 				flags);
-}
-
-static ssize_t mrrc_atomic_compwrite(struct fid_ep *ep_fid, const void *buf,
-				     size_t count, void *desc,
-				     const void *compare, void *compare_desc,
-				     void *result, void *result_desc,
-				     fi_addr_t dest_addr, uint64_t addr,
-				     uint64_t key, enum fi_datatype datatype,
-				     enum fi_op op, void *context)
-{
-	struct mrrc_ep *ep = mrrc_ep_of(ep_fid);
-
-	return mrrc_post_atomic(
-		ep,
-		&(struct fi_msg_atomic){
-			.msg_iov = &(struct fi_ioc){ (void *) buf, count },
-			.desc = &desc,
-			.iov_count = 1,
-			.addr = dest_addr,
-			.rma_iov = &(struct fi_rma_ioc){ addr, count, key },
-			.rma_iov_count = 1,
-			.datatype = datatype,
-			.op = op,
-			.context = context,
-		},
-		&(struct mrrc_atomic_bufs){
-			.compare = &(struct fi_ioc){ (void *) compare, count },
-			.compare_desc = &compare_desc,
-			.compare_cnt = 1,
-			.result = &(struct fi_ioc){ result, count },
-			.result_desc = &result_desc,
-			.result_cnt = 1,
-		},
-		ep->tx.op_flags & ~FI_INJECT);
 }
 
 static ssize_t mrrc_atomic_compwritev(
@@ -347,6 +286,24 @@ static ssize_t mrrc_atomic_compwritev(
 			.result_cnt = result_count,
 		},
 		ep->tx.op_flags & ~FI_INJECT);
+}
+
+static ssize_t mrrc_atomic_compwrite(struct fid_ep *ep_fid, const void *buf,
+				     size_t count, void *desc,
+				     const void *compare, void *compare_desc,
+				     void *result, void *result_desc,
+				     fi_addr_t dest_addr, uint64_t addr,
+				     uint64_t key, enum fi_datatype datatype,
+				     enum fi_op op, void *context)
+{
+	const struct fi_ioc ioc = { (void *) buf, count };
+	const struct fi_ioc compare_ioc = { (void *) compare, count };
+	struct fi_ioc result_ioc = { result, count };
+
+	return mrrc_atomic_compwritev(ep_fid, &ioc, &desc, 1, &compare_ioc,
+				      &compare_desc, 1, &result_ioc,
+				      &result_desc, 1, dest_addr, addr, key,
+				      datatype, op, context);
 }
 
 static ssize_t
