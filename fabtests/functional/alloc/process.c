@@ -8,7 +8,13 @@
 
 #include "fi/alloc/process.h"
 
-#define LEN 300000
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+#define LEN   300000
+#define FORKS 50
 
 static const struct mrrc_process_alloc *calls;
 static struct ft_pair pair;
@@ -120,6 +126,47 @@ static void own(void)
 	FT_CALL(fi_close(&domain->fid));
 }
 
+static void *allocate(void *stop)
+{
+	while (!atomic_load((atomic_bool *) stop))
+		FT_CALL(calls->release(get(100)));
+	return NULL;
+}
+
+/* Forks beside a thread that allocates: its child is not served. */
+static void forks(void)
+{
+	struct fid_domain *domain = open_domain();
+	char *buf = get(LEN);
+	atomic_bool stop = false;
+	pthread_t thread;
+	int i, status;
+	void *other;
+	pid_t pid;
+
+	ft_stage("forks");
+	FT_CHECK(!pthread_create(&thread, NULL, allocate, &stop), "no thread");
+	for (i = 0; i < FORKS; i++) {
+		pid = fork();
+		FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			signal(SIGALRM, SIG_DFL);
+			alarm(15);
+			if (calls->alloc(100, &other) != -FI_ENOSYS ||
+			    calls->release(buf))
+				_exit(1);
+			fi_close(&domain->fid);
+			_exit(0);
+		}
+		FT_CHECK(waitpid(pid, &status, 0) == pid && !status,
+			 "fork %d: status %#x", i, status);
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	FT_CALL(calls->release(buf));
+	FT_CALL(fi_close(&domain->fid));
+}
+
 int main(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -136,6 +183,7 @@ int main(int argc, char **argv)
 		domains();
 		own();
 		transfers();
+		forks();
 	}
 	FT_CALL(fi_close(&fabric->fid));
 	fi_freeinfo(info);

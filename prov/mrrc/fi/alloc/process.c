@@ -4,7 +4,8 @@
  * open domains, the oldest first.
  *
  * The lock is held while memory is allocated and freed, since another thread
- * may close the domain.
+ * may close the domain. So a thread may hold it at a fork, with the list half
+ * changed: a child uses neither.
  */
 #include "config.h"
 
@@ -15,6 +16,7 @@
 static struct {
 	struct mrrc_mutex lock; /* guards the rest */
 	TAILQ_HEAD(, mrrc_reg) regs;
+	bool child; /* of a fork; no lock */
 } process = {
 	.lock = MRRC_MUTEX_INIT(MRRC_RANK_PROCESS),
 	.regs = TAILQ_HEAD_INITIALIZER(process.regs),
@@ -25,6 +27,8 @@ static int process_alloc(size_t len, void **buf)
 	struct mrrc_reg *reg;
 	int ret = -FI_ENOSYS;
 
+	if (process.child)
+		return ret;
 	mrrc_mutex_lock(&process.lock);
 	TAILQ_FOREACH(reg, &process.regs, process) {
 		ret = mrrc_alloc_take(reg, 1, len, buf);
@@ -42,11 +46,13 @@ static int process_release(void *buf)
 	struct mrrc_heaps *heaps;
 	int ret = -FI_ENOENT;
 
-	mrrc_mutex_lock(&process.lock);
+	if (!process.child)
+		mrrc_mutex_lock(&process.lock);
 	heaps = mrrc_heap_owner(buf);
 	if (heaps)
 		ret = mrrc_heap_free(heaps, buf);
-	mrrc_mutex_unlock(&process.lock);
+	if (!process.child)
+		mrrc_mutex_unlock(&process.lock);
 	return ret;
 }
 
@@ -56,14 +62,22 @@ static const struct mrrc_process_alloc process_calls = {
 	.release = process_release,
 };
 
+static void process_fork_child(void)
+{
+	process.child = true;
+}
+
 void mrrc_process_init(void)
 {
-	if (mrrc_process_alloc_ready)
+	if (mrrc_process_alloc_ready &&
+	    !pthread_atfork(NULL, NULL, process_fork_child))
 		mrrc_process_alloc_ready(&process_calls);
 }
 
 void mrrc_process_add(struct mrrc_reg *reg)
 {
+	if (process.child)
+		return;
 	mrrc_mutex_lock(&process.lock);
 	TAILQ_INSERT_TAIL(&process.regs, reg, process);
 	reg->serves = true;
@@ -78,7 +92,7 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg)
 	 * a domain that the provider opened for itself closes under locks that
 	 * come after this one
 	 */
-	if (!reg->serves)
+	if (process.child || !reg->serves)
 		return mrrc_alloc_has_live(reg);
 	mrrc_mutex_lock(&process.lock);
 	busy = mrrc_alloc_has_live(reg);
