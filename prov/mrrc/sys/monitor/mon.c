@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "sys/proof/prove.h"
+#include "sys/monitor/mon_watch.h"
+#include "sys/monitor/mon_room.h"
 
 void mrrc_mon_subscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 {

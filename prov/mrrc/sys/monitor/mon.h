@@ -231,6 +231,8 @@ extern const struct mrrc_mon_ops mrrc_mon_uffd_ops;
 extern const struct mrrc_mon_ops mrrc_mon_none_ops;
 extern const struct mrrc_mon_ops mrrc_mon_manual_ops;
 
+/* mon_registry.c: the monitors of this process */
+
 /*
  * @name: a kind, or NULL or "auto" for the best that works here; "auto" always
  * succeeds unless memory is short, with "none" and a reason as the last
@@ -274,12 +276,6 @@ enum mrrc_mon_probe {
 };
 bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe);
 
-/*
- * The reason why lookups ask the kernel (unless lone: in a process with
- * threads), or "". For any thread.
- */
-void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
-
 const char *mrrc_mon_name(const struct mrrc_mon *mon);
 
 /* What the kind can do (struct mrrc_mon_ops). */
@@ -304,6 +300,29 @@ const char *mrrc_mon_title(const struct mrrc_mon *mon);
 
 /* Empty while the monitor works. Stable once it is not. */
 const char *mrrc_mon_reason(const struct mrrc_mon *mon);
+
+/*
+ * Call when lookups of a thread have asked the kernel this many times more. No
+ * lock held.
+ */
+#define MRRC_MON_RENT 1024
+void mrrc_mon_rented(struct mrrc_mon *mon);
+
+/* mon_room.c */
+
+/*
+ * Makes room for a watch: subscribers with many more ranges than @sub give some
+ * up. Returns false if there are no such subscribers. No lock held.
+ */
+bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
+
+/* mon.c: one monitor */
+
+/*
+ * The reason why lookups ask the kernel (unless lone: in a process with
+ * threads), or "". For any thread.
+ */
+void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
 
 /* Whether this instance belongs to the parent of this process. */
 static inline bool mrrc_mon_forked(const struct mrrc_mon *mon)
@@ -333,12 +352,6 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
  */
 int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		       uint64_t *token);
-
-/*
- * Makes room for a watch: subscribers with many more ranges than @sub give some
- * up. Returns false if there are no such subscribers. No lock held.
- */
-bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /* From the result of mrrc_mon_watch(): does the range have to be unwatched? */
 static inline bool mrrc_mon_watched(int ret)
@@ -405,13 +418,6 @@ static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 {
 	return mrrc_mon_told(mon) && !(mrrc_mon_seq(mon) & 1);
 }
-
-/*
- * Call when lookups of a thread have asked the kernel this many times more. No
- * lock held.
- */
-#define MRRC_MON_RENT 1024
-void mrrc_mon_rented(struct mrrc_mon *mon);
 
 /* Ends the monitor, because the probe was refused. Returns -ENODEV. */
 int mrrc_mon_refused(struct mrrc_mon *mon, int ret);

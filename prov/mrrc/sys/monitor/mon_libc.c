@@ -8,9 +8,12 @@
  * blocked. It waits for no lock.
  */
 #include "config.h"
+#include "sys/monitor/mon_libc.h"
 #include "sys/monitor/mon_priv.h"
 
 #include "sys/hooks/libc_hooks.h"
+#include "sys/monitor/mon_watch.h"
+#include "sys/monitor/mon_room.h"
 
 #define MRRC_MON_SPIN  256 /* tries for a lock */
 #define MRRC_MON_AGAIN 64  /* calls of mmap until the next try */

@@ -16,6 +16,8 @@
 #include "sys/base/biased_lock.h"
 #include "sys/hooks/libc_hooks.h"
 #include "sys/proof/prove.h"
+#include "sys/monitor/mon_libc.h"
+#include "sys/monitor/mon_room.h"
 
 /* In order of preference for "auto". */
 static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {

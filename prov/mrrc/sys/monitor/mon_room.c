@@ -6,6 +6,7 @@
  * MONITOR lock held, except in mrrc_mon_make_room and mrrc_mon_room_init.
  */
 #include "config.h"
+#include "sys/monitor/mon_room.h"
 #include "sys/monitor/mon_priv.h"
 
 #include "sys/hooks/libc_hooks.h"

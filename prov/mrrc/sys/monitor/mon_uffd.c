@@ -30,6 +30,7 @@
 #include "sys/base/mappings.h"
 #include "sys/monitor/uffd.h"
 #include "sys/base/vm.h"
+#include "sys/monitor/mon_uffd_read.h"
 
 #define MRRC_UFFD_FEATURES                                           \
 	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP | \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to mon_uffd.c (what is watched) and mon_uffd_read.c (its events).
+ * The state of the userfaultfd monitor: private to mon_uffd.c (what is watched)
+ * and mon_uffd_read.c (its events).
  */
 #ifndef MRRC_MON_UFFD_PRIV_H
 #define MRRC_MON_UFFD_PRIV_H
@@ -51,31 +52,7 @@ struct mrrc_uffd {
 	bool dead; /* the reader reads no more: never settled */
 };
 
-/* 0, or -EBADF: the number is not ours any more */
-int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
-
-/*
- * Closes the userfaultfd, but keeps its number: probes of other threads then
- * meet a file that refuses them, and not a file of the application.
- */
-void mrrc_uffd_replace(struct mrrc_uffd *uffd);
-
 /* Writes why into mon's reason. Returns ret. */
 int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret);
-
-/*
- * Starts both threads, the reader first; nothing is watched before both run.
- * -E*: neither runs.
- */
-int mrrc_uffd_read_start(struct mrrc_mon *mon);
-/* They have ended afterwards. Not for a forked child. */
-void mrrc_uffd_read_end(struct mrrc_mon *mon);
-
-/* The monitor's operations of these names (mon.h) */
-int mrrc_uffd_drain(struct mrrc_mon *mon);
-bool mrrc_uffd_settle(struct mrrc_mon *mon);
-void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
-		    enum mrrc_mon_event event);
-void mrrc_uffd_stop(struct mrrc_mon *mon);
 
 #endif /* MRRC_MON_UFFD_PRIV_H */

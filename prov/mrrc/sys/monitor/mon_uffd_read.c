@@ -16,7 +16,7 @@
  * unmapping thread would never return.
  */
 #include "config.h"
-#include "sys/monitor/mon_uffd_priv.h"
+#include "sys/monitor/mon_uffd_read.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,6 +11,7 @@
  * MONITOR lock held throughout.
  */
 #include "config.h"
+#include "sys/monitor/mon_watch.h"
 #include "sys/monitor/mon_priv.h"
 
 /* ---- no longer ---- */
