@@ -5,7 +5,9 @@
  * processes lack some.
  */
 #include "config.h"
-#include "sys/cache/cache_mt_priv.h"
+#include "sys/cache/cache_budget.h"
+
+#include "sys/cache/reaper.h"
 
 /* Attempts to evict before the other caches of the process have to evict. */
 #define TRIES 4

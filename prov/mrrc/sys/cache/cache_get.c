@@ -25,11 +25,14 @@
  * looks up again.
  */
 #include "config.h"
+#include "sys/cache/cache_get.h"
 #include "sys/cache/cache_hit.h"
 
 #include <errno.h>
 
 #include "sys/base/pause.h"
+#include "sys/cache/miss.h"
+#include "sys/cache/reaper.h"
 
 #define MRRC_TRIES 32 /* probes before an operation goes uncached */
 #define MRRC_SPIN  4  /* of these without giving up the processor */

@@ -11,6 +11,8 @@
 
 #include "sys/cache/cache_mt_priv.h"
 
+#include "sys/cache/reaper.h"
+
 /* cache_get.c: the rare cases */
 void mrrc_cache_mt_count(struct mrrc_cache_mt *cache, struct mrrc_hints *hints);
 void mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,

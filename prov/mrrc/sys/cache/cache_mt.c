@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cache for threads (cache_mt.h): life, events, deregistration.
+ * The cache for threads (cache_mt.h): life, events, counts.
  *
  * Event: notify marks pending ranges stale and uncaches regions. Regions that
  * are not held wait in `victims` for the next call of the application, as the
@@ -17,6 +17,8 @@
 
 #include "sys/cache/cache_mt_priv.h"
 #include "sys/base/vm.h"
+#include "sys/cache/reaper.h"
+#include "sys/cache/cache_budget.h"
 
 /*
  * Room for this many regions beyond the indexed ones: dead regions that are
@@ -248,6 +250,50 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 	mrrc_cache_mt_dereg_list(cache, &list);
 	/* mremap(2) refuses a range that is watched in part */
 	mrrc_mon_unwatch_idle(cache->mon);
+}
+
+void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
+			    const struct mrrc_cost *cost)
+{
+	uint64_t *value = cache->cache.stats->value;
+
+	mrrc_lock_acquire(&cache->lock);
+	cache->cache.cost = *cost;
+	value[MRRC_STAT_COST_REG_PAGE] = (uint64_t) (cost->reg_page + .5);
+	value[MRRC_STAT_COST_REG] = (uint64_t) (cost->reg + .5);
+	value[MRRC_STAT_COST_DEREG_PAGE] = (uint64_t) (cost->dereg_page + .5);
+	value[MRRC_STAT_COST_DEREG] = (uint64_t) (cost->dereg + .5);
+	value[MRRC_STAT_COST_COPY_PAGE] = (uint64_t) (cost->copy_page + .5);
+	mrrc_lock_release(&cache->lock);
+}
+
+void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
+			int64_t change)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	cache->cache.stats->value[stat] += change;
+	mrrc_lock_release(&cache->lock);
+}
+
+void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_cache_count(&cache->cache, MRRC_STAT_BOUNCES);
+	cache->cache.stats->value[MRRC_STAT_BOUNCED_BYTES] += len;
+	mrrc_lock_release(&cache->lock);
+}
+
+void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	cache->cache.stats->value[MRRC_STAT_BOUNCE_MEMORY] = bytes;
+	mrrc_lock_release(&cache->lock);
 }
 
 struct mrrc_stats *mrrc_cache_mt_shared_stats(struct mrrc_cache_mt *cache)

@@ -72,6 +72,8 @@ int mrrc_cache_mt_open(const struct mrrc_cache_attr *attr,
  */
 int mrrc_cache_mt_close(struct mrrc_cache_mt *cache);
 
+/* cache_get.c: lookups */
+
 /*
  * Gets a registration that covers [addr, addr + len) and allows the access,
  * held until the caller puts it; the caller may read region->desc and
@@ -88,10 +90,6 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr, size_t len,
 int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
 			     unsigned pieces, struct mrrc_plan *plan);
-
-/* Set the cost model, before anything is registered. */
-void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
-			    const struct mrrc_cost *cost);
 
 /*
  * mrrc_cache_mt_get_pieces() for a buffer that the caller could copy through
@@ -125,19 +123,11 @@ int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
 			     struct mrrc_plan *plan, bool *copy);
 
 /*
- * Count an event that the cache itself does not see; gauges go down by -change.
- */
-void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
-			int64_t change);
-
-/* Count a copy of @len bytes; set the bytes registered for copies. */
-void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
-void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
-
-/*
  * To be called once per region, when the operation has completed. Any thread.
  */
 void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
+
+/* reaper.c: deregistration */
 
 /*
  * For a region whose key peers are given: mrrc_cache_mt_key_given() after
@@ -150,12 +140,6 @@ void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
 			   struct mrrc_region *region);
 
 /*
- * Deregisters all regions that are not in use, and waits for those that are
- * being deregistered. Returns the number of regions deregistered.
- */
-size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
-
-/*
  * Deregisters the evicted regions that wait for it, those queued for the helper
  * included.
  */
@@ -166,6 +150,28 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
  * (cache_use.h)?
  */
 bool mrrc_cache_mt_predicts(const struct mrrc_cache_mt *cache);
+
+/* cache_mt.c */
+
+/* Set the cost model, before anything is registered. */
+void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
+			    const struct mrrc_cost *cost);
+
+/*
+ * Count an event that the cache itself does not see; gauges go down by -change.
+ */
+void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
+			int64_t change);
+
+/* Count a copy of @len bytes; set the bytes registered for copies. */
+void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
+void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
+
+/*
+ * Deregisters all regions that are not in use, and waits for those that are
+ * being deregistered. Returns the number of regions deregistered.
+ */
+size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);
 
 /* Forget a range, as after an unmap that no monitor reports. */
 void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,

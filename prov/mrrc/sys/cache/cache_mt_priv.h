@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to cache_mt.c (life, events, deregistration), cache_get.c (lookups),
- * cache_cost.c (costs), miss.c (registration of a missed range),
- * cache_revoke.c (the end of keys), reaper.c (deregistration) and
- * cache_budget.c: the state that all of them use.
+ * The state of a cache, private to its files: cache_mt.c (life, events, counts),
+ * cache_get.c (lookups), miss.c (registration of a missed range), reaper.c
+ * (deregistration, the end of keys) and cache_budget.c.
  */
 #ifndef MRRC_CACHE_MT_PRIV_H
 #define MRRC_CACHE_MT_PRIV_H
@@ -79,18 +78,6 @@ struct mrrc_cache_mt {
 	struct mrrc_revoke revoke;
 };
 
-/*
- * Take the lock while memory is quiet, so that the index is up to date. On any
- * error the lock is not held: -EAGAIN memory keeps changing, -ENODEV no
- * monitor.
- */
-int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
-
-/* Make a hint for this thread's next lookup. The region is held. */
-void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
-			    enum mrrc_access access,
-			    struct mrrc_region *region);
-
 /* Allocates a region, NEW and zero except its word; NULL: no memory is left. */
 struct mrrc_region *mrrc_cache_mt_region(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_region_free(struct mrrc_cache_mt *cache,
@@ -103,101 +90,5 @@ void mrrc_cache_mt_dereg(struct mrrc_cache_mt *cache,
 /* Deregister and free the list; no lock held. Returns the number of regions. */
 size_t mrrc_cache_mt_dereg_list(struct mrrc_cache_mt *cache,
 				struct mrrc_region_list *list);
-
-/*
- * After a lookup that found a gap, under the same lock: publish the gap as
- * pending. false: another thread is registering it.
- */
-bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
-			   struct mrrc_pending *pending);
-
-/*
- * After a miss: register the range, published or not, and insert it if that is
- * safe. The resulting region is held. No lock held. @changes: NULL, or the
- * count of changes at which pages beyond the request were known to be mapped.
- */
-int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
-		       struct mrrc_pending *pending, const uint64_t *changes,
-		       struct mrrc_region **region);
-
-/* reaper.c: the helper, where there is one. */
-int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
-void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
-
-/*
- * Gives the victims to the helper. Lock held. If too many bytes already wait
- * for it, they stay in the list, for the caller.
- */
-void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
-			 struct mrrc_region_list *list);
-
-/*
- * To be called when the helper has deregistered the regions that it took. No
- * lock held.
- */
-void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache);
-
-/*
- * Register a region ahead of its use, without making room for it. @token:
- * proves that the memory is unchanged (mrrc_mon_unchanged). @flushes: the
- * cache's count of flushes, which must not have grown. -EEXIST: the range is
- * registered; other errors: it cannot be registered now.
- */
-int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
-			size_t len, enum mrrc_access access, uint64_t token,
-			uint64_t flushes);
-
-/*
- * Makes victims of closed regions whose time has passed (cache_revoke.c). Lock
- * held. Returns the time of the next call; 0: at once, UINT64_MAX: when it is
- * signalled.
- */
-uint64_t mrrc_cache_mt_revoke(struct mrrc_cache_mt *cache);
-
-/* Lock held: the monitor left victims. */
-void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
-
-static inline bool mrrc_cache_mt_has_victims(struct mrrc_cache_mt *cache)
-{
-	return atomic_load_explicit(&cache->has_victims, memory_order_relaxed);
-}
-
-static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
-{
-	return mrrc_cache_mt_has_victims(cache) ?
-		       mrrc_cache_mt_reap_now(cache) :
-		       0;
-}
-
-/* Registers for one operation, counting the reason (CNT: counted already). */
-int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
-		       enum mrrc_access access, enum mrrc_stat cause,
-		       struct mrrc_region **region);
-
-/*
- * A registration of @len bytes failed for lack of room. Deregister waiting
- * victims; if there are none, evict about as many bytes, twice as many with
- * each attempt. Returns the number of regions; 0: no region is idle.
- */
-size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
-			       unsigned attempt);
-
-/* cache_budget.c: the cache's part in the budget of the node. */
-void mrrc_cache_mt_budget_open(struct mrrc_cache_mt *cache);
-void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache);
-
-/*
- * Takes bytes of the budget before a registration, and evicts regions for that.
- * false: the registration exceeds the budget, so it serves one operation only.
- */
-bool mrrc_cache_mt_budget_take(struct mrrc_cache_mt *cache, size_t len);
-
-/* After it has failed or ended. */
-static inline void mrrc_cache_mt_budget_put(struct mrrc_cache_mt *cache,
-					    size_t len)
-{
-	if (cache->budget)
-		mrrc_budget_put(cache->budget, len);
-}
 
 #endif /* MRRC_CACHE_MT_PRIV_H */

@@ -9,11 +9,15 @@
  * calls out.
  */
 #include "config.h"
-#include "sys/cache/cache_mt_priv.h"
+#include "sys/cache/miss.h"
 #include "sys/base/reg_error.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "sys/cache/cache_get.h"
+#include "sys/cache/reaper.h"
+#include "sys/cache/cache_budget.h"
 
 /* Evictions before all idle regions are evicted. */
 #define MRRC_ROOM_TRIES 6

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deregisters regions that left the index (cache_mt_priv.h).
+ * Deregisters regions that left the index.
  *
  * With a helper thread (li2011, section 5) a thread that misses appends its
  * victims and goes on. The helper sleeps for a moment once it has been woken,
@@ -10,12 +10,19 @@
  * victims; the next call deregisters regions that the monitor invalidated.
  */
 #include "config.h"
+#include "sys/cache/reaper.h"
 #include "sys/cache/cache_use.h"
 
 #include <time.h>
 
 #define MRRC_QUEUE_PART 8      /* of the byte limit */
 #define MRRC_QUEUE_NS	500000 /* of collecting */
+
+/*
+ * Minimum number of regions evicted after a failed registration; doubled with
+ * each attempt.
+ */
+#define MRRC_ROOM_REGIONS 4
 
 /* CACHE lock held. */
 static void cache_mt_take(struct mrrc_cache_mt *cache,
@@ -81,6 +88,72 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 	cache->queued += bytes;
 	TAILQ_CONCAT(&cache->victims, list, link);
 	mrrc_cache_mt_left(cache);
+}
+
+size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
+			       unsigned attempt)
+{
+	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);
+	size_t count;
+
+	if (mrrc_mon_forked(cache->mon))
+		return 0;
+	/* regions that wait for deregistration may be enough */
+	count = mrrc_cache_mt_reap_now(cache);
+	if (count && !attempt)
+		return count;
+	mrrc_lock_acquire(&cache->lock);
+	mrrc_hints_collect(&cache->hints_list);
+	mrrc_cache_evict_some(&cache->cache, len << attempt,
+			      MRRC_ROOM_REGIONS << attempt, &list);
+	mrrc_lock_release(&cache->lock);
+	return count + mrrc_cache_mt_dereg_list(cache, &list);
+}
+
+/*
+ * ---- the end of keys of closed registrations (core/cache/revoke.h) ----
+ *
+ * If a new registration finds the region just before it leaves the index, it
+ * holds the region, which is then deregistered when the registration is closed.
+ */
+
+__attribute__((noinline)) static void
+cache_revoke_begin(struct mrrc_cache_mt *cache, struct mrrc_region *region)
+{
+	if (mrrc_mon_forked(cache->mon))
+		return;
+	mrrc_lock_acquire(&cache->lock);
+	if (mrrc_revoke_begin(&cache->revoke, region))
+		pthread_cond_signal(&cache->work);
+	mrrc_lock_release(&cache->lock);
+}
+
+void mrrc_cache_mt_key_given(struct mrrc_cache_mt *cache,
+			     struct mrrc_region *region)
+{
+	if (cache->revoke.half && !mrrc_revoke_begun(region))
+		cache_revoke_begin(cache, region);
+}
+
+void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
+			   struct mrrc_region *region)
+{
+	if (cache->revoke.half)
+		mrrc_revoke_note(&cache->revoke, region);
+	mrrc_cache_mt_put(cache, region);
+}
+
+/*
+ * Makes victims of closed regions whose time has passed. Lock held. Returns the
+ * time of the next call; 0: at once, UINT64_MAX: when it is signalled.
+ */
+static uint64_t cache_mt_revoke(struct mrrc_cache_mt *cache)
+{
+	mrrc_lock_assert_held(&cache->lock);
+	if (cache->revoke.due == MRRC_REVOKE_NEVER)
+		return MRRC_REVOKE_NEVER;
+	return mrrc_revoke_turn(&cache->revoke, &cache->cache, mrrc_uses_ns(),
+				&cache->victims);
 }
 
 /* ---- the helper ---- */
@@ -180,7 +253,7 @@ static void *helper_run(void *arg)
 
 	mrrc_lock_acquire(&cache->lock);
 	while (!cache->stop) {
-		wake = mrrc_cache_mt_revoke(cache);
+		wake = cache_mt_revoke(cache);
 		if (TAILQ_EMPTY(&cache->victims)) {
 			helper_turn(cache, wake);
 			continue;

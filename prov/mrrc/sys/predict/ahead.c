@@ -9,6 +9,8 @@
 
 #include "sys/base/apart.h"
 #include "sys/base/biased_lock.h"
+#include "sys/cache/miss.h"
+#include "sys/cache/reaper.h"
 
 #define SIGNATURES 4096
 #define BATCH	   32 /* buffers that one barrier serves */

@@ -38,6 +38,7 @@
 #include "test/race/duel.h"
 #include "test/fakes/fake_pin.h"
 #include "sys/base/vm.h"
+#include "sys/cache/miss.h"
 
 #define RW	(PROT_READ | PROT_WRITE)
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)

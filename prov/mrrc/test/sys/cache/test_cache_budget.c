@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "sys/cache/miss.h"
+
 #define BUDGET_PAGES 32
 
 static int open_with(bool helper, struct mrrc_cache_mt **out)

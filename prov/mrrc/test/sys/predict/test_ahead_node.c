@@ -4,6 +4,7 @@
  */
 #include "config.h"
 #include "test/case.h"
+#include "sys/cache/cache_budget.h"
 #include "test/sys/predict/ahead_fixture.h"
 
 #include <sched.h>

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The cache's part in the budget of the node. */
+#ifndef MRRC_CACHE_BUDGET_H
+#define MRRC_CACHE_BUDGET_H
+
+#include "sys/cache/cache_mt_priv.h"
+
+void mrrc_cache_mt_budget_open(struct mrrc_cache_mt *cache);
+void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache);
+
+/*
+ * Takes bytes of the budget before a registration, and evicts regions for that.
+ * false: the registration exceeds the budget, so it serves one operation only.
+ */
+bool mrrc_cache_mt_budget_take(struct mrrc_cache_mt *cache, size_t len);
+
+/* After it has failed or ended. */
+static inline void mrrc_cache_mt_budget_put(struct mrrc_cache_mt *cache,
+					    size_t len)
+{
+	if (cache->budget)
+		mrrc_budget_put(cache->budget, len);
+}
+
+#endif /* MRRC_CACHE_BUDGET_H */

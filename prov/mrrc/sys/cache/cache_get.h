@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Steps of a lookup. The lookups: cache_mt.h. */
+#ifndef MRRC_CACHE_GET_H
+#define MRRC_CACHE_GET_H
+
+#include "sys/cache/cache_mt_priv.h"
+
+/*
+ * Take the lock while memory is quiet, so that the index is up to date. On any
+ * error the lock is not held: -EAGAIN memory keeps changing, -ENODEV no
+ * monitor.
+ */
+int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
+
+/* Make a hint for this thread's next lookup. The region is held. */
+void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
+			    enum mrrc_access access,
+			    struct mrrc_region *region);
+
+#endif /* MRRC_CACHE_GET_H */

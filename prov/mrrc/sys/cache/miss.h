@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The registration of a missed range. */
+#ifndef MRRC_MISS_H
+#define MRRC_MISS_H
+
+#include "sys/cache/cache_mt_priv.h"
+
+/*
+ * After a lookup that found a gap, under the same lock: publish the gap as
+ * pending. false: another thread is registering it.
+ */
+bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
+			   struct mrrc_pending *pending);
+
+/*
+ * After a miss: register the range, published or not, and insert it if that is
+ * safe. The resulting region is held. No lock held. @changes: NULL, or the
+ * count of changes at which pages beyond the request were known to be mapped.
+ */
+int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
+		       struct mrrc_pending *pending, const uint64_t *changes,
+		       struct mrrc_region **region);
+
+/*
+ * Register a region ahead of its use, without making room for it. @token:
+ * proves that the memory is unchanged (mrrc_mon_unchanged). @flushes: the
+ * cache's count of flushes, which must not have grown. -EEXIST: the range is
+ * registered; other errors: it cannot be registered now.
+ */
+int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
+			size_t len, enum mrrc_access access, uint64_t token,
+			uint64_t flushes);
+
+/* Registers for one operation, counting the reason (CNT: counted already). */
+int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
+		       enum mrrc_access access, enum mrrc_stat cause,
+		       struct mrrc_region **region);
+
+#endif /* MRRC_MISS_H */
