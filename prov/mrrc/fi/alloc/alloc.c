@@ -11,6 +11,7 @@
 #include "fi/sized.h"
 #include "sys/heap/heap_fast.h"
 #include "sys/base/vm.h"
+#include "sys/heap/heap_mag.h"
 
 #define ALLOC_ACCESS                                               \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \

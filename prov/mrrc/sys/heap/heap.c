@@ -15,6 +15,11 @@
 #include "sys/heap/heap_map.h"
 #include "sys/heap/heap_watch.h"
 #include "sys/base/pause.h"
+#include "sys/heap/heap_mag.h"
+#include "sys/heap/heap_thread.h"
+#include "sys/heap/heap_depot.h"
+#include "sys/heap/heap_shard.h"
+#include "sys/heap/heap_block.h"
 
 /* ---- allocate ------------------------------------------------------------ */
 

@@ -76,7 +76,7 @@ struct mrrc_heap_ops {
 /* Number of leaks that are named one by one. */
 #define MRRC_HEAP_LEAKS_MAX 16
 
-/* Domain */
+/* heap_open.c: domain */
 
 /* max_bytes: limit of registered memory, 0: no limit. */
 int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
@@ -104,7 +104,7 @@ void mrrc_heaps_trim(struct mrrc_heaps *heaps);
  */
 void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms);
 
-/* Heap */
+/* heap_open.c: heap */
 
 #define MRRC_HEAP_BLOCK_MIN ((size_t) 1 << 20)
 #define MRRC_HEAP_BLOCK_MAX ((size_t) 1 << 30)
@@ -140,7 +140,7 @@ void mrrc_heap_close(struct mrrc_heap *heap);
 void mrrc_heap_trim(struct mrrc_heap *heap);
 const struct mrrc_heap_attr *mrrc_heap_attr(const struct mrrc_heap *heap);
 
-/* Allocation */
+/* heap.c: allocation */
 
 #define MRRC_HEAP_ISOLATED 1u
 #define MRRC_HEAP_ZERO	   2u
@@ -170,14 +170,18 @@ struct mrrc_heap_place {
 	enum mrrc_pages pages;
 };
 
+/* heap_thread.c: around mrrc_heap_query() */
+struct mrrc_tcache *mrrc_heap_look(void);
+void mrrc_heap_looked(struct mrrc_tcache *look);
+
+/* heap.c */
+
 /*
  * Finds the live allocation around addr. -ENOENT: there is none. Unless the
  * caller knows that the allocation stays live, call this between
  * mrrc_heap_look() and mrrc_heap_looked(); *place is valid that long. Between
  * these two, make no other call of the allocator, and wait for no other thread.
  */
-struct mrrc_tcache *mrrc_heap_look(void);
-void mrrc_heap_looked(struct mrrc_tcache *look);
 int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		    struct mrrc_heap_place *place);
 
@@ -191,7 +195,7 @@ void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
 /* The domain that has a block with this address; or NULL. */
 struct mrrc_heaps *mrrc_heap_owner(const void *addr);
 
-/* Statistics */
+/* heap_open.c: statistics */
 
 struct mrrc_heap_stats {
 	uint64_t allocs, frees, live, live_bytes, kept_bytes;

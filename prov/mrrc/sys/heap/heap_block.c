@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks: mapped, registered, counted, and ended (heap_priv.h).
+ * Blocks: mapped, registered, counted, and ended.
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_block.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,6 +15,9 @@
 #include "sys/base/pool.h"
 #include "sys/base/reg_error.h"
 #include "sys/base/vm.h"
+#include "sys/heap/heap_thread.h"
+#include "sys/heap/heap_depot.h"
+#include "sys/heap/heap_retire.h"
 
 uint64_t mrrc_heap_now(void)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The depot: the freed objects that a heap keeps for the magazines of all
- * threads, before they go back to its arena (heap_priv.h). The heap's lock is
- * held in all these functions except the last.
+ * threads, before they go back to its arena. The heap's lock is held in all
+ * these functions except the last.
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_depot.h"
 
 #include <string.h>
 
 #include "sys/heap/heap_map.h"
 #include "sys/heap/heap_watch.h"
+#include "sys/heap/heap_block.h"
 
 /* Bytes that a magazine takes from the arena at once; at least one object */
 #define REFILL_BYTES ((size_t) 32 << 10)

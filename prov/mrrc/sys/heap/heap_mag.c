@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Magazines: the freed objects of each heap that a thread keeps (heap_priv.h);
- * they are filled from the heap's store, the depot.
+ * Magazines: the freed objects of each heap that a thread keeps; they are
+ * filled from the heap's store, the depot.
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_mag.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
 #include "sys/heap/heap_fast.h"
 #include "sys/heap/heap_watch.h"
+#include "sys/heap/heap_depot.h"
+#include "sys/heap/heap_shard.h"
 
 /*
  * Capacity of a magazine: many objects of small sizes, 16 in flight of larger

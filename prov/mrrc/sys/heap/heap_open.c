@@ -3,7 +3,7 @@
  * The allocator's domains and heaps: open, close, trim, count (heap.h).
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_open.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,11 @@
 #include "sys/heap/heap_watch.h"
 #include "sys/base/pause.h"
 #include "sys/base/pool.h"
+#include "sys/heap/heap_thread.h"
+#include "sys/heap/heap_depot.h"
+#include "sys/heap/heap_shard.h"
+#include "sys/heap/heap_block.h"
+#include "sys/heap/heap_retire.h"
 
 #define HEAP_BLOCKS_MAX (1u << 18) /* of a domain; isolated ones, too */
 

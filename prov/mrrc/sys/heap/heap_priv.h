@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Declarations that the files of the allocator share (heap.h).
+ * Structs that the files of the allocator share (heap.h).
  */
 #ifndef MRRC_HEAP_PRIV_H
 #define MRRC_HEAP_PRIV_H
@@ -114,7 +114,7 @@ struct mrrc_heap {
 	atomic_uint_fast64_t tell; /* when its numbers were last reported */
 };
 
-/* ---- magazines (heap_mag.c) ---------------------------------------------- */
+/* ---- magazines ----------------------------------------------------------- */
 
 /* One class's objects: from the start of its entries to top. */
 struct mrrc_mag {
@@ -209,184 +209,6 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 {
 	return (uintptr_t) mag->top % MRRC_MAG_BYTES / sizeof(*mag->top);
 }
-
-void mrrc_class_table_init(void);
-/* Memory for bookkeeping. NULL: none. */
-void *mrrc_mags_map(size_t len);
-
-/* Lets this key find this heap from here on, in mrrc_heap_alloc_key(). */
-void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key);
-
-/* Finds or makes the magazines. Inside the biased lock. NULL: no memory. */
-struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
-				struct mrrc_heap *heap);
-/*
- * Refills an empty magazine, inside the biased lock; returns the number of
- * objects.
- */
-unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-			  unsigned class);
-/* Puts an object. Inside the biased lock. false: no magazines. */
-bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
-		   unsigned class, const struct mrrc_mag_entry *entry);
-/*
- * Called inside the biased lock when an object of a magazine is allocated: the
- * hot slot takes this object, if it is empty, or was of no use since the last
- * check.
- */
-void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
-		    unsigned class, const struct mrrc_mag_entry *entry);
-/*
- * If this thread's magazines and the depot have at least this many bytes,
- * returns all of them to the arena, and true.
- */
-bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
-
-/* For the following functions the biased lock is shut, or its owner calls. */
-
-void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
-		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
-size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
-/*
- * Returns the objects of the magazines to the arena, by way of the depot. The
- * heap's lock held.
- */
-void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
-/*
- * Frees magazines that are empty and counted; the caller unmaps them. The lock
- * of the list of threads held.
- */
-void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
-
-/* ---- all threads (heap_thread.c) ------------------------------------------ */
-
-/* This thread's table; NULL: no memory, or the thread is about to end. */
-struct mrrc_tcache *mrrc_tcache_get(void);
-/*
- * Returns the objects of all threads' magazines of a heap, or only the idle
- * ones, to the arena.
- */
-void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
-/* Like mrrc_mags_reclaim_own(), for the magazines of all threads. */
-bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
-/*
- * The bytes in magazines, and the numbers of the heap's allocations and frees.
- */
-size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
-		      uint64_t *frees);
-/* Gives the heap a slot; 0 if none is left. */
-void mrrc_mags_attach(struct mrrc_heap *heap);
-void mrrc_mags_detach(struct mrrc_heap *heap);
-/*
- * Called when a block has left the map: makes all threads forget its objects,
- * and waits until every thread that looked (heap.h) before this has finished.
- */
-void mrrc_mags_settle(uintptr_t base, size_t len);
-/* Adds a domain that a fork must mark, and removes it. */
-int mrrc_mags_domain_add(struct mrrc_heaps *heaps);
-void mrrc_mags_domain_remove(struct mrrc_heaps *heaps);
-
-/*
- * ---- the depot (heap_depot.c): the heap's lock held -----------------------
- */
-
-/*
- * Takes at most count objects from the depot or the arena; returns the number
- * of objects.
- */
-unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
-			 struct mrrc_mag_entry *entry);
-/* Takes one object past the magazines. 0: there is none. */
-uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
-void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
-		     const struct mrrc_mag_entry *entry, unsigned count);
-void mrrc_depot_drain(struct mrrc_heap *heap);
-size_t mrrc_depot_kept(const struct mrrc_heap *heap);
-/* Like mrrc_mags_reclaim(), for a heap without magazines. Its lock not held. */
-bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
-
-/* ---- shards (heap_shard.c) ------------------------------------------------ */
-
-/* Makes a heap, or one of main's shards, without blocks. */
-int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
-		   struct mrrc_heap *main, unsigned shard,
-		   struct mrrc_heap **heap);
-/*
- * The number of shards that a heap may have, by its attributes, limits and the
- * processors.
- */
-unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
-
-/*
- * Do threads with this number get small objects from this shard, if it exists?
- */
-static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
-				    unsigned shard)
-{
-	return shard % heap->main->shards == heap->shard;
-}
-
-/* The heap or shard that serves this thread, made if needed and possible. */
-struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
-/*
- * The next of a heap's shards; NULL: the first one, which is the heap itself.
- */
-struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
-				 const struct mrrc_heap *before);
-
-/* ---- blocks (heap_block.c) ----------------------------------------------- */
-
-/*
- * Maps and registers a block of at least len bytes; asked: the size of its only
- * object, or 0: the block is for the arena. The caller has to link the block.
- */
-int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
-			size_t asked, bool isolated,
-			struct mrrc_heap_block **block);
-/* The length of a block for len bytes; exact: as short as possible. */
-size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len,
-			   bool exact);
-/* Bytes that the limits still allow. The heap's lock held. */
-size_t mrrc_heap_left(const struct mrrc_heap *heap);
-/* Ends a block that is unused, and to which nothing links. */
-void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
-/*
- * Ends blocks without objects since the time @since, or longer. Returns their
- * number.
- */
-size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
-
-/* ---- blocks that have ended (heap_retire.c) ------------------------------ */
-
-void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
-/*
- * Retires a block that is deregistered, in no list and not in the map: gives
- * its pages back at once, and its addresses later if peers could reach it.
- */
-void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
-/* Gives all retired addresses back. false: there were none. */
-bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
-
-uint64_t mrrc_heap_now(void); /* ms */
-/* Reports the heap's allocations and frees, of all threads, to the owner. */
-void mrrc_heap_tell(struct mrrc_heap *heap);
-/*
- * Called from time to time: reports counts, and releases memory that was idle
- * too long.
- */
-void mrrc_heap_tick(struct mrrc_heap *heap);
-/* Releases memory that was idle for this time, unless that was done lately. */
-void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle);
-
-void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);
-
-/*
- * Calls a function for each heap of the domain that is not being closed, no
- * lock held.
- */
-void mrrc_heaps_each(struct mrrc_heaps *heaps,
-		     void (*call)(struct mrrc_heap *heap, void *arg),
-		     void *arg);
 
 /*
  * Changes the object's mark to FREED: if several threads free it, one succeeds.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses of blocks that have ended (heap_priv.h).
+ * Addresses of blocks that have ended.
  *
  * A core that looks a key up only at the begin of a transfer, as tcp does,
  * continues that transfer after the registration is closed: it would overwrite,
@@ -18,7 +18,7 @@
  * 2).
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_retire.h"
 
 #include <sys/mman.h>
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shards of a heap (heap_priv.h): made when a thread first needs one, and
- * closed with the heap.
+ * Shards of a heap: made when a thread first needs one, and closed with the
+ * heap.
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_shard.h"
 
 #include <sched.h>
 
 #include "sys/heap/heap_watch.h"
+#include "sys/heap/heap_thread.h"
+#include "sys/heap/heap_block.h"
+#include "sys/heap/heap_open.h"
 
 /*
  * Bytes that a limit must allow for each shard, since a shard's blocks have at

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All threads that allocate (heap_priv.h), from their first allocation to their
- * end, also in forks: the places of heaps in the threads' tables, trimming,
- * exact counting and closing.
+ * All threads that allocate, from their first allocation to their end, also in
+ * forks: the places of heaps in the threads' tables, trimming, exact counting
+ * and closing.
  *
  * A thread's magazines are behind its biased lock (biased_lock.h), which it
  * enters with plain stores. Trimming, exact counting and closing shut that
@@ -12,7 +12,7 @@
  * lock or under another lock.
  */
 #include "config.h"
-#include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +21,9 @@
 
 #include "sys/heap/heap_map.h"
 #include "sys/heap/heap_watch.h"
+#include "sys/heap/heap_mag.h"
+#include "sys/heap/heap_depot.h"
+#include "sys/heap/heap_shard.h"
 
 static struct {
 	pthread_once_t once;

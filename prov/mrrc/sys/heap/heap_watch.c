@@ -13,6 +13,7 @@
 #endif
 
 #include "sys/heap/heap_priv.h"
+#include "sys/heap/heap_block.h"
 
 /* AddressSanitizer's; weak: absent unless the program has it */
 extern void __asan_poison_memory_region(const volatile void *addr, size_t len)

@@ -18,6 +18,7 @@
 #include "sys/hooks/libc_hooks.h"
 #include "sys/monitor/notifier.h"
 #include "sys/base/vm.h"
+#include "sys/heap/heap_open.h"
 
 #define YIELDS 10000 /* more than a wait makes before it sleeps */
 

@@ -8,6 +8,7 @@
 #include "test/case.h"
 
 #include "test/sys/heap/heap_fixture.h"
+#include "sys/heap/heap_mag.h"
 
 #define KEY 4096
 

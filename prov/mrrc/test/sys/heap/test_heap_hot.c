@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "test/sys/heap/heap_fixture.h"
+#include "sys/heap/heap_mag.h"
 
 TEST_CASE(heap_hot, heap_setup, heap_teardown);
 

@@ -7,6 +7,7 @@
 #include "test/case.h"
 
 #include "test/sys/heap/heap_fixture.h"
+#include "sys/heap/heap_thread.h"
 
 #define OBJECTS 500
 #define SIZE	512 /* of the objects' class */

@@ -12,6 +12,7 @@
 
 #include "test/fakes/fault.h"
 #include "test/sys/heap/heap_fixture.h"
+#include "sys/heap/heap_thread.h"
 
 /* ---- threads inside their biased locks ------------------------------------------ */
 

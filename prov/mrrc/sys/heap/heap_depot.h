@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The depot of a heap: the heap's lock held. */
+#ifndef MRRC_HEAP_DEPOT_H
+#define MRRC_HEAP_DEPOT_H
+
+#include "sys/heap/heap_priv.h"
+
+/*
+ * Takes at most count objects from the depot or the arena; returns the number
+ * of objects.
+ */
+unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
+			 struct mrrc_mag_entry *entry);
+/* Takes one object past the magazines. 0: there is none. */
+uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
+void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
+		     const struct mrrc_mag_entry *entry, unsigned count);
+void mrrc_depot_drain(struct mrrc_heap *heap);
+size_t mrrc_depot_kept(const struct mrrc_heap *heap);
+/* Like mrrc_mags_reclaim(), for a heap without magazines. Its lock not held. */
+bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
+
+#endif /* MRRC_HEAP_DEPOT_H */

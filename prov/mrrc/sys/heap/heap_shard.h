@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shards of a heap. */
+#ifndef MRRC_HEAP_SHARD_H
+#define MRRC_HEAP_SHARD_H
+
+#include "sys/heap/heap_priv.h"
+
+/*
+ * The number of shards that a heap may have, by its attributes, limits and the
+ * processors.
+ */
+unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
+
+/*
+ * Do threads with this number get small objects from this shard, if it exists?
+ */
+static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
+				    unsigned shard)
+{
+	return shard % heap->main->shards == heap->shard;
+}
+
+/* The heap or shard that serves this thread, made if needed and possible. */
+struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
+/*
+ * The next of a heap's shards; NULL: the first one, which is the heap itself.
+ */
+struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
+				 const struct mrrc_heap *before);
+
+#endif /* MRRC_HEAP_SHARD_H */
