@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "sys/base/apart.h"
+#include "sys/proof/code_x86_64.h"
 
 #define PHDRS 64    /* program headers, at most */
 #define SHDRS 4096  /* section headers, at most */

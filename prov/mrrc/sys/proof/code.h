@@ -65,12 +65,14 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after);
 
 /*
- * The first @size adjacent bytes from @at to @end that are never executed, as
- * they only align the code after them. 0: there are none, or the code is not
- * for x86-64.
+ * code_filler.c. The first @size adjacent bytes from @at to @end that are never
+ * executed, as they only align the code after them. 0: there are none, or the
+ * code is not for x86-64.
  */
 uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 			   uintptr_t end, size_t size);
+
+/* code_file.c */
 
 /* A file mapped as the loader would map it, but not executable. */
 struct mrrc_code_file {

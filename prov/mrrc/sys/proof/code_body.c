@@ -324,4 +324,19 @@ void mrrc_code_body_close(struct mrrc_code_body *body)
 	*body = (struct mrrc_code_body){ 0 };
 }
 
+bool mrrc_code_filled(const struct mrrc_code_range *gap, uintptr_t to)
+{
+	const uint32_t len = (uint32_t) (gap->end - gap->start);
+	struct mrrc_code_insn insn;
+	uint32_t at;
+
+	for (at = 0; gap->start + at <= to; at += insn.len) {
+		if (!mrrc_code_insn_read((const uint8_t *) gap->start, at, len,
+					 &insn) ||
+		    !insn.filler)
+			return false;
+	}
+	return true;
+}
+
 #endif /* HAVE_ZYDIS */

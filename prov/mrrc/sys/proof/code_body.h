@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A function of x86-64, as instructions and the branches between them; what
- * leads to places in code; bytes between functions; functions that a patcher
- * has overwritten.
+ * A function of x86-64, as instructions and the branches between them.
  *
- * Threading: a body and a gap are one thread's.
+ * Threading: a body is one thread's.
  */
 #ifndef MRRC_CODE_BODY_H
 #define MRRC_CODE_BODY_H
@@ -87,14 +85,6 @@ uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 /* The instruction that this byte belongs to, or NONE. */
 uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
 
-/*
- * Sets a found system call's numbers: the values of rax before instruction @i,
- * on all paths that lead there.
- */
-void mrrc_code_body_number(const struct mrrc_code *code,
-			   struct mrrc_code_body *body, uint32_t i,
-			   struct mrrc_code_found *found);
-
 void mrrc_code_body_close(struct mrrc_code_body *body);
 
 /*
@@ -102,60 +92,5 @@ void mrrc_code_body_close(struct mrrc_code_body *body);
  * beginning of the gap to the byte @to in it?
  */
 bool mrrc_code_filled(const struct mrrc_code_range *gap, uintptr_t to);
-
-/* ---- references: a file's tables, branches, address computations ---- */
-
-/*
- * The bytes at @field may be a distance to some address. Do they belong to a
- * branch or lea, or to no function?
- */
-bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field);
-
-/* A distance of @size bytes at @field, that leads to @to. */
-typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
-				    unsigned size);
-
-/*
- * Calls @each for each possible branch or lea in @in that leads into @to: all
- * bytes after one that could end the opcode of a branch or lea. All branches in
- * 64-bit mode have a distance of four bytes or one.
- */
-void mrrc_code_refs(const struct mrrc_code_range *in,
-		    const struct mrrc_code_range *to, mrrc_code_refs_each each,
-		    void *arg);
-
-/* ---- gaps: bytes that belong to no function ---- */
-
-struct mrrc_code_gap {
-	struct mrrc_code_range range;
-	const struct mrrc_code *code;
-	uint8_t *seen; /* a bit for each byte: an instruction
-					 * that may be executed begins there */
-	/*
-	 * the reason why byte pairs of the gap may be executed; NULL: none is
-	 */
-	const char *unknown;
-};
-
-/*
- * Reads another gap. @falls: the function before it leads to its first byte.
- */
-int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
-		       const struct mrrc_code_range *range, bool falls);
-
-void mrrc_code_gap_close(struct mrrc_code_gap *gap);
-
-/* ---- functions that begin with a jump that the file does not have ---- */
-
-/* Does the function begin with a jump out of it, as patchers write one? */
-bool mrrc_code_over_jumps(const struct mrrc_code_range *function);
-
-/*
- * Is the rest of a function that begins with such a jump never executed? It is
- * not if another library has written the jump, and no code, table or pointer of
- * the file leads to the rest. Reads the whole mapping.
- */
-bool mrrc_code_over(const struct mrrc_code *code,
-		    const struct mrrc_code_range *function);
 
 #endif /* MRRC_CODE_BODY_H */

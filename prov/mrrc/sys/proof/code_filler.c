@@ -8,22 +8,9 @@
 #include "config.h"
 #include "sys/proof/code_body.h"
 
+#include "sys/proof/code_frame.h"
+
 #ifdef HAVE_ZYDIS
-
-bool mrrc_code_filled(const struct mrrc_code_range *gap, uintptr_t to)
-{
-	const uint32_t len = (uint32_t) (gap->end - gap->start);
-	struct mrrc_code_insn insn;
-	uint32_t at;
-
-	for (at = 0; gap->start + at <= to; at += insn.len) {
-		if (!mrrc_code_insn_read((const uint8_t *) gap->start, at, len,
-					 &insn) ||
-		    !insn.filler)
-			return false;
-	}
-	return true;
-}
 
 static uintptr_t filler_look(const struct mrrc_code *code,
 			     struct mrrc_code_body *body, uintptr_t from,

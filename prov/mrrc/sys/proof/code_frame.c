@@ -7,7 +7,7 @@
  * refused: their first bytes do not lead to where the table says.
  */
 #include "config.h"
-#include "sys/proof/code_priv.h"
+#include "sys/proof/code_frame.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Gaps between functions (code_body.h): tables that assembly keeps next to its
- * code, filler, and functions without an entry in .eh_frame.
+ * Gaps between functions: tables that assembly keeps next to its code, filler,
+ * and functions without an entry in .eh_frame.
  *
  * Code in a gap is entered from outside of it. The places where it may be
  * entered:
@@ -26,7 +26,7 @@
  * if a path reaches an indirect jump in the gap.
  */
 #include "config.h"
-#include "sys/proof/code_body.h"
+#include "sys/proof/code_gap.h"
 
 #ifdef HAVE_ZYDIS
 
@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "sys/base/apart.h"
+#include "sys/proof/code_refs.h"
 
 #define LONGEST ((uintptr_t) 1 << 24) /* bytes of a gap */
 #define PATHS	256		      /* that wait to be followed */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The addresses in code that a file names (code_priv.h): the program's entry, and each
- * word of its tables that would be one: values of symbols, addends of relocations,
- * entries of the dynamic section. The sum of a symbol and an addend is in no word, and
- * is added. Each pointer to code that a position-independent file has in its data is
- * among them; where relocations are packed, it is a word of what is written to. Words
- * that only look like an address count, too.
+ * The addresses in code that a file names: the program's entry, and each word
+ * of its tables that would be one: values of symbols, addends of relocations,
+ * entries of the dynamic section. The sum of a symbol and an addend is in no
+ * word, and is added. Each pointer to code that a position-independent file has
+ * in its data is among them; where relocations are packed, it is a word of what
+ * is written to. Words that only look like an address count, too.
  *
  * A program at a fixed address has pointers that no table names.
  */
 #include "config.h"
-#include "sys/proof/code_priv.h"
+#include "sys/proof/code_names.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The number of a system call on x86-64 (code_body.h): rax is followed back
- * along all paths of the function until each has come to a constant.
+ * The number of a system call on x86-64: rax is followed back along all paths
+ * of the function until each has come to a constant.
  *
  * A path ends at what writes the register: a constant, a copy (which is
  * followed instead), or anything else (the number is not known then), and at
@@ -10,12 +10,14 @@
  * rcx and r11.
  */
 #include "config.h"
-#include "sys/proof/code_body.h"
+#include "sys/proof/code_number.h"
 
 #ifdef HAVE_ZYDIS
 
 #include <string.h>
 #include <Zydis/Zydis.h>
+
+#include "sys/proof/code_frame.h"
 
 #define RAX   0
 #define RCX   1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Overwritten functions (code_body.h). Patchers redirect a function of libc by
- * writing one of these over its first instructions:
+ * Overwritten functions. Patchers redirect a function of libc by writing one of
+ * these over its first instructions:
  *
  *	e9 REL32			jmp			UCX, if near
  *	48 b8 IMM64  ff e0		mov, %rax; jmp *%rax	UCX, else
@@ -17,11 +17,14 @@
  * memory of its own, which is code of no file, hence unknown (prove.c).
  */
 #include "config.h"
-#include "sys/proof/code_body.h"
+#include "sys/proof/code_over.h"
 
 #ifdef HAVE_ZYDIS
 
 #include <string.h>
+
+#include "sys/proof/code_frame.h"
+#include "sys/proof/code_refs.h"
 
 #define CHUNK 4096 /* bytes of the file that are read at a time */
 

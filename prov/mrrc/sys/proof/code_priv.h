@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of code.h share: an image whose headers were checked, the
- * function around an address, and what is found out of each byte pair.
+ * What the files of code.h share: an image whose headers were checked, and what
+ * is found out of each byte pair.
  *
  * Threading: a look has its own.
  */
@@ -80,24 +80,9 @@ void mrrc_code_sections(struct mrrc_code *code);
 bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 		     size_t len);
 
-/* Fills in @name and @hidden; once. */
-void mrrc_code_names(struct mrrc_code *code);
-
 void mrrc_code_done(struct mrrc_code *code);
 
 /* One pair more. */
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
-
-/*
- * Finds the last function that begins at @at or before, by .eh_frame_hdr, and
- * the gap between it and the next function. @at is in one of the two. If there
- * is no such function, it is empty. Both are within the mapping. -ENOENT: there
- * is no table; -EINVAL: it is malformed.
- */
-int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
-		       struct mrrc_code_range *function,
-		       struct mrrc_code_range *gap);
-
-int mrrc_code_look_x86_64(struct mrrc_code *code);
 
 #endif /* MRRC_CODE_PRIV_H */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * References to places in code (code_body.h). Branches are found without
- * decoding the mapping: the bytes after any byte that could end the opcode of a
- * branch or lea are taken for its distance. If that leads to a place of
- * interest, it is verified by decoding what is in front of it.
+ * References to places in code. Branches are found without decoding the
+ * mapping: the bytes after any byte that could end the opcode of a branch or
+ * lea are taken for its distance. If that leads to a place of interest, it is
+ * verified by decoding what is in front of it.
  */
 #include "config.h"
-#include "sys/proof/code_body.h"
+#include "sys/proof/code_refs.h"
 
 #ifdef HAVE_ZYDIS
 
 #include <string.h>
+
+#include "sys/proof/code_frame.h"
 
 #define FILLER 64	   /* bytes of it, at most */
 #define BLOCK  64	   /* bytes that are compared at a time */

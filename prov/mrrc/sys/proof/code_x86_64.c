@@ -9,10 +9,18 @@
  * decoded, and no bytes of the function may be a distance to the pair.
  */
 #include "config.h"
+#include "sys/proof/code_x86_64.h"
 #include "sys/proof/code_body.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "sys/proof/code_names.h"
+#include "sys/proof/code_frame.h"
+#include "sys/proof/code_number.h"
+#include "sys/proof/code_refs.h"
+#include "sys/proof/code_gap.h"
+#include "sys/proof/code_over.h"
 
 #ifdef HAVE_ZYDIS
 

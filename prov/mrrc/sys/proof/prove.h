@@ -42,10 +42,12 @@
 #endif
 
 /*
- * REGISTRY lock: hooks the system calls that libc and the dynamic loader have
- * beside the functions hooked by name. Once.
+ * prove_seal.c. REGISTRY lock: hooks the system calls that libc and the dynamic
+ * loader have beside the functions hooked by name. Once.
  */
 void mrrc_prove_seal(void);
+
+/* prove.c */
 
 /* false: not now. */
 struct mrrc_prove_ops {

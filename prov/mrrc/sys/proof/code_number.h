@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* System calls' numbers. */
+#ifndef MRRC_CODE_NUMBER_H
+#define MRRC_CODE_NUMBER_H
+
+#include "sys/proof/code_body.h"
+
+/*
+ * Sets a found system call's numbers: the values of rax before instruction @i,
+ * on all paths that lead there.
+ */
+void mrrc_code_body_number(const struct mrrc_code *code,
+			   struct mrrc_code_body *body, uint32_t i,
+			   struct mrrc_code_found *found);
+
+#endif /* MRRC_CODE_NUMBER_H */

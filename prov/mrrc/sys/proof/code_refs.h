@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* References to code: a file's tables, branches, address computations. */
+#ifndef MRRC_CODE_REFS_H
+#define MRRC_CODE_REFS_H
+
+#include "sys/proof/code_body.h"
+
+/*
+ * The bytes at @field may be a distance to some address. Do they belong to a
+ * branch or lea, or to no function?
+ */
+bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field);
+
+/* A distance of @size bytes at @field, that leads to @to. */
+typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
+				    unsigned size);
+
+/*
+ * Calls @each for each possible branch or lea in @in that leads into @to: all
+ * bytes after one that could end the opcode of a branch or lea. All branches in
+ * 64-bit mode have a distance of four bytes or one.
+ */
+void mrrc_code_refs(const struct mrrc_code_range *in,
+		    const struct mrrc_code_range *to, mrrc_code_refs_each each,
+		    void *arg);
+
+#endif /* MRRC_CODE_REFS_H */
