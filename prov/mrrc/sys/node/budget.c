@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "sys/base/threads.h"
+#include "sys/node/budget_keep.h"
 
 #define WANT_GRAINS 8	 /* that a process with little may lack */
 #define WANT_MS	    250	 /* then it has enough */

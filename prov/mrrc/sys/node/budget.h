@@ -99,6 +99,8 @@ struct mrrc_budget_stats {
 
 struct mrrc_budget;
 
+/* budget_open.c */
+
 /*
  * *alone: the reason why there is no segment, an error of mrrc_node_shm_open(),
  * or 0.
@@ -124,6 +126,8 @@ void mrrc_budget_add(struct mrrc_budget *budget,
 void mrrc_budget_remove(struct mrrc_budget *budget,
 			struct mrrc_budget_member *member);
 
+/* budget.c */
+
 /* Takes bytes. false: the budget does not have this many bytes now. */
 bool mrrc_budget_take(struct mrrc_budget *budget, size_t bytes);
 
@@ -133,11 +137,13 @@ bool mrrc_budget_take(struct mrrc_budget *budget, size_t bytes);
  */
 bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
 
+/* budget_keep.c: allocators */
+
 /*
  * Like mrrc_budget_take(), for an allocator. The allocators of the process give
  * their free memory, @own (or NULL) first, until it suffices. Then the members
  * evict the missing bytes, if they have that many, and the call waits for that,
- * and for other processes, at most @ms. (sys/node/budget_keep.c)
+ * and for other processes, at most @ms.
  */
 bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 			   struct mrrc_budget_keeper *own, size_t bytes,
@@ -146,6 +152,8 @@ void mrrc_budget_keep(struct mrrc_budget *budget,
 		      struct mrrc_budget_keeper *keeper);
 void mrrc_budget_keep_end(struct mrrc_budget *budget,
 			  struct mrrc_budget_keeper *keeper);
+
+/* budget.c */
 
 /*
  * Takes bytes that an operation holds, beyond the budget if necessary; then
@@ -164,7 +172,7 @@ size_t mrrc_budget_evict_others(struct mrrc_budget *budget,
 void mrrc_budget_stats(struct mrrc_budget *budget,
 		       struct mrrc_budget_stats *stats);
 
-/* ---- helper threads of the node's processes (sys/node/node_helper.c) ---- */
+/* node_helper.c: helper threads of the node's processes */
 
 struct mrrc_budget_helper {
 	bool may;	  /* this process may have a helper thread now */

@@ -4,7 +4,7 @@
  * free bytes that they keep.
  */
 #include "config.h"
-#include "sys/node/budget_priv.h"
+#include "sys/node/budget_keep.h"
 
 #include <time.h>
 

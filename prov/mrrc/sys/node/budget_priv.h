@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Private to budget.c, budget_keep.c, budget_open.c and node_helper.c. */
+/*
+ * The state of a budget, and functions of budget.c, for the other files of the
+ * room.
+ */
 #ifndef MRRC_BUDGET_PRIV_H
 #define MRRC_BUDGET_PRIV_H
 
@@ -85,12 +88,6 @@ void mrrc_budget_view(struct mrrc_budget *budget, bool look, uint64_t now,
 uint64_t mrrc_budget_evict(struct mrrc_budget *budget,
 			   const struct mrrc_budget_member *except,
 			   uint64_t units);
-
-/*
- * Makes allocators deregister this much of their free memory. Returns by about
- * how much the debt shrinks.
- */
-uint64_t mrrc_budget_give_kept(struct mrrc_budget *budget, uint64_t units);
 
 /* Called by the thread: gives back units that other processes lack. */
 void mrrc_budget_answer(struct mrrc_budget *budget);

@@ -4,7 +4,7 @@
  * the counters that show what this saves.
  */
 #include "config.h"
-#include "sys/predict/ahead_priv.h"
+#include "sys/predict/ahead_away.h"
 
 /* ns between sweeps: memory of regions that are away may have been unmapped */
 #define SWEEP_NS 1000000000

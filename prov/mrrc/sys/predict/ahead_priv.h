@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to ahead.c (steps and turns), ahead_uses.c (what was noted) and
- * ahead_away.c (regions between two uses): the state that these share.
+ * Private to ahead.c (uses, steps and turns) and ahead_away.c (regions between
+ * two uses): the state that these share.
  *
  * A buffer is the memory that calls name: it begins at one page, and has the
  * longest length used. Regions and buffers can differ: a region leaves when
@@ -81,26 +81,5 @@ static inline struct mrrc_away *mrrc_away_at(struct mrrc_span *span)
 	return (struct mrrc_away *) ((char *) span -
 				     offsetof(struct mrrc_away, span));
 }
-
-/* ahead_away.c */
-
-void mrrc_ahead_stat(struct mrrc_ahead *ahead, enum mrrc_stat stat,
-		     uint64_t count);
-
-/* Sets the counters to the present state. */
-void mrrc_ahead_show(struct mrrc_ahead *ahead);
-
-/* Adds a region that will be deregistered; an older one may make room. */
-void mrrc_away_add(struct mrrc_ahead *ahead, const struct mrrc_region *region);
-void mrrc_away_forget(struct mrrc_ahead *ahead, struct mrrc_away *away);
-
-/* Called when the range is used. Was any of it away? */
-bool mrrc_away_back(struct mrrc_ahead *ahead, uintptr_t start, size_t len);
-
-/* Forgets regions whose memory was unmapped; called once in a while. */
-void mrrc_away_sweep(struct mrrc_ahead *ahead);
-
-/* ahead_uses.c: reads the rings of all threads once. Were there any uses? */
-bool mrrc_ahead_read(struct mrrc_ahead *ahead);
 
 #endif /* MRRC_AHEAD_PRIV_H */

@@ -6,6 +6,7 @@
 
 #include "test/fakes/fault.h"
 #include "sys/base/threads.h"
+#include "sys/node/budget_keep.h"
 
 /* An allocator with bytes that it keeps free. */
 struct keeper {
