@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "sim/policies.h"
+#include "core/cache/plan.h"
 
 struct sim_run {
 	const struct sim_cell *cell;

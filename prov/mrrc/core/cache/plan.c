@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Plans a request: the regions that serve it, and the gaps that have to be
- * registered (cache.h).
+ * registered.
  */
 #include "config.h"
-#include "core/cache/cache.h"
+#include "core/cache/plan.h"
 
 #include <assert.h>
 

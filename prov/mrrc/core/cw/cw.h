@@ -210,6 +210,7 @@ static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
 	       !TAILQ_EMPTY(&cw->tags);
 }
 
+/* cw_valid.c */
 bool mrrc_cw_valid(const struct mrrc_cw *cw);
 
 #endif /* MRRC_CW_H */

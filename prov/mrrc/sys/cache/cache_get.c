@@ -33,6 +33,7 @@
 #include "sys/base/pause.h"
 #include "sys/cache/miss.h"
 #include "sys/cache/reaper.h"
+#include "core/cache/plan.h"
 
 #define MRRC_TRIES 32 /* probes before an operation goes uncached */
 #define MRRC_SPIN  4  /* of these without giving up the processor */

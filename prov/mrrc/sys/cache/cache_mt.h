@@ -12,7 +12,7 @@
 #define MRRC_CACHE_MT_H
 
 #include "core/cache/admit.h"
-#include "core/cache/cache.h"
+#include "core/cache/plan.h"
 #include "core/cache/revoke.h"
 #include "sys/node/budget.h"
 #include "sys/monitor/mon.h"

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cache/plan.h"
+
 #define MRRC_HINTS_MIN 6  /* log2 of the sets at first */
 #define MRRC_HINTS_MAX 18 /* and at most: 16 MiB, a million regions */
 

@@ -87,11 +87,15 @@ void mrrc_libc_hooks_unmark(uintptr_t addr);
 /* Can hooks be relied on in this mode? REGISTRY lock. */
 bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
 
+/* libc_hooks_call.c */
+
 /* Must a call of that number be hooked before hooks are relied on? */
 bool mrrc_libc_hooks_matters(long number);
 
 /* Is the effect of such a call known, so that a hook can announce it? */
 bool mrrc_libc_hooks_knows(long number);
+
+/* libc_hooks.c */
 
 /*
  * Places a hook at a system-call instruction of the mapping [start, end).
@@ -134,4 +138,4 @@ struct mrrc_libc_hooks_state {
 
 void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state);
 
-#endif /* MRRC_HOOKS_H */
+#endif /* MRRC_LIBC_HOOKS_H */

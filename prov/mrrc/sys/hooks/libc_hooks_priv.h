@@ -34,4 +34,4 @@ void mrrc_libc_hooks_brought(void);
 /* Counts a call of mmap(2). */
 void mrrc_libc_hooks_mapping(void);
 
-#endif /* MRRC_HOOKS_PRIV_H */
+#endif /* MRRC_LIBC_HOOKS_PRIV_H */

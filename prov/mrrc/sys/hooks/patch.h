@@ -38,27 +38,6 @@ struct mrrc_patch_call {
 	long arg[6];
 };
 
-/*
- * In the thread that calls libc, perhaps in a signal handler or under locks
- * of libc's; must keep errno. Returns whether the system call is still to be
- * made; if not, number is its result (or -errno). Defined by the user of this
- * (libc_hooks_call.c). Called from assembly, which link-time optimization does not
- * look into.
- */
-#ifdef __clang__
-__attribute__((used))
-#else
-__attribute__((externally_visible))
-#endif
-bool mrrc_patch_called(struct mrrc_patch_call *call);
-
-/*
- * Makes the system call, not by way of libc, whose calls are patched: its
- * result, or -errno. Where the instruction is that does so.
- */
-long mrrc_patch_make(const struct mrrc_patch_call *call);
-uintptr_t mrrc_patch_made(void);
-
 #define MRRC_PATCH_FILLER 5   /* bytes that lead to a stub */
 #define MRRC_PATCH_NEAR	  122 /* bytes to filler, at most, each way */
 #define MRRC_PATCH_FIXED \
@@ -119,13 +98,7 @@ bool mrrc_patch_stubs(uintptr_t start, uintptr_t end);
 int mrrc_patch_on(const struct mrrc_patch *patch);
 int mrrc_patch_off(const struct mrrc_patch *patch);
 
-/*
- * Takes back the jumps in filler of patches that were taken back: the code is as
- * it was, to the last byte. Not where another thread may be about to run one.
- */
-void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
-
-/* The same of one, which no thread runs. */
+/* Takes back the jump in filler of a patch; no thread runs it. */
 void mrrc_patch_unfill(const struct mrrc_patch *patch);
 
 /* The word, as if there were no probes beside the jump, which do no harm. */
@@ -158,7 +131,37 @@ void mrrc_patch_hide(uint8_t *copy, uintptr_t start, uintptr_t end);
 bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
 		     size_t len);
 
-/* ---- for each processor ---- */
+/* patch_clean.c */
+
+/*
+ * Takes back the jumps in filler of patches that were taken back: the code is as
+ * it was, to the last byte. Not where another thread may be about to run one.
+ */
+void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
+
+/* libc_hooks_call.c, which is the user of this */
+
+/*
+ * In the thread that calls libc, perhaps in a signal handler or under locks
+ * of libc's; must keep errno. Returns whether the system call is still to be
+ * made; if not, number is its result (or -errno). Called from assembly, which
+ * link-time optimization does not look into.
+ */
+#ifdef __clang__
+__attribute__((used))
+#else
+__attribute__((externally_visible))
+#endif
+bool mrrc_patch_called(struct mrrc_patch_call *call);
+
+/* patch_x86_64.c, patch_aarch64.c: for each processor */
+
+/*
+ * Makes the system call, not by way of libc, whose calls are patched: its
+ * result, or -errno. Where the instruction is that does so.
+ */
+long mrrc_patch_make(const struct mrrc_patch_call *call);
+uintptr_t mrrc_patch_made(void);
 
 /* How far a stub may be from what it serves. */
 extern const size_t mrrc_patch_reach;

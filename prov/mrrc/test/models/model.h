@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/cache/cache.h"
+#include "core/cache/plan.h"
 #include "core/policy/ghost.h"
 #include "core/policy/shadow.h"
 #include "core/policy/reuse.h"

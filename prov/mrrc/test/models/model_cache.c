@@ -22,6 +22,7 @@
 
 #include "sim/policies.h"
 #include "test/models/model.h"
+#include "core/cache/plan.h"
 
 #define MAX_PAGES   80u
 #define MAX_REGIONS 12u

@@ -11,6 +11,7 @@
 
 #include "core/cache/cache.h"
 #include "test/fakes/fault.h"
+#include "core/cache/plan.h"
 
 #define PAGE	    4096u
 #define MAX_BYTES   (64 * PAGE)

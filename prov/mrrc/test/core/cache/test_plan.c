@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/cache/cache.h"
+#include "core/cache/plan.h"
 
 #define PAGE	  4096u
 #define MAX_PAGES 128u

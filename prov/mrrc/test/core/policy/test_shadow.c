@@ -11,6 +11,7 @@
 #include "core/cache/cache.h"
 #include "core/policy/shadow.h"
 #include "test/fakes/fault.h"
+#include "core/cache/plan.h"
 
 #define PAGE   4096u
 #define SPACE  64 /* pages of the model */
