@@ -85,7 +85,7 @@ cat >"$prov/built_in.c" <<'EOT'
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* In place of fi/abi.c: the linker finds libfabric's calls. */
 #include "config.h"
-#include "fi/mrrc_fi.h"
+#include "fi/abi.h"
 
 bool mrrc_abi_bind(void)
 {

@@ -17,6 +17,7 @@
  * Threading: bound once, before the provider is registered with libfabric.
  */
 #include "config.h"
+#include "fi/abi.h"
 #include <dlfcn.h>
 
 #include "fi/mrrc_fi.h"

@@ -22,7 +22,7 @@
 
 #include <rdma/fi_ext.h>
 
-#include "fi/mrrc_fi.h"
+#include "fi/fid.h"
 #include "fi/parts.h"
 
 static bool fid_is_ours(const struct fid *fid)

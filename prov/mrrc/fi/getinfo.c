@@ -7,6 +7,7 @@
  * or in FI_PROVIDER (names.h). Any thread.
  */
 #include "config.h"
+#include "fi/getinfo.h"
 #include "fi/below.h"
 #include "fi/info.h"
 #include "fi/names.h"

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "fi/info.h"
+#include "fi/fid.h"
 #include "fi/names.h"
 #include "fi/param.h"
 

@@ -9,12 +9,14 @@
 #include "config.h"
 #include <stdio.h>
 
+#include "fi/abi.h"
 #include "fi/alloc/alloc.h"
 #include "fi/cw/cw.h"
 #include "fi/file/file.h"
+#include "fi/getinfo.h"
 #include "fi/hook/hook.h"
 #include "fi/info.h"
-#include "fi/mrrc_fi.h"
+#include "fi/init.h"
 #include "fi/param.h"
 
 static void mrrc_cleanup(void)

@@ -396,27 +396,6 @@ static inline bool mrrc_ref_busy(mrrc_ref *ref)
 	return atomic_load_explicit(ref, memory_order_acquire) != 0;
 }
 
-/* fid.c: the core's fid behind one of ours; NULL if it is none of ours */
-struct fid *mrrc_fid_core(struct fid *fid);
-int mrrc_fid_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-int mrrc_fid_control(struct fid *fid, int command, void *arg);
-int mrrc_fid_ops_open(struct fid *fid, const char *name, uint64_t flags,
-		      void **ops, void *context);
-int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
-		     void *ops, void *context);
-int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len);
-/*
- * Maps the core's object that an event names to ours, from open to close of
- * each endpoint, passive endpoint and address vector.
- */
-void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
-		    struct fid *core, struct fid *ours);
-void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track);
-struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
-				 const struct fid *core);
-struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
-			  struct fid *copy);
-
 /*
  * obj/request.c: notes a connection request; removes a note, and returns
  * whether there was one
@@ -425,14 +404,6 @@ void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 		       bool noted);
 bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle);
 void mrrc_requests_free(struct mrrc_fabric *fabric);
-
-/* abi.c: false if the libfabric that loaded us lacks what it needs */
-bool mrrc_abi_bind(void);
-
-/*
- * init.c: common to both providers' entries; returns prov, or NULL and logs why
- */
-struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 
 /* one file for each object */
 int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,

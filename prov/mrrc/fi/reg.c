@@ -21,6 +21,7 @@
 #include "sys/hooks/libc_hooks.h"
 #include "sys/predict/ahead.h"
 #include "sys/proof/prove.h"
+#include "fi/reg_budget.h"
 
 #define MRRC_KEY_TRIES 64
 

@@ -91,31 +91,11 @@ struct mrrc_reg {
 };
 
 /*
- * init.c: the registrations of a domain, the provider's or a hooked one; NULL: of
- * another domain.
- */
-struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain);
-
-/*
  * Initialises the fields that are known before the core's domain is open.
  * @thread_safe: any thread may call the core's domain.
  */
 void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 		   const struct fi_info *info, bool thread_safe);
-
-/*
- * reg_budget.c: joins the node's budget (sys/node/budget.h), until
- * mrrc_budget_leave(). If the parameters set no budget: NULL; or, for a helper
- * that predicts, a budget without a limit.
- */
-int mrrc_reg_join(bool predicts, struct mrrc_budget **budget);
-
-/*
- * The cache's limit if the user set none: the smaller of the node's budget and
- * three quarters of the memory that the process may lock, as in
- * mrrc_vm_default_limits(). 0: the process has no budget, or the user set one.
- */
-size_t mrrc_reg_budget_limit(const struct mrrc_reg *reg);
 
 /* Opens monitor and cache, by the parameters. */
 int mrrc_reg_open(struct mrrc_reg *reg);
@@ -198,11 +178,6 @@ void mrrc_reg_unmake(struct fid_mr *mr, uintptr_t start, size_t len);
  */
 void mrrc_reg_flush(struct mrrc_reg *reg);
 void mrrc_reg_close(struct mrrc_reg *reg);
-
-/*
- * Describes this cache to other processes; the strings live as long as it does.
- */
-void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
 
 /* Fills in the counters except those of operations. */
 void mrrc_reg_stats(struct mrrc_reg *reg, struct mrrc_stats *stats);

@@ -9,11 +9,11 @@
 
 #include "fi/mrrc_fi.h"
 #include "fi/param.h"
-#include "fi/reg.h"
 #include "fi/say.h"
 #include "sys/node/budget.h"
 #include "sys/node/node_shm.h"
 #include "sys/base/vm.h"
+#include "fi/reg_budget.h"
 
 /* The one line about the node's segment */
 static void reg_say_alone(int alone)

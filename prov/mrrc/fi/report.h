@@ -34,4 +34,9 @@ void mrrc_report_trust(const char *why);
  */
 void mrrc_report_open(struct mrrc_reg *reg);
 
+/*
+ * Describes this cache to other processes; the strings live as long as it does.
+ */
+void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
+
 #endif /* MRRC_REPORT_H */

@@ -12,6 +12,8 @@
 #include "sys/heap/heap_fast.h"
 #include "sys/base/vm.h"
 #include "sys/heap/heap_mag.h"
+#include "fi/init.h"
+#include "fi/reg_budget.h"
 
 #define ALLOC_ACCESS                                               \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \

@@ -5,6 +5,8 @@
 #include "config.h"
 
 #include "fi/alloc/alloc_priv.h"
+#include "fi/fid.h"
+#include "fi/init.h"
 #include "fi/param.h"
 #include "sys/heap/heap_fast.h"
 

@@ -11,6 +11,7 @@
 #include "sys/cache/cache_mt.h"
 #include "sys/file/ring.h"
 #include "sys/base/vm.h"
+#include "fi/fid.h"
 
 /*
  * ALLOC_WAIT_MS: time to wait until other processes have deregistered the

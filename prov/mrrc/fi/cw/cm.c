@@ -20,6 +20,7 @@
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
+#include "fi/fid.h"
 
 /* ---- connecting and accepting -------------------------------------------- */
 

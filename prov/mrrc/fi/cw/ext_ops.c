@@ -8,6 +8,7 @@
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
 #include "fi/cw/rdm.h"
+#include "fi/fid.h"
 #include "fi/sized.h"
 
 static struct mrrc_ep *cw_ops_own(struct fi_mrrc_cw *cw)

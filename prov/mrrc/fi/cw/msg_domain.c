@@ -14,6 +14,7 @@
 #include "fi/cw/cw.h"
 #include "fi/cw/group.h"
 #include "fi/cw/mark.h"
+#include "fi/getinfo.h"
 #include "fi/info.h"
 #include "fi/param.h"
 

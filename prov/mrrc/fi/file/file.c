@@ -8,6 +8,7 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/data/pending.h"
+#include "fi/fid.h"
 #include "fi/file/file.h"
 #include "fi/reg.h"
 #include "fi/sized.h"

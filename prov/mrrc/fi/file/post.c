@@ -19,6 +19,7 @@
 #include "fi/file/file.h"
 #include "sys/file/lease_file.h"
 #include "sys/base/vm.h"
+#include "fi/fid.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ 22

@@ -14,6 +14,7 @@
 
 #include "fi/hook/hook.h"
 #include "fi/import.h"
+#include "fi/init.h"
 
 #define MRRC_HOOK_NAME "ofi_hook_mrrc"
 

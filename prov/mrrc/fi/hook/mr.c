@@ -15,6 +15,7 @@
 #include "fi/record/record.h"
 #include "sys/cache/cache_use.h"
 #include "sys/base/pool.h"
+#include "fi/fid.h"
 
 #define HOOK_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 

@@ -8,6 +8,8 @@
 #include "config.h"
 #include "fi/mrrc_fi.h"
 
+#include "fi/fid.h"
+
 static struct fid_av *av_core(struct fid_av *av)
 {
 	return container_of(av, struct mrrc_av, av)->core;

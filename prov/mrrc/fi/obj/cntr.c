@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "fi/attr.h"
+#include "fi/fid.h"
 #include "fi/mrrc_fi.h"
 
 static uint64_t cntr_read(struct fid_cntr *cntr_fid)

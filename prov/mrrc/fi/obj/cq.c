@@ -18,6 +18,7 @@
 #include "fi/attr.h"
 #include "fi/obj/cq.h"
 #include "fi/data/op.h"
+#include "fi/fid.h"
 
 #define MRRC_CQ_BATCH 16 /* entries of a wider format read at once */
 

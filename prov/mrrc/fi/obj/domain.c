@@ -17,6 +17,8 @@
 #include "fi/param.h"
 #include "fi/obj/attach.h"
 #include "fi/data/flush.h"
+#include "fi/fid.h"
+#include "fi/getinfo.h"
 
 static void domain_cache_close(struct mrrc_domain *domain)
 {

@@ -9,6 +9,7 @@
 #include "fi/data/op.h"
 #include "fi/record/record.h"
 #include "fi/data/flush.h"
+#include "fi/fid.h"
 
 /*
  * ofi_rxm over verbs uses an endpoint that it has closed and freed if a message

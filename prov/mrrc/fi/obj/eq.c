@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "fi/attr.h"
+#include "fi/fid.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 

@@ -3,6 +3,8 @@
  * Fabric: the root of the wrapped objects.
  */
 #include "config.h"
+#include "fi/fid.h"
+#include "fi/getinfo.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "fi/names.h"

@@ -15,6 +15,7 @@
  */
 #include "config.h"
 #include "fi/attr.h"
+#include "fi/fid.h"
 #include "fi/mrrc_fi.h"
 #include "fi/record/record.h"
 #include "sys/cache/cache_use.h"

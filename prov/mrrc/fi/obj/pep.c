@@ -6,6 +6,8 @@
  * Threading: the core's.
  */
 #include "config.h"
+#include "fi/fid.h"
+#include "fi/getinfo.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 

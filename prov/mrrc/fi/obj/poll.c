@@ -11,6 +11,8 @@
 #include "config.h"
 #include "fi/data/pending.h"
 
+#include "fi/fid.h"
+
 /* not fi_poll*(): libfabric 2.x calls poll sets deprecated */
 
 struct mrrc_poll_cq {

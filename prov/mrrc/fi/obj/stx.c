@@ -8,6 +8,8 @@
 #include "config.h"
 #include "fi/mrrc_fi.h"
 
+#include "fi/fid.h"
+
 static ssize_t stx_cancel(struct fid *fid, void *context)
 {
 	struct fid_stx *core =

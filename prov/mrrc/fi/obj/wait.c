@@ -10,6 +10,8 @@
 #include "config.h"
 #include "fi/data/pending.h"
 
+#include "fi/fid.h"
+
 #define TRYWAIT_CHUNK 32 /* fids passed on at once */
 
 static int wait_wait(struct fid_wait *wait_fid, int timeout)

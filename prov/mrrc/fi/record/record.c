@@ -16,6 +16,7 @@
 #include "sys/cache/cache_mt.h"
 #include "sys/base/own_file.h"
 #include "sys/observe/trace_file.h"
+#include "fi/report.h"
 
 static struct {
 	pthread_once_t once;

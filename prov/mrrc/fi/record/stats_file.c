@@ -14,6 +14,7 @@
 #include "fi/say.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/own_file.h"
+#include "fi/report.h"
 
 #define LINE_MAX_LEN 8192
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fi/attr.h"
+#include "fi/fid.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "fi/sized.h"

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "fi/fid.h"
 #include "fi/hook/hook.h"
 #include "fi/param.h"
 #include "fi/record/record.h"

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_getinfo(3), and what the core's answers. */
+#ifndef MRRC_GETINFO_H
+#define MRRC_GETINFO_H
+
+#include "fi/mrrc_fi.h"
+
+int mrrc_getinfo(uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints,
+		 struct fi_info **info);
+/* The core's info for a fabric that was opened by "ofi_mrrc" alone. */
+int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
+		      struct fi_info **info);
+/*
+ * Connected endpoints of this core on the device of app, which has datagrams.
+ */
+int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
+		     const char *core_name, struct fi_info **info);
+/*
+ * Does the core under fabric require local descriptors (*local), and what else
+ * of registrations? Does it answer FI_THREAD_SAFE to this threading (*safe)?
+ */
+int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
+			 const struct fi_info *info, int *mr_mode, bool *local,
+			 bool *safe);
+
+#endif /* MRRC_GETINFO_H */

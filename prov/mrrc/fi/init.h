@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The entry of both providers. */
+#ifndef MRRC_INIT_H
+#define MRRC_INIT_H
+
+#include "fi/mrrc_fi.h"
+
+/* Common to both providers' entries; returns prov, or NULL and logs why. */
+struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
+
+/*
+ * The registrations of a domain, the provider's or a hooked one; NULL: of another
+ * domain.
+ */
+struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain);
+
+#endif /* MRRC_INIT_H */
