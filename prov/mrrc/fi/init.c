@@ -12,6 +12,7 @@
 #include "fi/abi.h"
 #include "fi/alloc/alloc.h"
 #include "fi/cw/cw.h"
+#include "fi/data/tables.h"
 #include "fi/file/file.h"
 #include "fi/getinfo.h"
 #include "fi/hook/hook.h"

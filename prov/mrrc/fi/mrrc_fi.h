@@ -441,17 +441,6 @@ int mrrc_ep_open2(struct fid_domain *domain, struct fi_info *info,
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context);
 
-#ifdef MRRC_XPU_CALLS
-int mrrc_xpu_ctx(struct fid_domain *domain, struct fi_xpu_attr *attr,
-		 struct fid_xpu_ctx **ctx, void *context);
-int mrrc_ep_export_xpu(struct fid_ep *ep, uint64_t flags,
-		       struct fid_xpu_ep *xpu_ep);
-int mrrc_cq_export_xpu(struct fid_cq *cq, uint64_t flags,
-		       struct fid_xpu_cq *xpu_cq);
-int mrrc_cntr_export_xpu(struct fid_cntr *cntr, uint64_t flags,
-			 struct fid_xpu_cntr *xpu_cntr);
-#endif
-
 /*
  * ep.c: an endpoint without a core's object, for decisions by endpoint when
  * buffers are resolved. It keeps its domain open.
@@ -478,34 +467,6 @@ extern struct fi_ops_ep mrrc_pep_ep_ops;
 extern struct fi_ops_cm mrrc_pep_cm_ops;
 extern const struct fi_mrrc_ops_cw *mrrc_pep_cw_ops; /* likewise */
 
-/*
- * Data calls: *_fwd_ops only forward, for endpoints that resolve nothing;
- * the others resolve null descriptors.
- */
-extern struct fi_ops_msg mrrc_msg_ops, mrrc_msg_fwd_ops;
-extern struct fi_ops_rma mrrc_rma_ops, mrrc_rma_fwd_ops;
-extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
-extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
-extern struct fi_ops_collective mrrc_collective_fwd_ops;
-
-/* Forwarders whose receives have records; init: once, before use */
-extern struct fi_ops_msg mrrc_msg_checked_ops;
-extern struct fi_ops_tagged mrrc_tagged_checked_ops;
-void mrrc_checked_init(void);
-
-/* Resolving calls for domains that are recorded; init: once, before use */
-extern struct fi_ops_msg mrrc_recorded_msg_ops;
-extern struct fi_ops_rma mrrc_recorded_rma_ops;
-extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
-extern struct fi_ops_atomic mrrc_recorded_atomic_ops;
-void mrrc_recorded_init(void);
-
-/* The same for domains whose helper predicts uses */
-extern struct fi_ops_msg mrrc_noted_msg_ops;
-extern struct fi_ops_rma mrrc_noted_rma_ops;
-extern struct fi_ops_tagged mrrc_noted_tagged_ops;
-void mrrc_noted_init(void);
-
 /* domain.c: the calls of struct mrrc_domain, and of nothing else */
 extern struct fi_ops mrrc_domain_fid_ops;
 
@@ -518,21 +479,12 @@ struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
  */
 int mrrc_ext_open(const char *name, uint64_t flags, void **ops);
 
-/* cq.c: takes, or releases, the lock of every CQ of a domain */
-void mrrc_domain_lock_cqs(struct mrrc_domain *domain);
-void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
-
-/* cq.c: read completions on the application's behalf; any thread */
-void mrrc_cq_drain(struct mrrc_cq *cq);
 /*
  * From now on only the application reads the core's CQ, until
  * mrrc_cq_leave_alone_end() was called as often.
  */
 void mrrc_cq_leave_alone(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
-void mrrc_domain_drain(struct mrrc_domain *domain);
-/* Like mrrc_domain_drain(), for all CQs of the domain. */
-void mrrc_domain_drain_all(struct mrrc_domain *domain);
 /* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);

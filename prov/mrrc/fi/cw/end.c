@@ -6,6 +6,7 @@
 #include "config.h"
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
+#include "fi/data/bounce.h"
 #include "fi/data/resolve.h"
 #include "fi/param.h"
 #include "fi/record/record.h"

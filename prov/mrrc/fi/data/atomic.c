@@ -7,6 +7,8 @@
 #include "config.h"
 #include "fi/data/resolve.h"
 
+#include "fi/data/tables.h"
+
 /* The local buffers besides the operand. */
 struct mrrc_atomic_bufs {
 	const struct fi_ioc *compare;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "fi/blocks.h"
-#include "fi/data/op.h"
+#include "fi/data/bounce.h"
 
 bool mrrc_bounce_lost(const struct mrrc_op *op)
 {

@@ -5,7 +5,8 @@
  */
 #include "config.h"
 #include "fi/blocks.h"
-#include "fi/data/op.h"
+#include "fi/data/bounce.h"
+#include "fi/data/complete.h"
 #include "fi/data/pending.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Operations by their endpoint: cancelling one, and ending those in flight. */
-#ifndef MRRC_SWEEP_H
-#define MRRC_SWEEP_H
+#ifndef MRRC_FLUSH_H
+#define MRRC_FLUSH_H
 
 #include "fi/mrrc_fi.h"
 
@@ -14,4 +14,7 @@ void mrrc_domain_flush_ops(struct mrrc_domain *domain);
 /* To be called after the core's endpoint is closed, before ep is freed. */
 void mrrc_ep_flush_ops(struct mrrc_ep *ep);
 
-#endif /* MRRC_SWEEP_H */
+/* The last thread left the core's sread. Lock held. */
+void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
+
+#endif /* MRRC_FLUSH_H */

@@ -13,6 +13,7 @@
  */
 #include "config.h"
 #include "fi/data/calls.h"
+#include "fi/data/tables.h"
 #include "fi/mrrc_fi.h"
 
 #define FWD(type, group, call, params, ...)                  \

@@ -7,6 +7,9 @@
 #include "config.h"
 #include "fi/data/post.h"
 
+#include "fi/data/complete.h"
+#include "fi/data/tables.h"
+
 MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO,
 	     ep->copied)
 

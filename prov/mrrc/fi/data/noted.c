@@ -11,6 +11,7 @@
 #include "config.h"
 #include "fi/data/calls.h"
 #include "fi/data/note.h"
+#include "fi/data/tables.h"
 
 #define NOTED(group, call, what, peer, params, ...)                \
 	static ssize_t noted_##group##_##call params               \

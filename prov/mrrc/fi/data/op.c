@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "fi/data/pending.h"
+#include "fi/data/bounce.h"
 #include "fi/data/op.h"
 #include "fi/record/record.h"
 

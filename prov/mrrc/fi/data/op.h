@@ -190,10 +190,6 @@ static inline void mrrc_op_room(struct mrrc_op *op, const struct iovec *iov,
 		op->rx_len += iov[i].iov_len;
 }
 
-/* Marks the record as that of a multi-receive buffer, see complete.c. */
-void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
-		   const struct iovec *iov, size_t count);
-
 /*
  * Ends the record of an operation that the core refused, and returns the core's
  * error.
@@ -229,63 +225,6 @@ void mrrc_op_end_list(struct mrrc_op *list);
 		mrrc_ret;                                                  \
 	})
 #define MRRC_OP_POST(op, call) mrrc_op_posted(op, MRRC_OP_TRY(op, call))
-
-/*
- * bounce.c: copies a source that cannot be registered, and lets iov point to
- * the copy, which lives as long as op. -FI_EFAULT: the source cannot be read.
- */
-int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
-
-/* May the operation's data go through blocks of registered memory? */
-bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access);
-
-/*
- * Takes a block for a buffer at this offset in its message: -FI_ENOMEM if none
- * is left, -FI_EFAULT if the buffer is not mapped or not writable.
- */
-int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
-		      size_t offset, enum mrrc_access access, void **base,
-		      void **desc);
-
-/* Copies the first len bytes of a received message to the user's buffers. */
-void mrrc_bounce_in(struct mrrc_op *op, size_t len);
-
-/*
- * The user's address for an address in one of the record's blocks; any other
- * address is returned unchanged.
- */
-void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
-/* Did the operation read a part of a file that may have been wrong? */
-bool mrrc_bounce_lost(const struct mrrc_op *op);
-void mrrc_bounce_free(struct mrrc_op *op);
-
-/*
- * complete.c: claims the operation of a completion, under the lock of the CQ
- * that reported it. entry is the core's, in the CQ's core format, or an error
- * entry with its err; received data are copied to the application's buffers.
- * Adds the record to *done when the operation is over. True if the application
- * sees this completion; *context is then the application's.
- */
-bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
-		       int err, void **context, struct mrrc_op **done);
-
-static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
-				 void *entry, int err, void **context,
-				 struct mrrc_op **done)
-{
-	/* a transmission that is reported, and needs no other work */
-	if (mrrc_unlikely(
-		    atomic_load_explicit(&op->flags, memory_order_acquire) &
-		    ~MRRC_OP_GENERAL) ||
-	    mrrc_unlikely(op->bounces != NULL))
-		return mrrc_op_claim_any(cq, op, entry, err, context, done);
-	*context = op->context;
-	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
-			      memory_order_relaxed);
-	op->next = *done;
-	*done = op;
-	return true;
-}
 
 /*
  * Is the operation in flight, with nothing to do at its end but to put

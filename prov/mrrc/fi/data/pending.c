@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "fi/data/pending.h"
+#include "fi/data/complete.h"
 #include "fi/data/op.h"
 #include "sys/base/pause.h"
 

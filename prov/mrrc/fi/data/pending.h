@@ -87,13 +87,6 @@ bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
 			 fi_addr_t src);
 
 /*
- * Makes an error of a message that claims @len bytes for buffers of @room
- * bytes.
- */
-void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
-		     const char *fate);
-
-/*
  * Serve the application from the pending completions; there are some. Lock
  * held.
  */
@@ -131,9 +124,6 @@ static inline void mrrc_cq_wake(struct mrrc_cq *cq)
  */
 bool mrrc_cq_ready(struct mrrc_cq *cq);
 
-/* data/flush.c: the last thread left the core's sread. Lock held. */
-void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
-
 /*
  * A completion without a record may offer a buffered message. false: the
  * application does not see it. Lock held.
@@ -146,5 +136,15 @@ static inline bool mrrc_cq_offer(struct mrrc_cq *cq, const void *entry)
 }
 
 void mrrc_pending_clear(struct mrrc_cq *cq);
+
+/* Takes, or releases, the lock of every CQ of a domain */
+void mrrc_domain_lock_cqs(struct mrrc_domain *domain);
+void mrrc_domain_unlock_cqs(struct mrrc_domain *domain);
+
+/* Read completions on the application's behalf; any thread. */
+void mrrc_cq_drain(struct mrrc_cq *cq);
+void mrrc_domain_drain(struct mrrc_domain *domain);
+/* Like mrrc_domain_drain(), for all CQs of the domain. */
+void mrrc_domain_drain_all(struct mrrc_domain *domain);
 
 #endif /* MRRC_PENDING_H */

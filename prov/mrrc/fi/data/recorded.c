@@ -11,6 +11,7 @@
 #include "config.h"
 #include "fi/data/calls.h"
 #include "fi/data/note.h"
+#include "fi/data/tables.h"
 #include "fi/record/record.h"
 
 /* Records the peer; an endpoint with one peer stands for it. */

@@ -7,6 +7,7 @@
 
 #include "fi/alloc/alloc.h"
 #include "fi/record/record.h"
+#include "fi/data/bounce.h"
 #include "fi/data/resolve.h"
 
 /* Log once per domain and error why memory could not be registered. */

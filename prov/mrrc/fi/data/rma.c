@@ -6,6 +6,8 @@
 #include "config.h"
 #include "fi/data/post.h"
 
+#include "fi/data/tables.h"
+
 MRRC_POST_TX(mrrc_post_write, fi_msg_rma, fi_writemsg, ep->write_split_limit,
 	     MRRC_RO, 0)
 

@@ -5,6 +5,9 @@
 #include "config.h"
 #include "fi/data/post.h"
 
+#include "fi/data/complete.h"
+#include "fi/data/tables.h"
+
 MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg, ep->tx.split_limit,
 	     MRRC_RO, ep->copied)
 

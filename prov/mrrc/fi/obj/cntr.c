@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "fi/attr.h"
+#include "fi/data/pending.h"
 #include "fi/fid.h"
 #include "fi/mrrc_fi.h"
 

@@ -17,6 +17,8 @@
 
 #include "fi/attr.h"
 #include "fi/obj/cq.h"
+#include "fi/data/complete.h"
+#include "fi/data/flush.h"
 #include "fi/data/op.h"
 #include "fi/fid.h"
 

@@ -9,6 +9,8 @@
 #include "fi/data/op.h"
 #include "fi/record/record.h"
 #include "fi/data/flush.h"
+#include "fi/data/pending.h"
+#include "fi/data/tables.h"
 #include "fi/fid.h"
 
 /*

@@ -6,7 +6,10 @@
 #include "config.h"
 #include <rdma/fi_errno.h>
 
+#include "fi/data/complete.h"
+#include "fi/data/flush.h"
 #include "fi/data/op.h"
+#include "fi/data/pending.h"
 #include "fi/names.h"
 #include "fi/obj/cq.h"
 #include "fi/param.h"
