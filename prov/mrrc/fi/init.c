@@ -18,6 +18,7 @@
 #include "fi/hook/hook.h"
 #include "fi/info.h"
 #include "fi/init.h"
+#include "fi/obj/obj.h"
 #include "fi/param.h"
 
 static void mrrc_cleanup(void)

@@ -98,7 +98,7 @@ struct mrrc_fabric {
 	mrrc_ref ref;
 	struct mrrc_mutex track_lock; /* guards what follows; a leaf */
 	LIST_HEAD(mrrc_tracks, mrrc_track) tracks[MRRC_TRACK_BUCKETS];
-	struct mrrc_request *requests; /* noted: obj/request.c */
+	struct mrrc_request *requests; /* noted: obj/request.h */
 };
 
 struct mrrc_domain {
@@ -395,99 +395,6 @@ static inline bool mrrc_ref_busy(mrrc_ref *ref)
 {
 	return atomic_load_explicit(ref, memory_order_acquire) != 0;
 }
-
-/*
- * obj/request.c: notes a connection request; removes a note, and returns
- * whether there was one
- */
-void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
-		       bool noted);
-bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle);
-void mrrc_requests_free(struct mrrc_fabric *fabric);
-
-/* one file for each object */
-int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-		     void *context);
-/* Opens a domain that the provider uses itself, beside an application's. */
-int mrrc_domain_open(struct fid_fabric *fabric, struct fi_info *info,
-		     struct fid_domain **domain, void *context);
-/* Opens an application's domain. */
-int mrrc_domain_open2(struct fid_fabric *fabric, struct fi_info *info,
-		      struct fid_domain **domain, uint64_t flags,
-		      void *context);
-int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
-		 struct fid_eq **eq, void *context);
-int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
-		   struct fid_wait **wait);
-int mrrc_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
-int mrrc_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
-		   struct fid_poll **poll);
-int mrrc_pep_open(struct fid_fabric *fabric, struct fi_info *info,
-		  struct fid_pep **pep, void *context);
-int mrrc_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
-		 struct fid_av **av, void *context);
-int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
-		   struct fid_cntr **cntr, void *context);
-int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
-		 struct fid_cq **cq, void *context);
-int mrrc_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr,
-		  struct fid_stx **stx, void *context);
-int mrrc_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
-		  struct fid_ep **srx, void *context);
-int mrrc_ep_open(struct fid_domain *domain, struct fi_info *info,
-		 struct fid_ep **ep, void *context);
-int mrrc_ep_open2(struct fid_domain *domain, struct fi_info *info,
-		  struct fid_ep **ep, uint64_t flags, void *context);
-int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
-		  struct fid_ep **sep, void *context);
-
-/*
- * ep.c: an endpoint without a core's object, for decisions by endpoint when
- * buffers are resolved. It keeps its domain open.
- */
-int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
-		     struct mrrc_ep **ep);
-void mrrc_ep_stand_in_free(struct mrrc_ep *ep);
-
-/* ep.c: once, before the core enables an endpoint */
-int mrrc_ep_prepare(struct mrrc_ep *ep);
-
-extern struct fi_ops_mr mrrc_mr_ops;
-extern struct fi_ops_domain mrrc_domain_ops;
-extern struct fi_ops mrrc_av_fid_ops;
-extern struct fi_ops_av mrrc_av_ops;
-/* endpoints */
-extern struct fi_ops mrrc_ep_fid_ops;
-extern struct fi_ops_ep mrrc_ep_ops;
-extern struct fi_ops_cm mrrc_cm_ops;
-extern const struct fi_mrrc_ops_cw *mrrc_ep_cw_ops; /* set once, by fi/cw */
-/* passive endpoints */
-extern struct fi_ops mrrc_pep_fid_ops;
-extern struct fi_ops_ep mrrc_pep_ep_ops;
-extern struct fi_ops_cm mrrc_pep_cm_ops;
-extern const struct fi_mrrc_ops_cw *mrrc_pep_cw_ops; /* likewise */
-
-/* domain.c: the calls of struct mrrc_domain, and of nothing else */
-extern struct fi_ops mrrc_domain_fid_ops;
-
-/* The registrations of our domain; NULL: not ours */
-struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
-
-/*
- * stats.c: the extension's tables of a domain, the provider's or a hooked one.
- * -FI_ENOSYS: the name is of another table.
- */
-int mrrc_ext_open(const char *name, uint64_t flags, void **ops);
-
-/*
- * From now on only the application reads the core's CQ, until
- * mrrc_cq_leave_alone_end() was called as often.
- */
-void mrrc_cq_leave_alone(struct mrrc_cq *cq);
-void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
-/* cq.c: an endpoint with FI_BUFFERED_RECV is bound to it */
-void mrrc_cq_set_buffered(struct mrrc_cq *cq);
-int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
 
 static inline struct mrrc_domain *mrrc_domain_of(struct fid_domain *domain)
 {

@@ -11,6 +11,7 @@
 #include "config.h"
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
+#include "fi/obj/obj.h"
 #include "fi/secret.h"
 
 static void cw_av_unlink(struct mrrc_cw_av *names, struct cw_av_entry *entry)

@@ -21,6 +21,7 @@
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
 #include "fi/fid.h"
+#include "fi/obj/request.h"
 
 /* ---- connecting and accepting -------------------------------------------- */
 

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "fi/cw/group.h"
+#include "fi/obj/cq_fwd.h"
+#include "fi/obj/obj.h"
 
 #define CW_FDS	    64
 #define CW_SLICE_MS 500 /* the core's descriptors may change */

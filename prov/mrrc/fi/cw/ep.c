@@ -11,6 +11,8 @@
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
 #include "fi/cw/rdm.h"
+#include "fi/obj/ep.h"
+#include "fi/obj/obj.h"
 
 static struct mrrc_ep *cw_ep_of(struct fid *fid)
 {

@@ -9,6 +9,8 @@
 #include "fi/cw/link.h"
 #include "fi/cw/rdm.h"
 #include "fi/fid.h"
+#include "fi/obj/ep.h"
+#include "fi/obj/obj.h"
 #include "fi/sized.h"
 
 static struct mrrc_ep *cw_ops_own(struct fi_mrrc_cw *cw)

@@ -16,6 +16,8 @@
 #include "fi/cw/mark.h"
 #include "fi/getinfo.h"
 #include "fi/info.h"
+#include "fi/obj/ep.h"
+#include "fi/obj/obj.h"
 #include "fi/param.h"
 
 static int cw_below_info(const struct mrrc_domain *domain,

@@ -10,6 +10,7 @@
 #include "fi/data/pending.h"
 #include "fi/fid.h"
 #include "fi/file/file.h"
+#include "fi/obj/obj.h"
 #include "fi/reg.h"
 #include "fi/sized.h"
 #include "sys/file/lease_file.h"

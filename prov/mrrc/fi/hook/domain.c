@@ -14,6 +14,7 @@
 #include "fi/obj/attach.h"
 #include "sys/cache/cache_mt.h"
 #include "sys/base/pool.h"
+#include "fi/obj/obj.h"
 
 #define MRRC_HOOK_MRS_MAX   (1U << 20) /* open on one domain */
 #define MRRC_HOOK_REVOKE_MS 1000

@@ -9,6 +9,7 @@
 #include "fi/mrrc_fi.h"
 
 #include "fi/fid.h"
+#include "fi/obj/obj.h"
 
 static struct fid_av *av_core(struct fid_av *av)
 {

@@ -11,6 +11,10 @@
 #include "config.h"
 #include "fi/mrrc_fi.h"
 
+#include "fi/obj/ep.h"
+#include "fi/obj/obj.h"
+#include "fi/obj/request.h"
+
 #define HAS_CM(core, op) FI_CHECK_OP((core)->cm, struct fi_ops_cm, op)
 
 static struct fid_ep *ep_core(struct fid *fid)

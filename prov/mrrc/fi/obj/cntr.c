@@ -11,6 +11,7 @@
 #include "fi/data/pending.h"
 #include "fi/fid.h"
 #include "fi/mrrc_fi.h"
+#include "fi/obj/obj.h"
 
 static uint64_t cntr_read(struct fid_cntr *cntr_fid)
 {

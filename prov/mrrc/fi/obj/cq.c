@@ -21,6 +21,8 @@
 #include "fi/data/flush.h"
 #include "fi/data/op.h"
 #include "fi/fid.h"
+#include "fi/obj/cq_fwd.h"
+#include "fi/obj/obj.h"
 
 #define MRRC_CQ_BATCH 16 /* entries of a wider format read at once */
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Functions that the tables of calls of completion queues share. */
+/* Completion queues. */
 #ifndef MRRC_CQ_H
 #define MRRC_CQ_H
 
 #include "fi/data/pending.h"
 
-extern struct fi_ops_cq mrrc_cq_fwd_ops;
-int mrrc_cq_signal(struct fid_cq *cq);
-const char *mrrc_cq_strerror(struct fid_cq *cq, int prov_errno,
-			     const void *err_data, char *buf, size_t len);
+int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		 struct fid_cq **cq, void *context);
+
+/*
+ * From now on only the application reads the core's CQ, until
+ * mrrc_cq_leave_alone_end() was called as often.
+ */
+void mrrc_cq_leave_alone(struct mrrc_cq *cq);
+void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
+/* An endpoint with FI_BUFFERED_RECV is bound to it */
+void mrrc_cq_set_buffered(struct mrrc_cq *cq);
+int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
 
 #endif /* MRRC_CQ_H */

@@ -19,6 +19,9 @@
 #include "fi/data/flush.h"
 #include "fi/fid.h"
 #include "fi/getinfo.h"
+#include "fi/obj/cq.h"
+#include "fi/obj/ep.h"
+#include "fi/obj/obj.h"
 
 static void domain_cache_close(struct mrrc_domain *domain)
 {

@@ -4,6 +4,7 @@
  * (resolving ones or forwarders) is decided once, when it is opened.
  */
 #include "config.h"
+#include "fi/obj/ep.h"
 #include "fi/info.h"
 #include "fi/rxm.h"
 #include "fi/data/op.h"
@@ -12,6 +13,9 @@
 #include "fi/data/pending.h"
 #include "fi/data/tables.h"
 #include "fi/fid.h"
+#include "fi/obj/cq.h"
+#include "fi/obj/obj.h"
+#include "fi/obj/request.h"
 
 /*
  * ofi_rxm over verbs uses an endpoint that it has closed and freed if a message

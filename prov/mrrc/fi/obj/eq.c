@@ -18,6 +18,7 @@
 #include "fi/fid.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
+#include "fi/obj/obj.h"
 
 static bool name_has_us(const char *name)
 {

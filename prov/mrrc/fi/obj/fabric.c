@@ -8,6 +8,8 @@
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "fi/names.h"
+#include "fi/obj/obj.h"
+#include "fi/obj/request.h"
 
 static int fabric_close(struct fid *fid)
 {

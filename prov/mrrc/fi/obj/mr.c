@@ -17,6 +17,7 @@
 #include "fi/attr.h"
 #include "fi/fid.h"
 #include "fi/mrrc_fi.h"
+#include "fi/obj/obj.h"
 #include "fi/record/record.h"
 #include "sys/cache/cache_use.h"
 

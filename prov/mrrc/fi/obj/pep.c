@@ -10,6 +10,7 @@
 #include "fi/getinfo.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
+#include "fi/obj/obj.h"
 
 static int pep_close(struct fid *fid)
 {

@@ -12,6 +12,7 @@
 #include "fi/data/pending.h"
 
 #include "fi/fid.h"
+#include "fi/obj/obj.h"
 
 /* not fi_poll*(): libfabric 2.x calls poll sets deprecated */
 

@@ -8,7 +8,7 @@
  * Threading: any; the fabric's track_lock guards the list.
  */
 #include "config.h"
-#include "fi/mrrc_fi.h"
+#include "fi/obj/request.h"
 
 struct mrrc_request {
 	struct mrrc_request *next;

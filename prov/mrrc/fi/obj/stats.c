@@ -9,6 +9,7 @@
 #include "fi/alloc/alloc.h"
 #include "fi/data/op.h"
 #include "fi/init.h"
+#include "fi/obj/obj.h"
 #include "fi/parts.h"
 
 /* What the provider's own domains count. */

@@ -9,6 +9,7 @@
 #include "fi/mrrc_fi.h"
 
 #include "fi/fid.h"
+#include "fi/obj/obj.h"
 
 static ssize_t stx_cancel(struct fid *fid, void *context)
 {

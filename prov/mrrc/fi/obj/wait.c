@@ -11,6 +11,7 @@
 #include "fi/data/pending.h"
 
 #include "fi/fid.h"
+#include "fi/obj/obj.h"
 
 #define TRYWAIT_CHUNK 32 /* fids passed on at once */
 

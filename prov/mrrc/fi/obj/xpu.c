@@ -11,7 +11,7 @@
  * Threading: any.
  */
 #include "config.h"
-#include "fi/mrrc_fi.h"
+#include "fi/obj/obj.h"
 
 #ifdef MRRC_XPU_CALLS
 

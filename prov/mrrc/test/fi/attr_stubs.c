@@ -12,6 +12,7 @@
 #include "fi/data/pending.h"
 #include "fi/names.h"
 #include "fi/obj/cq.h"
+#include "fi/obj/cq_fwd.h"
 #include "fi/param.h"
 #include "fi/parts.h"
 #include "test/fi/unused.h"

@@ -11,6 +11,8 @@
 #include "fi/fid.h"
 #include "fi/info.h"
 #include "fi/mrrc_fi.h"
+#include "fi/obj/cq.h"
+#include "fi/obj/obj.h"
 #include "fi/sized.h"
 #include "sys/base/pool.h"
 #include "test/case.h"

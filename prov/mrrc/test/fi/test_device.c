@@ -7,6 +7,7 @@
 
 #include "fi/fid.h"
 #include "fi/hook/hook.h"
+#include "fi/obj/obj.h"
 #include "fi/param.h"
 #include "fi/record/record.h"
 #include "test/case.h"
