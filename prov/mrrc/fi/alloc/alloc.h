@@ -24,23 +24,6 @@ extern const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops;
  */
 void mrrc_alloc_set_own(const struct fi_ops *ops);
 
-/*
- * Whether the domain must not be closed: the application has open heaps, or
- * allocations, which are logged; a forked child has neither. Allocations by
- * process.h's calls do not count: they stay, and are deregistered, as is all
- * memory that is not allocated. No thread may use the allocator concurrently.
- */
-bool mrrc_alloc_busy(struct mrrc_reg *reg);
-
-/* init.c: gives process.h's calls to a library that wants them. */
-void mrrc_process_init(void);
-
-/*
- * The domain is open: from now on, until mrrc_alloc_busy() says that it may be
- * closed, it serves process.h's calls.
- */
-void mrrc_process_add(struct mrrc_reg *reg);
-
 /* Closes the allocator, before the core closes its domain. */
 void mrrc_alloc_close(struct mrrc_reg *reg);
 
@@ -55,10 +38,31 @@ void mrrc_alloc_give(struct mrrc_reg *reg, void *buf);
 bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 		     void **desc);
 
+/* mr.c */
+
 /*
  * The slot of a block in the domain's ring (reg->ring): of the block with this
  * range, which stays in the ring until it is deregistered. -1: none.
  */
 int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
+
+/* process.c */
+
+/*
+ * Whether the domain must not be closed: the application has open heaps, or
+ * allocations, which are logged; a forked child has neither. Allocations by
+ * process.h's calls do not count: they stay, and are deregistered, as is all
+ * memory that is not allocated. No thread may use the allocator concurrently.
+ */
+bool mrrc_alloc_busy(struct mrrc_reg *reg);
+
+/* For init.c: gives process.h's calls to a library that wants them. */
+void mrrc_process_init(void);
+
+/*
+ * The domain is open: from now on, until mrrc_alloc_busy() says that it may be
+ * closed, it serves process.h's calls.
+ */
+void mrrc_process_add(struct mrrc_reg *reg);
 
 #endif /* MRRC_ALLOC_H */

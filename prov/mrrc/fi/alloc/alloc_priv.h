@@ -36,11 +36,11 @@ struct mrrc_alloc_mr {
 		slot;
 };
 
-/* alloc.c: the domain's allocator, made at first use */
+/* The domain's allocator, made at first use */
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 
 /*
- * alloc.c: mrrc_alloc_busy() of a domain that process.c does not use. Abandons
+ * mrrc_alloc_busy() of a domain that process.c does not use. Abandons
  * allocations of process.c.
  */
 bool mrrc_alloc_has_live(struct mrrc_reg *reg);
@@ -48,20 +48,20 @@ bool mrrc_alloc_has_live(struct mrrc_reg *reg);
 /* 0 or -FI_E*, as fi_mr_free() */
 int mrrc_alloc_free(struct mrrc_alloc *alloc, void *buf);
 
-/* alloc/mr.c */
-void mrrc_alloc_keeper_init(struct mrrc_alloc *alloc);
-extern const struct mrrc_heap_ops mrrc_alloc_heap_ops;
-
-/* alloc/heap.c: heaps of the application */
-int mrrc_alloc_heap_open(struct fid_domain *domain,
-			 const struct fi_mr_heap_attr *attr,
-			 struct fid_mr_heap **heap, void *context);
-
 /* -FI_EBADFLAGS: more than one kind, or pages of another size */
 int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages);
 bool mrrc_alloc_access(uint64_t access, enum mrrc_access *rights);
 int mrrc_alloc_stats_out(const struct mrrc_heap_stats *from,
 			 struct fi_mr_heap_stats *stats);
+
+/* mr.c */
+void mrrc_alloc_keeper_init(struct mrrc_alloc *alloc);
+extern const struct mrrc_heap_ops mrrc_alloc_heap_ops;
+
+/* heap.c: heaps of the application */
+int mrrc_alloc_heap_open(struct fid_domain *domain,
+			 const struct fi_mr_heap_attr *attr,
+			 struct fid_mr_heap **heap, void *context);
 
 #define MRRC_ALLOC_PAGE_FLAGS \
 	(FI_MR_ALLOC_BASE | FI_MR_ALLOC_THP | FI_MR_ALLOC_HUGE(63))
