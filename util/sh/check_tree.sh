@@ -78,6 +78,11 @@ check_folders()
 	prov/mrrc/folders.sh "$NOTHING"
 }
 
+check_headers()
+{
+	prov/mrrc/headers.sh
+}
+
 check_parameters()
 {
 	man/check_params.sh
@@ -148,7 +153,7 @@ main()
 
 	NOTHING=$(mktemp -d) || exit 2
 	trap 'rm -rf "$NOTHING"' EXIT
-	for name in listed exist mutations folders libc parameters versions \
+	for name in listed exist mutations folders headers libc parameters versions \
 		lines layout scripts; do
 		check_$name >"$NOTHING/log" 2>&1
 		case $? in
