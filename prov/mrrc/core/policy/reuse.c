@@ -75,7 +75,10 @@ void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age)
 	reuse->age += (pages - reuse->age) * AGE_PART;
 }
 
-double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses)
+/*
+ * How likely, and how soon, a region that was used @uses times is used again.
+ */
+static double reuse_rate(const struct mrrc_reuse *reuse, unsigned uses)
 {
 	const unsigned class = reuse_class(uses);
 	const double prior = PRIOR * (1 + PRIOR_USE * (uses - 1));
@@ -114,6 +117,6 @@ double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len)
 double mrrc_reuse_value(const struct mrrc_reuse *reuse, unsigned uses,
 			unsigned here, double weight)
 {
-	return mrrc_reuse_rate(reuse, uses) *
+	return reuse_rate(reuse, uses) *
 	       (1 + (here < HERE_MAX ? here : HERE_MAX)) * weight;
 }

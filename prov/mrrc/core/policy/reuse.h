@@ -43,11 +43,6 @@ void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age);
 /* A region was evicted, @age after its last use. */
 void mrrc_reuse_leave(struct mrrc_reuse *reuse, uint64_t age);
 
-/*
- * How likely, and how soon, a region that was used @uses times is used again.
- */
-double mrrc_reuse_rate(const struct mrrc_reuse *reuse, unsigned uses);
-
 /* The weight of a region's size: (cost / pages) ^ 1.5. */
 double mrrc_reuse_weight(const struct mrrc_cost *cost, size_t len);
 

@@ -253,7 +253,7 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 	return 0;
 }
 
-size_t mrrc_datatype_size(enum fi_datatype datatype)
+static size_t datatype_size(enum fi_datatype datatype)
 {
 	static const uint8_t size[] = {
 		[FI_INT8] = 1,
@@ -287,7 +287,7 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		     void *const *desc, size_t count, enum fi_datatype datatype,
 		     enum mrrc_access access, void **core_desc)
 {
-	size_t size = mrrc_datatype_size(datatype), i;
+	size_t size = datatype_size(datatype), i;
 	struct iovec iov;
 	int ret;
 

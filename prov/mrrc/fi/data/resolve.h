@@ -147,8 +147,6 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		     void *const *desc, size_t count, enum fi_datatype datatype,
 		     enum mrrc_access access, void **core_desc);
 
-size_t mrrc_datatype_size(enum fi_datatype datatype);
-
 /*
  * Is the message so small that the core copies it in the call? Then no buffer
  * needs a descriptor: post it without one, with *flags and the application's

@@ -48,8 +48,9 @@ __attribute__((noinline)) void mrrc_cache_mt_count(struct mrrc_cache_mt *cache,
 }
 
 /* Make a hint for the thread's next lookup. The region is held. */
-void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
-			    enum mrrc_access access, struct mrrc_region *region)
+static void cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
+			      enum mrrc_access access,
+			      struct mrrc_region *region)
 {
 	const uintptr_t big = addr >> MRRC_HINTS_BIG << MRRC_HINTS_BIG;
 	const uint64_t ref = mrrc_region_word(region);
@@ -343,8 +344,8 @@ mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 	ret = cache_mt_plan(cache, want, plan);
 	pthread_setcancelstate(cancel, NULL);
 	if (!ret && !want->copy && plan->count == 1)
-		mrrc_cache_mt_remember(cache, want->addr, want->access,
-				       plan->piece[0].region);
+		cache_mt_remember(cache, want->addr, want->access,
+				  plan->piece[0].region);
 	return ret;
 }
 

@@ -12,9 +12,4 @@
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 
-/* Make a hint for this thread's next lookup. The region is held. */
-void mrrc_cache_mt_remember(struct mrrc_cache_mt *cache, uintptr_t addr,
-			    enum mrrc_access access,
-			    struct mrrc_region *region);
-
 #endif /* MRRC_CACHE_GET_H */

@@ -19,7 +19,7 @@
  * ones. An object in a magazine cannot serve another size or thread, and leaves
  * the processor's caches.
  */
-const uint8_t mrrc_mag_cap[MRRC_CLASSES] = {
+static const uint8_t mag_cap[MRRC_CLASSES] = {
 	[0 ... 31] = MRRC_MAG, /* to 1 KiB */
 	[32 ... 39] = 48,      /* to 2 KiB */
 	[40 ... 55] = 32,      /* to 8 KiB */
@@ -100,7 +100,7 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 		set->of[class].end =
 			set->entry[class] + (mags_away(heap, tcache, class) ?
 						     MAG_AWAY :
-						     mrrc_mag_cap[class]);
+						     mag_cap[class]);
 	}
 	/* others read it under the list's lock, with this biased lock shut */
 	tcache->mags[heap->slot] = set;
@@ -116,7 +116,7 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 	unsigned got;
 
 	mrrc_lock_acquire(&heap->lock);
-	got = mrrc_depot_fill(heap, class, mrrc_mag_cap[class] / 2, mag->top);
+	got = mrrc_depot_fill(heap, class, mag_cap[class] / 2, mag->top);
 	mrrc_lock_release(&heap->lock);
 	mag->top += got;
 	tcache->count[heap->slot].in += got;

@@ -202,8 +202,6 @@ extern struct mrrc_tcache mrrc_tcache_none;
 extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 	__attribute__((tls_model("initial-exec")));
 
-extern MRRC_HIDDEN const uint8_t mrrc_mag_cap[MRRC_CLASSES];
-
 /* The number of objects in a magazine; its entries are aligned. */
 static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 {

@@ -46,9 +46,9 @@ static void mon_leave(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 		mrrc_lock_release(sub->lock);
 }
 
-struct mrrc_range mrrc_mon_sub_notify(struct mrrc_mon *mon,
-				      struct mrrc_mon_sub *sub, uintptr_t start,
-				      uintptr_t end)
+static struct mrrc_range mon_sub_notify(struct mrrc_mon *mon,
+					struct mrrc_mon_sub *sub,
+					uintptr_t start, uintptr_t end)
 {
 	struct mrrc_range hull;
 
@@ -81,7 +81,7 @@ static void mon_fail_locked(struct mrrc_mon *mon)
 	mrrc_fence(seq_cst);
 	atomic_store(&mon->failed, true);
 	TAILQ_FOREACH(sub, &mon->subs, link)
-		mrrc_mon_sub_notify(mon, sub, 0, UINTPTR_MAX);
+		mon_sub_notify(mon, sub, 0, UINTPTR_MAX);
 	mon->ops->stop(mon);
 }
 
@@ -342,7 +342,7 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 	mrrc_mon_changed(mon, start, end);
 	mrrc_huge_renew(&mon->huge, start, end);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
-		range = mrrc_mon_sub_notify(mon, sub, start, end);
+		range = mon_sub_notify(mon, sub, start, end);
 		if (range.start == range.end)
 			continue;
 		known = true;

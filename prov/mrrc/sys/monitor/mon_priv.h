@@ -10,10 +10,7 @@
 /* Makes all caches forget the range, and ends its watch. MONITOR lock held. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
-/* MONITOR lock held. The calls of struct mrrc_mon_sub, with its lock. */
-struct mrrc_range mrrc_mon_sub_notify(struct mrrc_mon *mon,
-				      struct mrrc_mon_sub *sub, uintptr_t start,
-				      uintptr_t end);
+/* MONITOR lock held: calls the subscriber's cover(), with its lock. */
 struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 				     struct mrrc_mon_sub *sub, uintptr_t pos);
 

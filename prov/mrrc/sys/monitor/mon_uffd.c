@@ -51,7 +51,8 @@ static bool uffd_has_spare(const struct mrrc_uffd *uffd)
 	return mrrc_fd_is(uffd->spare, &uffd->spare_id);
 }
 
-int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
+/* Writes why into mon's reason. Returns ret. */
+static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 {
 	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s", what,
 		 strerror(-ret));
@@ -86,9 +87,9 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 	if (fd == -EPERM)
 		return uffd_forbidden(mon, fd);
 	if (fd < 0)
-		return mrrc_uffd_fail(mon, "not to be had here", fd);
+		return uffd_fail(mon, "not to be had here", fd);
 	if (ioctl(fd, UFFDIO_API, &api)) {
-		ret = mrrc_uffd_fail(mon, "lacks events", -errno);
+		ret = uffd_fail(mon, "lacks events", -errno);
 		goto err_close;
 	}
 	/* Repeated: on a loaded machine the test may time out. */
@@ -96,7 +97,7 @@ static int uffd_setup(struct mrrc_mon *mon, struct mrrc_uffd *uffd)
 		ret = mrrc_uffd_test(fd);
 	} while (ret == -ETIMEDOUT && --tries);
 	if (ret) {
-		mrrc_uffd_fail(mon, "self-test of pending unmaps", ret);
+		uffd_fail(mon, "self-test of pending unmaps", ret);
 		goto err_close;
 	}
 	uffd->fd = fd;
@@ -137,7 +138,7 @@ static int uffd_open(struct mrrc_mon *mon)
 	/* not an eventfd: eventfds cannot be told apart */
 	uffd->stop_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (uffd->stop_fd < 0) {
-		ret = mrrc_uffd_fail(mon, "socket", -errno);
+		ret = uffd_fail(mon, "socket", -errno);
 		goto err_close;
 	}
 	ret = mrrc_fd_id(uffd->fd, &uffd->id);

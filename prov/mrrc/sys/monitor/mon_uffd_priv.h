@@ -52,7 +52,4 @@ struct mrrc_uffd {
 	bool dead; /* the reader reads no more: never settled */
 };
 
-/* Writes why into mon's reason. Returns ret. */
-int mrrc_uffd_fail(struct mrrc_mon *mon, const char *what, int ret);
-
 #endif /* MRRC_MON_UFFD_PRIV_H */

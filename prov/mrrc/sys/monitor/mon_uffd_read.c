@@ -233,7 +233,11 @@ bool mrrc_uffd_settle(struct mrrc_mon *mon)
 	return settled;
 }
 
-void mrrc_uffd_replace(struct mrrc_uffd *uffd)
+/*
+ * Closes the userfaultfd, but keeps its number: probes of other threads then
+ * meet a file that refuses them, and not a file of the application.
+ */
+static void uffd_replace(struct mrrc_uffd *uffd)
 {
 	if (mrrc_uffd_lost(uffd))
 		return;
@@ -392,7 +396,7 @@ static void *uffd_run(void *arg)
 		atomic_fetch_or(&mon->seq, 1);
 		uffd_unlock(uffd, &old);
 	}
-	mrrc_uffd_replace(uffd);
+	uffd_replace(uffd);
 	if (ret) {
 		atomic_store(&uffd->broken, true);
 		sem_post(&uffd->work);
@@ -411,7 +415,7 @@ static void *uffd_handle(void *arg)
 		while (sem_wait(&uffd->work))
 			;
 		if (atomic_load(&uffd->broken))
-			mrrc_uffd_replace(uffd);
+			uffd_replace(uffd);
 		/* Another thread may have been first. */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
@@ -432,7 +436,7 @@ void mrrc_uffd_stop(struct mrrc_mon *mon)
 
 	if (!mrrc_mon_forked(mon) && mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
 		uffd_wake(uffd);
-	mrrc_uffd_replace(uffd);
+	uffd_replace(uffd);
 }
 
 int mrrc_uffd_read_start(struct mrrc_mon *mon)
@@ -471,6 +475,6 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon)
 	else
 		pthread_cancel(uffd->reader);
 	/* the reader has the last copy, and closes it before it ends */
-	mrrc_uffd_replace(uffd);
+	uffd_replace(uffd);
 	mrrc_thread_join(uffd->reader);
 }

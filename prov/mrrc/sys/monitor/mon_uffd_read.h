@@ -9,12 +9,6 @@
 int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
 
 /*
- * Closes the userfaultfd, but keeps its number: probes of other threads then
- * meet a file that refuses them, and not a file of the application.
- */
-void mrrc_uffd_replace(struct mrrc_uffd *uffd);
-
-/*
  * Starts both threads, the reader first; nothing is watched before both run.
  * -E*: neither runs.
  */

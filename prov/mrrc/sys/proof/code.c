@@ -168,7 +168,7 @@ bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 	return false;
 }
 
-void mrrc_code_done(struct mrrc_code *code)
+static void code_done(struct mrrc_code *code)
 {
 	mrrc_apart_free(code->found);
 	mrrc_apart_free(code->section);
@@ -262,7 +262,7 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 				break;
 		}
 	}
-	mrrc_code_done(&code);
+	code_done(&code);
 	return ret;
 }
 

@@ -80,8 +80,6 @@ void mrrc_code_sections(struct mrrc_code *code);
 bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 		     size_t len);
 
-void mrrc_code_done(struct mrrc_code *code);
-
 /* One pair more. */
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
 
