@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counts the device's registrations, in the same way whether an application,
- * libfabric's cache or ofi_mrrc makes them: libfabric calls the functions of
- * this file in place of libibverbs', which they call in turn.
+ * Counts the device's registrations and their bytes, in the same way whether an
+ * application, libfabric's cache or ofi_mrrc makes them: libfabric calls the
+ * functions of this file in place of libibverbs', which they call in turn.
  *
  * Any thread may register.
  */
@@ -13,20 +13,60 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <time.h>
 
 #define SHOWN __attribute__((visibility("default")))
 SHOWN void *ibv_reg_mr(void *pd, void *addr, size_t len, int access);
 SHOWN void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 			     unsigned access);
+SHOWN int ibv_dereg_mr(void *mr);
 
 /* IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_ON_DEMAND */
 #define REMOTE_WRITE (1 << 1)
 #define ON_DEMAND    (1 << 6)
 
-static uint64_t registered, on_demand;
-static bool pin_targets;
+/* How struct ibv_mr begins. */
+struct region {
+	void *context, *pd, *addr;
+	size_t len;
+};
+
+static uint64_t registered, on_demand, bytes, peak;
+static uint64_t spent; /* ns of the processor, with @timed */
+static bool pin_targets, timed;
 /* Nesting of calls: newer versions of a function call older ones. */
 static __thread unsigned depth;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	if (!timed || depth)
+		return 0;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t) t.tv_sec * 1000000000 + (uint64_t) t.tv_nsec;
+}
+
+static void end_call(uint64_t began)
+{
+	depth--;
+	if (timed && !depth)
+		__atomic_fetch_add(&spent, now() - began, __ATOMIC_RELAXED);
+}
+
+/* Adds a new region, NULL if registering failed. */
+static void add(const struct region *region)
+{
+	uint64_t sum, most = __atomic_load_n(&peak, __ATOMIC_RELAXED);
+
+	if (depth > 1 || !region)
+		return;
+	sum = __atomic_add_fetch(&bytes, region->len, __ATOMIC_RELAXED);
+	while (sum > most &&
+	       !__atomic_compare_exchange_n(&peak, &most, sum, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
 
 /* Returns the access with which to register. */
 static unsigned count(unsigned access)
@@ -44,13 +84,15 @@ static unsigned count(unsigned access)
 void *ibv_reg_mr(void *pd, void *addr, size_t len, int access)
 {
 	static void *(*real)(void *, void *, size_t, int);
+	uint64_t began = now();
 	void *mr;
 
 	if (!real)
 		*(void **) &real = dlsym(RTLD_NEXT, "ibv_reg_mr");
 	access = (int) count((unsigned) access);
 	mr = real(pd, addr, len, access);
-	depth--;
+	add(mr);
+	end_call(began);
 	return mr;
 }
 
@@ -58,14 +100,33 @@ void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 		       unsigned access)
 {
 	static void *(*real)(void *, void *, size_t, uint64_t, unsigned);
+	uint64_t began = now();
 	void *mr;
 
 	if (!real)
 		*(void **) &real = dlsym(RTLD_NEXT, "ibv_reg_mr_iova2");
 	access = count(access);
 	mr = real(pd, addr, len, iova, access);
-	depth--;
+	add(mr);
+	end_call(began);
 	return mr;
+}
+
+int ibv_dereg_mr(void *mr)
+{
+	static int (*real)(void *);
+	const size_t len = ((struct region *) mr)->len;
+	uint64_t began = now();
+	int ret;
+
+	if (!real)
+		*(void **) &real = dlsym(RTLD_NEXT, "ibv_dereg_mr");
+	depth++;
+	ret = real(mr);
+	if (depth == 1 && !ret)
+		__atomic_fetch_sub(&bytes, len, __ATOMIC_RELAXED);
+	end_call(began);
+	return ret;
 }
 
 uint64_t reg_count(void)
@@ -76,6 +137,21 @@ uint64_t reg_count(void)
 uint64_t reg_count_odp(void)
 {
 	return __atomic_load_n(&on_demand, __ATOMIC_RELAXED);
+}
+
+uint64_t reg_count_peak(void)
+{
+	return __atomic_load_n(&peak, __ATOMIC_RELAXED);
+}
+
+uint64_t reg_count_ns(void)
+{
+	return __atomic_load_n(&spent, __ATOMIC_RELAXED);
+}
+
+void reg_count_time(void)
+{
+	timed = true;
 }
 
 void reg_count_pin_targets(void)

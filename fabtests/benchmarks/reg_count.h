@@ -10,6 +10,14 @@
 uint64_t reg_count(void);
 /* Of them, those with on-demand paging. */
 uint64_t reg_count_odp(void);
+/* The most bytes that were registered at a time. */
+uint64_t reg_count_peak(void);
+/*
+ * Nanoseconds of the processor that registering and deregistering took, since
+ * reg_count_time().
+ */
+uint64_t reg_count_ns(void);
+void reg_count_time(void);
 /* From now on memory that peers may write to is registered without it. */
 void reg_count_pin_targets(void);
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Preloaded into an MPI program with reg_count.c: at its end prints "reg_report
+ * REGISTRATIONS PEAK NS START CPU" to stderr: registrations of the device, the
+ * most bytes registered at a time, what registering and deregistering took, and
+ * the processor time (ms) until MPI_Init() had returned and in all.
+ */
+#define _GNU_SOURCE
+#include "reg_count.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+static double start; /* 0: MPI_Init() has not returned, in this process */
+
+static double processor_ms(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (double) (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e3 +
+	       (double) (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e3;
+}
+
+/* C calls the first of both, Fortran's MPI the second. */
+#define INIT(name)                                          \
+	SHOWN int name(int *argc, char ***argv);            \
+	int name(int *argc, char ***argv)                   \
+	{                                                   \
+		int (*real)(int *, char ***);               \
+		int ret;                                    \
+                                                            \
+		*(void **) &real = dlsym(RTLD_NEXT, #name); \
+		ret = real(argc, argv);                     \
+		start = processor_ms();                     \
+		return ret;                                 \
+	}
+#define INIT_THREAD(name)                                            \
+	SHOWN int name(int *argc, char ***argv, int want, int *got); \
+	int name(int *argc, char ***argv, int want, int *got)        \
+	{                                                            \
+		int (*real)(int *, char ***, int, int *);            \
+		int ret;                                             \
+                                                                     \
+		*(void **) &real = dlsym(RTLD_NEXT, #name);          \
+		ret = real(argc, argv, want, got);                   \
+		start = processor_ms();                              \
+		return ret;                                          \
+	}
+
+__attribute__((constructor)) static void begin(void)
+{
+	reg_count_time();
+}
+
+INIT(MPI_Init)
+INIT(PMPI_Init)
+INIT_THREAD(MPI_Init_thread)
+INIT_THREAD(PMPI_Init_thread)
+
+__attribute__((destructor)) static void report(void)
+{
+	if (start > 0)
+		fprintf(stderr, "reg_report %llu %llu %llu %.1f %.1f\n",
+			(unsigned long long) reg_count(),
+			(unsigned long long) reg_count_peak(),
+			(unsigned long long) reg_count_ns(), start,
+			processor_ms());
+}
