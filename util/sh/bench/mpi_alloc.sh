@@ -9,32 +9,39 @@ MPI_ALLOC_ROUNDS=20
 MPI_ALLOC_RUNS=(65536:default 1048576:default 1048576:mapped)
 smoking && MPI_ALLOC_ROUNDS=2 MPI_ALLOC_RUNS=(1048576:mapped)
 
-# In the guest. mpi_alloc_guest CORE ROUNDS DIR LIB SIZE:MALLOC...: lines "SIZE MALLOC
-# WAY US REGISTRATIONS", of rank 0
+# In the guest. mpi_way CORE WAY PRELOADED COMMAND...: two ranks, over ofi_rxm over
+# CORE without a cache, with libfabric's, or with ours in both forms.
+mpi_way()
+{
+	local stack="$1;ofi_rxm" vars=(LD_PRELOAD="$3")
+
+	case $2 in
+	raw) vars+=(FI_MR_CACHE_MONITOR=disabled) ;;
+	hook) vars+=(FI_HOOK=mrrc) ;;
+	ofi_mrrc|preload) stack+=";ofi_mrrc" ;;
+	esac
+	shift 3
+	mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 \
+		--mca pml cm --mca mtl ofi --mca btl self \
+		--mca mtl_ofi_provider_include "$stack" \
+		--mca mpi_yield_when_idle 1 \
+		env FI_PROVIDER="$stack" "${vars[@]}" "$@"
+}
+
+# mpi_alloc_guest CORE ROUNDS DIR LIB SIZE:MALLOC...: lines "SIZE MALLOC WAY US
+# REGISTRATIONS", of rank 0
 mpi_alloc_guest()
 {
-	local core="$1;ofi_rxm" rounds=$2 dir=$3 lib=$4 what way stack vars
+	local core=$1 rounds=$2 dir=$3 lib=$4 what way preload vars
 
 	shift 4
 	for what in "$@"; do
+		vars=()
+		[[ $what != *:mapped ]] || vars=(MALLOC_MMAP_THRESHOLD_=65536)
 		for way in raw cache ofi_mrrc hook preload; do
-			stack=$core vars=(LD_PRELOAD="$dir/count.so")
-			case $way in
-			raw) vars+=(FI_MR_CACHE_MONITOR=disabled) ;;
-			ofi_mrrc) stack+=";ofi_mrrc" ;;
-			hook) vars+=(FI_HOOK=mrrc) ;;
-			preload)
-				stack+=";ofi_mrrc"
-				vars=(LD_PRELOAD="$dir/count.so:$lib")
-				;;
-			esac
-			[[ $what != *:mapped ]] ||
-				vars+=(MALLOC_MMAP_THRESHOLD_=65536)
-			mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 \
-				--mca pml cm --mca mtl ofi --mca btl self \
-				--mca mtl_ofi_provider_include "$stack" \
-				--mca mpi_yield_when_idle 1 \
-				env FI_PROVIDER="$stack" "${vars[@]}" \
+			preload=$dir/count.so
+			[ $way != preload ] || preload+=":$lib"
+			mpi_way "$core" $way "$preload" "${vars[@]}" \
 				"$dir/alloc_mem" "-$rounds" "${what%:*}" |
 				sed -n "s/^alloc_mem /${what/:/ } $way /p"
 		done
@@ -60,7 +67,7 @@ bench_mpi_alloc()
 	logged "an MPI program" "$dir/build" mpi_alloc_build "$dir" ||
 		broken "the program does not compile"
 	in_guest 900 "$dir/out" "each way in turn" bash -c \
-		"$(declare -f mpi_alloc_guest); mpi_alloc_guest \"\$@\"" \
+		"$(declare -f mpi_way mpi_alloc_guest); mpi_alloc_guest \"\$@\"" \
 		mpi_alloc "$CORE" "$MPI_ALLOC_ROUNDS" "$dir" "$PROGRAM" \
 		"${MPI_ALLOC_RUNS[@]}"
 	say
