@@ -16,7 +16,7 @@ mpi_way()
 	local stack="$1;ofi_rxm" vars=(LD_PRELOAD="$3")
 
 	case $2 in
-	raw) vars+=(FI_MR_CACHE_MONITOR=disabled) ;;
+	raw) vars+=(FI_MR_CACHE_MAX_COUNT=0) ;;
 	hook) vars+=(FI_HOOK=mrrc) ;;
 	ofi_mrrc|preload) stack+=";ofi_mrrc" ;;
 	esac
