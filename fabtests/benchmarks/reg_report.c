@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Preloaded into an MPI program with reg_count.c: at its end prints "reg_report
- * REGISTRATIONS PEAK NS START CPU" to stderr: registrations of the device, the
- * most bytes registered at a time, what registering and deregistering took, and
- * the processor time (ms) until MPI_Init() had returned and in all.
+ * REGISTRATIONS STARTED PEAK NS START CPU" to stderr: registrations of the device,
+ * of them those until MPI_Init() had returned, the most bytes registered at a
+ * time, what registering and deregistering took, and the processor time (ms)
+ * until MPI_Init() had returned and in all.
  */
 #define _GNU_SOURCE
 #include "reg_count.h"
@@ -15,6 +16,7 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
+static uint64_t started;
 static double start; /* 0: MPI_Init() has not returned, in this process */
 
 static double processor_ms(void)
@@ -24,6 +26,12 @@ static double processor_ms(void)
 	getrusage(RUSAGE_SELF, &use);
 	return (double) (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e3 +
 	       (double) (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e3;
+}
+
+static void init_done(void)
+{
+	start = processor_ms();
+	started = reg_count();
 }
 
 /* C calls the first of both, Fortran's MPI the second. */
@@ -36,7 +44,7 @@ static double processor_ms(void)
                                                             \
 		*(void **) &real = dlsym(RTLD_NEXT, #name); \
 		ret = real(argc, argv);                     \
-		start = processor_ms();                     \
+		init_done();                                \
 		return ret;                                 \
 	}
 #define INIT_THREAD(name)                                            \
@@ -48,7 +56,7 @@ static double processor_ms(void)
                                                                      \
 		*(void **) &real = dlsym(RTLD_NEXT, #name);          \
 		ret = real(argc, argv, want, got);                   \
-		start = processor_ms();                              \
+		init_done();                                         \
 		return ret;                                          \
 	}
 
@@ -65,8 +73,9 @@ INIT_THREAD(PMPI_Init_thread)
 __attribute__((destructor)) static void report(void)
 {
 	if (start > 0)
-		fprintf(stderr, "reg_report %llu %llu %llu %.1f %.1f\n",
+		fprintf(stderr, "reg_report %llu %llu %llu %llu %.1f %.1f\n",
 			(unsigned long long) reg_count(),
+			(unsigned long long) started,
 			(unsigned long long) reg_count_peak(),
 			(unsigned long long) reg_count_ns(), start,
 			processor_ms());
