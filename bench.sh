@@ -51,6 +51,7 @@ levy  figures 1 to 6 of levy2020: registering, fi_mr_alloc against malloc and re
 pages  blocks of fi_mr_alloc in pages of 4 KiB and 2 MiB, mietke2006 table 3 (verbs, in the guest)
 fragmentation  bytes registered for what real programs allocate
 kokkos  figure 7 of levy2020: Views in registered memory, or not (verbs, in the guest)
+apps  whole MPI programs of Debian: registrations, bytes and instructions over each cache (verbs, in the guest)
 mpi_alloc  memory of MPI_Alloc_mem with and without libmrrc_mpi.so (verbs, in the guest)
 pressure  writes from more memory than stays registered (verbs, in the guest)
 odp  on-demand paging beside registered pages: reused, replaced, fresh and forked memory (verbs, in the guest)

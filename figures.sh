@@ -39,6 +39,7 @@ cwrate  streams of conditional writes (docs/frrwp.md)
 late  buffers shown later than the data is ready (docs/frrwp.md); in the guest
 profile  figures 2 and 4, tables 1 and 3 of mietke2006 (docs/figures.md); in the guest
 levy  figures 1 to 7 of levy2020 (docs/alloc.md); in the guest
+apps  whole MPI programs over each cache (docs/figures.md); in the guest
 pages  table 3 of mietke2006 with the allocator's blocks (docs/alloc.md); in the guest
 mpi_alloc  memory of MPI_Alloc_mem (docs/alloc.md); in the guest"
 readonly QUICK="policies predict footprint hit code allocator cwrate"
@@ -86,7 +87,7 @@ benches()
 {
 	case $1 in
 	policies) echo policies mpi_policies ;;
-	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|shapes|pressure|files|serve|nfs|frrwp|cwrate|late|profile|pages|mpi_alloc)
+	mpi_policies|predict|helper|replay|node|footprint|hit|code|odp|shapes|pressure|files|serve|nfs|frrwp|cwrate|late|profile|pages|mpi_alloc|apps)
 		echo "$1" ;;
 	allocator) echo alloc fragmentation ;;
 	registration) echo levy profile ;;
@@ -134,7 +135,7 @@ draw()
 	cwrate) "$PLOT/said.sh" -b "$BUILD/bench" cwrate ;;
 	profile) "$PLOT/profile.sh" -d "$BUILD/bench/profile/out" ;;
 	levy) "$PLOT/alloc.sh" -b "$BUILD/bench" ;;
-	pages|mpi_alloc) "$PLOT/said.sh" -b "$BUILD/bench" "$1" ;;
+	pages|mpi_alloc|apps) "$PLOT/said.sh" -b "$BUILD/bench" "$1" ;;
 	esac
 }
 
