@@ -32,10 +32,12 @@ apps_found()
 }
 
 # In the guest. apps_guest CORE ROUNDS DIR PROGRAM...: lines "apps PROGRAM WAY
-# REGISTRATIONS STARTED PEAK NS START CPU FOUND", sums of both ranks.
+# REGISTRATIONS STARTED PEAK NS START CPU FOUND", sums of both ranks. Runs without
+# ofi_mrrc are repeated if they fail: LAMMPS over ofi_rxm 1.17 ended with signal 11 in
+# 2 of 4 runs, after its last step.
 apps_guest()
 {
-	local core=$1 rounds=$2 dir=$3 program way found work round command=()
+	local core=$1 rounds=$2 dir=$3 program way found work round try command=()
 
 	shift 3
 	work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT || return 1
@@ -52,11 +54,15 @@ apps_guest()
 			qe) command=(pw.x -in qe.in) ;;
 			esac
 			for way in raw cache ofi_mrrc hook; do
-				rm -rf "$work/run" && cp -r "$dir/inputs" \
-					"$work/run" && cd "$work/run" || return 1
-				mpi_way "$core" $way "$dir/count.so" \
-					"${command[@]}" >out 2>&1 ||
-					echo "status $?" >>out
+				for try in 1 2 3; do
+					rm -rf "$work/run" && cp -r "$dir/inputs" \
+						"$work/run" && cd "$work/run" ||
+						return 1
+					mpi_way "$core" $way "$dir/count.so" \
+						"${command[@]}" >out 2>&1 && break
+					echo "status $? of $program $way, try $try"
+					[[ $way = raw || $way = cache ]] || break
+				done
 				found=$(apps_found "$program")
 				[ -n "$found" ] || tail -n 20 out
 				awk -v what="apps $program $way" \
@@ -169,6 +175,9 @@ bench_apps()
 	table $((4 * $(wc -w <<<"$APPS"))) "* * Z Z Z Z N N" < <(awk '{
 		printf "  %-9s %-9s %6d %7d %7.1f %11.1f %8d %8d\n", $1, $2, $3,
 			$4, $5, $6, $7, $8 }' "$dir/rows")
+	say
+	say "Runs that failed without ofi_mrrc, and were repeated:" \
+		"$(grep -cE '^status .* (raw|cache), try [12]$' "$dir/out")"
 	! grep '!' "$dir/rows" || broken "wrong results"
 	worst=$(awk '
 		$2 == "cache" { cache[$1] = $3 }
