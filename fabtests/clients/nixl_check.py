@@ -44,12 +44,12 @@ def write(writer, target, data, step):
     writer.release_xfer_handle(handle)
     for side, registered in zip((writer, target), kept):
         side.deregister_memory(registered)
-    assert right, f"step {step}: other data"
+    assert right, f"step {step}: wrong data"
     return at
 
 
 one, two = agent("one"), agent("two")
-places = {write(one, two, 17 * step % 256, step) for step in range(10)}
+places = {write(one, two, 17 * step + 1, step) for step in range(10)}
 assert len(places) < 10, "no address came again"
 pool = numpy.zeros(VIEWS * 4096, numpy.uint8)
 for step in range(3):

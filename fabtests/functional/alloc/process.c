@@ -133,7 +133,10 @@ static void *allocate(void *stop)
 	return NULL;
 }
 
-/* Forks beside a thread that allocates: its child is not served. */
+/*
+ * Forks while another thread allocates: the child gets no memory from the
+ * inherited domain, and does not hang.
+ */
 static void forks(void)
 {
 	struct fid_domain *domain = open_domain();

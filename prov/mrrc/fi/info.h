@@ -5,10 +5,7 @@
 
 #include "fi/mrrc_fi.h"
 
-/*
- * The caller's hints as the core should see them; freed with
- * fi_freeinfo()
- */
+/* The caller's hints as the core should see them; freed with fi_freeinfo() */
 struct fi_info *mrrc_hints_to_core(uint32_t version,
 				   const struct fi_info *hints,
 				   const char *below);

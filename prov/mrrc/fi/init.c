@@ -16,7 +16,6 @@
 #include "fi/file/file.h"
 #include "fi/getinfo.h"
 #include "fi/hook/hook.h"
-#include "fi/info.h"
 #include "fi/init.h"
 #include "fi/obj/obj.h"
 #include "fi/param.h"

@@ -9,8 +9,8 @@
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 
 /*
- * The registrations of a domain, the provider's or a hooked one; NULL: of another
- * domain.
+ * The registrations of a domain, the provider's or a hooked one; NULL: the
+ * domain is another provider's.
  */
 struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain);
 

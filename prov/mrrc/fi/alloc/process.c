@@ -5,7 +5,7 @@
  *
  * The lock is held while memory is allocated and freed, since another thread
  * may close the domain. So a thread may hold it at a fork, with the list half
- * changed: a child uses neither.
+ * changed: a child begins with new ones.
  */
 #include "config.h"
 
@@ -16,7 +16,6 @@
 static struct {
 	struct mrrc_mutex lock; /* guards the rest */
 	TAILQ_HEAD(, mrrc_reg) regs;
-	bool child; /* of a fork; no lock */
 } process = {
 	.lock = MRRC_MUTEX_INIT(MRRC_RANK_PROCESS),
 	.regs = TAILQ_HEAD_INITIALIZER(process.regs),
@@ -27,8 +26,6 @@ static int process_alloc(size_t len, void **buf)
 	struct mrrc_reg *reg;
 	int ret = -FI_ENOSYS;
 
-	if (process.child)
-		return ret;
 	mrrc_mutex_lock(&process.lock);
 	TAILQ_FOREACH(reg, &process.regs, process) {
 		ret = mrrc_alloc_take(reg, 1, len, buf);
@@ -46,13 +43,11 @@ static int process_release(void *buf)
 	struct mrrc_heaps *heaps;
 	int ret = -FI_ENOENT;
 
-	if (!process.child)
-		mrrc_mutex_lock(&process.lock);
+	mrrc_mutex_lock(&process.lock);
 	heaps = mrrc_heap_owner(buf);
 	if (heaps)
 		ret = mrrc_heap_free(heaps, buf);
-	if (!process.child)
-		mrrc_mutex_unlock(&process.lock);
+	mrrc_mutex_unlock(&process.lock);
 	return ret;
 }
 
@@ -62,9 +57,11 @@ static const struct mrrc_process_alloc process_calls = {
 	.release = process_release,
 };
 
+/* The child has one thread, and no domain that may serve it. */
 static void process_fork_child(void)
 {
-	process.child = true;
+	process.lock = (struct mrrc_mutex) MRRC_MUTEX_INIT(MRRC_RANK_PROCESS);
+	TAILQ_INIT(&process.regs);
 }
 
 void mrrc_process_init(void)
@@ -76,8 +73,6 @@ void mrrc_process_init(void)
 
 void mrrc_process_add(struct mrrc_reg *reg)
 {
-	if (process.child)
-		return;
 	mrrc_mutex_lock(&process.lock);
 	TAILQ_INSERT_TAIL(&process.regs, reg, process);
 	reg->serves = true;
@@ -92,7 +87,7 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg)
 	 * a domain that the provider opened for itself closes under locks that
 	 * come after this one
 	 */
-	if (process.child || !reg->serves)
+	if (!reg->serves || reg->pid != getpid())
 		return mrrc_alloc_has_live(reg);
 	mrrc_mutex_lock(&process.lock);
 	busy = mrrc_alloc_has_live(reg);

@@ -14,7 +14,7 @@ struct mrrc_process_alloc {
 	size_t size;
 	/*
 	 * Allocates from the domain that was opened first and has room.
-	 * -FI_ENOSYS: no domain is open, or this is a forked child.
+	 * -FI_ENOSYS: no domain is open, or only a parent opened one.
 	 */
 	int (*alloc)(size_t len, void **buf);
 	/*

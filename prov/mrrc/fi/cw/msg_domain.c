@@ -15,7 +15,6 @@
 #include "fi/cw/group.h"
 #include "fi/cw/mark.h"
 #include "fi/getinfo.h"
-#include "fi/info.h"
 #include "fi/obj/ep.h"
 #include "fi/obj/obj.h"
 #include "fi/param.h"

@@ -11,8 +11,8 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 
 /*
  * Claims the operation of a completion, under the lock of the CQ that reported
- * it. entry is the core's, in the CQ's core format, or an error
- * entry with its err; received data are copied to the application's buffers.
+ * it. @entry is the core's, in the CQ's core format, or an error entry with
+ * @err; received data are copied to the application's buffers.
  * Adds the record to *done when the operation is over. True if the application
  * sees this completion; *context is then the application's.
  */

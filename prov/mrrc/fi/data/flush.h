@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Operations by their endpoint: cancelling one, and ending those in flight. */
+/* Ends of operations: cancelling one, and those in flight at a close. */
 #ifndef MRRC_FLUSH_H
 #define MRRC_FLUSH_H
 
@@ -14,7 +14,10 @@ void mrrc_domain_flush_ops(struct mrrc_domain *domain);
 /* To be called after the core's endpoint is closed, before ep is freed. */
 void mrrc_ep_flush_ops(struct mrrc_ep *ep);
 
-/* The last thread left the core's sread. Lock held. */
+/*
+ * Ends the zombies of a CQ, and adds them to *done: the last thread left the
+ * core's sread. Lock held.
+ */
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
 
 #endif /* MRRC_FLUSH_H */

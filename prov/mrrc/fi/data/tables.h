@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables of data calls, of msg.c, rma.c, tagged.c, atomic.c, and: */
+/*
+ * Tables of data calls: those of msg.c, rma.c, tagged.c, atomic.c and forward.c
+ * first, then those of the files that comments name.
+ */
 #ifndef MRRC_TABLES_H
 #define MRRC_TABLES_H
 
@@ -30,7 +33,10 @@ extern struct fi_ops_tagged mrrc_recorded_tagged_ops;
 extern struct fi_ops_atomic mrrc_recorded_atomic_ops;
 void mrrc_recorded_init(void);
 
-/* noted.c: the same for domains whose helper predicts uses */
+/*
+ * noted.c: resolving calls for domains whose helper predicts uses; init: once,
+ * before use
+ */
 extern struct fi_ops_msg mrrc_noted_msg_ops;
 extern struct fi_ops_rma mrrc_noted_rma_ops;
 extern struct fi_ops_tagged mrrc_noted_tagged_ops;

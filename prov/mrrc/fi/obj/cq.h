@@ -14,7 +14,7 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
  */
 void mrrc_cq_leave_alone(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);
-/* An endpoint with FI_BUFFERED_RECV is bound to it */
+/* Tells the CQ that an endpoint with FI_BUFFERED_RECV is bound to it. */
 void mrrc_cq_set_buffered(struct mrrc_cq *cq);
 int mrrc_cq_open_internal(struct mrrc_domain *domain, struct mrrc_cq **cq);
 

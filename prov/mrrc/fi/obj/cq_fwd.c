@@ -5,7 +5,6 @@
  */
 #include "config.h"
 #include "fi/obj/cq_fwd.h"
-#include "fi/obj/cq.h"
 #include "fi/obj/obj.h"
 
 static ssize_t fwd_cq_read(struct fid_cq *cq, void *buf, size_t count)

@@ -22,7 +22,7 @@ int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
 		     struct mrrc_ep **ep);
 void mrrc_ep_stand_in_free(struct mrrc_ep *ep);
 
-/* Once, before the core enables an endpoint */
+/* To be called once, before the core enables the endpoint. */
 int mrrc_ep_prepare(struct mrrc_ep *ep);
 
 extern struct fi_ops mrrc_ep_fid_ops;

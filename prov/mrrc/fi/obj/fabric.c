@@ -5,7 +5,6 @@
 #include "config.h"
 #include "fi/fid.h"
 #include "fi/getinfo.h"
-#include "fi/info.h"
 #include "fi/mrrc_fi.h"
 #include "fi/names.h"
 #include "fi/obj/obj.h"

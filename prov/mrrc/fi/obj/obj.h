@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What others need of objects that have no header: functions that open them, and
- * tables of calls.
+ * Functions and tables of the files of this room that have no header; comments
+ * name the files.
  */
 #ifndef MRRC_OBJ_H
 #define MRRC_OBJ_H
 
 #include "fi/mrrc_fi.h"
 
-/*
- * fabric.c, eq.c, wait.c, poll.c, pep.c, av.c, cntr.c, stx.c, mr.c, cm.c: one
- * file for each object
- */
+/* fabric.c, eq.c, wait.c, poll.c, pep.c, av.c, cntr.c, stx.c, mr.c, cm.c */
 int mrrc_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		     void *context);
 int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
@@ -42,7 +39,7 @@ extern const struct fi_mrrc_ops_cw *mrrc_pep_cw_ops; /* set once, by fi/cw */
 
 /* domain.c */
 
-/* Opens a domain that the provider uses itself, beside an application's. */
+/* Opens a domain for the provider itself, next to an application's. */
 int mrrc_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		     struct fid_domain **domain, void *context);
 /* Opens an application's domain. */

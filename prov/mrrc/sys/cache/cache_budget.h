@@ -14,7 +14,7 @@ void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache);
  */
 bool mrrc_cache_mt_budget_take(struct mrrc_cache_mt *cache, size_t len);
 
-/* After it has failed or ended. */
+/* Gives the bytes back when the registration has failed or ended. */
 static inline void mrrc_cache_mt_budget_put(struct mrrc_cache_mt *cache,
 					    size_t len)
 {

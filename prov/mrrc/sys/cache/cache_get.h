@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Steps of a lookup. The lookups: cache_mt.h. */
+/* The cache's lock, taken while memory is quiet. Lookups are in cache_mt.h. */
 #ifndef MRRC_CACHE_GET_H
 #define MRRC_CACHE_GET_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deregisters regions that left the index.
+ * Deregisters regions that left the index, makes room when a registration
+ * failed, and ends the keys of closed registrations.
  *
  * With a helper thread (li2011, section 5) a thread that misses appends its
  * victims and goes on. The helper sleeps for a moment once it has been woken,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The deregistration of regions that left the index, and the helper. */
+/*
+ * Deregistration of regions that left the index, room for a registration that
+ * failed, and the helper thread.
+ */
 #ifndef MRRC_REAPER_H
 #define MRRC_REAPER_H
 

@@ -170,7 +170,10 @@ struct mrrc_heap_place {
 	enum mrrc_pages pages;
 };
 
-/* heap_thread.c: around mrrc_heap_query() */
+/*
+ * heap_thread.c: begins and ends the time in which the result of
+ * mrrc_heap_query() is valid; see there
+ */
 struct mrrc_tcache *mrrc_heap_look(void);
 void mrrc_heap_looked(struct mrrc_tcache *look);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Blocks of a heap. */
+/* Blocks of a heap; its regular work: reports, and release of idle memory. */
 #ifndef MRRC_HEAP_BLOCK_H
 #define MRRC_HEAP_BLOCK_H
 

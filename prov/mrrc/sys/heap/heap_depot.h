@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The depot of a heap: the heap's lock held. */
+/* The depot of a heap. Its lock is held, except for mrrc_depot_reclaim(). */
 #ifndef MRRC_HEAP_DEPOT_H
 #define MRRC_HEAP_DEPOT_H
 
@@ -17,7 +17,7 @@ void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);
 void mrrc_depot_drain(struct mrrc_heap *heap);
 size_t mrrc_depot_kept(const struct mrrc_heap *heap);
-/* Like mrrc_mags_reclaim(), for a heap without magazines. Its lock not held. */
+/* Like mrrc_mags_reclaim() (heap_thread.h), for a heap without magazines. */
 bool mrrc_depot_reclaim(struct mrrc_heap *heap, size_t least);
 
 #endif /* MRRC_HEAP_DEPOT_H */

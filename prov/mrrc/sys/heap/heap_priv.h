@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Structs that the files of the allocator share (heap.h).
+ * Structs, and inline functions on them, that the files of the allocator share
+ * (heap.h).
  */
 #ifndef MRRC_HEAP_PRIV_H
 #define MRRC_HEAP_PRIV_H

@@ -12,7 +12,7 @@ struct mrrc_tcache *mrrc_tcache_get(void);
  * ones, to the arena.
  */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
-/* Like mrrc_mags_reclaim_own(), for the magazines of all threads. */
+/* Like mrrc_mags_reclaim_own() (heap_mag.h), for magazines of all threads. */
 bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
 /*
  * The bytes in magazines, and the numbers of the heap's allocations and frees.

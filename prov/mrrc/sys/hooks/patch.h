@@ -139,7 +139,7 @@ bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
  */
 void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
 
-/* libc_hooks_call.c, which is the user of this */
+/* libc_hooks_call.c, which uses patch.h, defines: */
 
 /*
  * In the thread that calls libc, perhaps in a signal handler or under locks

@@ -6,7 +6,7 @@
  * REGISTRY, so open and close may allocate and map while they hold it.
  */
 #include "config.h"
-#include "sys/monitor/mon_priv.h"
+#include "sys/monitor/mon.h"
 
 #include <errno.h>
 #include <stdio.h>

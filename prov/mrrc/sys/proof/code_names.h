@@ -5,7 +5,7 @@
 
 #include "sys/proof/code_priv.h"
 
-/* Fills in @name and @hidden; once. */
+/* Fills in code->name and code->hidden, the first time. */
 void mrrc_code_names(struct mrrc_code *code);
 
 #endif /* MRRC_CODE_NAMES_H */

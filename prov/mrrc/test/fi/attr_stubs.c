@@ -11,7 +11,6 @@
 #include "fi/data/op.h"
 #include "fi/data/pending.h"
 #include "fi/names.h"
-#include "fi/obj/cq.h"
 #include "fi/obj/cq_fwd.h"
 #include "fi/param.h"
 #include "fi/parts.h"

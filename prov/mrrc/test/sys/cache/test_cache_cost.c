@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_cost: copies instead of registrations, and room made when a limit
- * of the system is reached.
+ * sys/cache/cache_mt, sys/cache/reaper: counts of copies made instead of
+ * registrations, and room made when a limit of the system is reached.
  */
 #include "config.h"
 #include "test/case.h"

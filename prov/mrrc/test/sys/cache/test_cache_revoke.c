@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_revoke: the helper ends the keys of closed registrations, also
+ * sys/cache/reaper: the helper ends the keys of closed registrations, also
  * beside threads that get them again. Registrations are fake, and check that
  * none is deregistered in use or twice. When each key ends: test_revoke.c.
  */
