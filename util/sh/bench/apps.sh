@@ -33,8 +33,8 @@ apps_found()
 
 # In the guest. apps_guest CORE ROUNDS DIR PROGRAM...: lines "apps PROGRAM WAY
 # REGISTRATIONS STARTED PEAK NS START CPU FOUND", sums of both ranks. Runs without
-# ofi_mrrc are repeated if they fail: LAMMPS over ofi_rxm 1.17 ended with signal 11 in
-# 2 of 4 runs, after its last step.
+# ofi_mrrc are repeated if they fail: LAMMPS over ofi_rxm 1.17 did in 2 of 5 runs with
+# libfabric's cache, one with signal 11 after its last step.
 apps_guest()
 {
 	local core=$1 rounds=$2 dir=$3 program way found work round try command=()
