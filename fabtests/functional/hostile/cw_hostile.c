@@ -437,7 +437,7 @@ static void dead_ends(void)
 	name = fake_name(ntohs(at.sin_port), 79);
 	addr = insert(&name);
 	cwrite_to(addr, 1);
-	clock_advance(8000000);
+	clock_advance(28000000);
 	ft_expect_none(&pair.s, 2);
 	clock_advance(3000000);
 	check_ends(FI_ECONNABORTED);
