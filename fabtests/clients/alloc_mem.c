@@ -7,8 +7,8 @@
  *					check them, unless ROUNDS is negative
  *	  alloc_mem MISTAKE		what MPI answers
  *
- * Prints "alloc_mem US REGISTRATIONS", of a round in the mean, of rank 0;
- * registrations where reg_count.c is preloaded, else 0.
+ * Rank 0 prints "alloc_mem US REGISTRATIONS", both of a round in the mean.
+ * REGISTRATIONS is 0 unless reg_count.c is preloaded.
  */
 #include <mpi.h>
 #include <stdint.h>

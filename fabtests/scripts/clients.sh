@@ -466,7 +466,7 @@ check_alloc_mem()
 	local preload=LD_PRELOAD=$path/libmrrc_mpi.so
 
 	check_exchange "$client" "$stack" "$core" 1048576 100 120
-	# MPICH has some of its own
+	# MPICH registers some buffers of its own: 10 at most
 	for size in 1048576 65536; do
 		check_exchange "$client" "$stack" "$core" $size 0 10 "$preload"
 	done

@@ -5,7 +5,10 @@
 
 #include "fi/mrrc_fi.h"
 
-/* Common to both providers' entries; returns prov, or NULL and logs why. */
+/*
+ * Initialises what ofi_mrrc and its hooking provider share. Returns prov, or NULL
+ * and logs why.
+ */
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 
 /*

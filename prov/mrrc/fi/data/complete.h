@@ -5,7 +5,7 @@
 
 #include "fi/data/op.h"
 
-/* Marks the record as that of a multi-receive buffer, see complete.c. */
+/* Marks op as the record of a receive with FI_MULTI_RECV. */
 void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		   const struct iovec *iov, size_t count);
 

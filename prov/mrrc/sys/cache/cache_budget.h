@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The cache's part in the budget of the node. */
+/*
+ * Bytes that a cache takes from the budget that processes of a node share.
+ */
 #ifndef MRRC_CACHE_BUDGET_H
 #define MRRC_CACHE_BUDGET_H
 

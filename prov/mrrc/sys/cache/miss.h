@@ -13,9 +13,11 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 			   struct mrrc_pending *pending);
 
 /*
- * After a miss: register the range, published or not, and insert it if that is
- * safe. The resulting region is held. No lock held. @changes: NULL, or the
- * count of changes at which pages beyond the request were known to be mapped.
+ * After a lookup that found no region: registers the range of @pending,
+ * publishes the range if the lookup did not, and inserts the region unless the
+ * memory may have changed. The region is held. No lock held. @changes: NULL, or
+ * the count of changes at which pages beyond the request were known to be
+ * mapped.
  */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		       struct mrrc_pending *pending, const uint64_t *changes,
@@ -25,7 +27,7 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
  * Register a region ahead of its use, without making room for it. @token:
  * proves that the memory is unchanged (mrrc_mon_unchanged). @flushes: the
  * cache's count of flushes, which must not have grown. -EEXIST: the range is
- * registered; other errors: it cannot be registered now.
+ * registered already; other errors: the range cannot be registered now.
  */
 int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 			size_t len, enum mrrc_access access, uint64_t token,

@@ -9,7 +9,7 @@ void mrrc_class_table_init(void);
 /* Memory for bookkeeping. NULL: none. */
 void *mrrc_mags_map(size_t len);
 
-/* Lets this key find this heap from here on, in mrrc_heap_alloc_key(). */
+/* From now on mrrc_heap_alloc_key() allocates from @heap for @key. */
 void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key);
 
 /* Finds or makes the magazines. Inside the biased lock. NULL: no memory. */

@@ -8,7 +8,8 @@
 void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
 /*
  * Retires a block that is deregistered, in no list and not in the map: gives
- * its pages back at once, and its addresses later if peers could reach it.
+ * the block's pages back to the system at once, and the block's addresses later
+ * if peers could reach the block.
  */
 void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
 /* Gives all retired addresses back. false: there were none. */

@@ -80,8 +80,8 @@ static struct mrrc_buffer *buffer_get(struct mrrc_ahead *ahead, uintptr_t start,
 }
 
 /*
- * Reports a use. The operation may last longer: that is noticed when the region
- * is to leave.
+ * Reports that an operation began to use a buffer. The end of the operation is
+ * not reported: ahead_leave() keeps regions that are still in use.
  */
 static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 		      const struct mrrc_use *use)

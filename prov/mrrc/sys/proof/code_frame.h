@@ -7,9 +7,9 @@
 
 /*
  * Finds the last function that begins at @at or before, by .eh_frame_hdr, and
- * the gap between it and the next function. @at is in one of the two. If there
- * is no such function, it is empty. Both are within the mapping. -ENOENT: there
- * is no table; -EINVAL: it is malformed.
+ * the gap between that and the next function. @at is in one of the two.
+ * *function is empty if no function begins so early. Both ranges are within the
+ * mapping. -ENOENT: the file has no such table; -EINVAL: the table is malformed.
  */
 int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		       struct mrrc_code_range *function,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* References to code: a file's tables, branches, address computations. */
+/*
+ * References to a program's code: from tables of its file, from branches, and
+ * from instructions that compute addresses.
+ */
 #ifndef MRRC_CODE_REFS_H
 #define MRRC_CODE_REFS_H
 
