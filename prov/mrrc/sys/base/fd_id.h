@@ -9,11 +9,10 @@
 #ifndef MRRC_FD_ID_H
 #define MRRC_FD_ID_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "sys/base/raw.h"
 
 struct mrrc_fd_id {
 	dev_t dev;
@@ -21,15 +20,15 @@ struct mrrc_fd_id {
 };
 
 /*
- * fstat(2). glibc passes an empty path instead, whose copy into the kernel takes
- * longer than the rest of the call.
+ * fstat(2), 0 or -E*. glibc passes an empty path instead, whose copy into the
+ * kernel takes longer than the rest of the call.
  */
 static inline int mrrc_fd_stat(int fd, struct stat *stat)
 {
-#if defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
-	return (int) syscall(SYS_fstat, fd, stat);
+#if MRRC_RAW
+	return (int) mrrc_raw(SYS_fstat, fd, (long) stat, 0, 0, 0, 0);
 #else
-	return fstat(fd, stat);
+	return fstat(fd, stat) ? -errno : 0;
 #endif
 }
 
@@ -37,11 +36,11 @@ static inline int mrrc_fd_stat(int fd, struct stat *stat)
 static inline int mrrc_fd_id(int fd, struct mrrc_fd_id *id)
 {
 	struct stat stat;
+	const int ret = mrrc_fd_stat(fd, &stat);
 
-	if (mrrc_fd_stat(fd, &stat))
-		return -errno;
-	*id = (struct mrrc_fd_id){ stat.st_dev, stat.st_ino };
-	return 0;
+	if (!ret)
+		*id = (struct mrrc_fd_id){ stat.st_dev, stat.st_ino };
+	return ret;
 }
 
 static inline bool mrrc_fd_is(int fd, const struct mrrc_fd_id *id)

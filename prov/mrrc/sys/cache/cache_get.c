@@ -144,7 +144,8 @@ static bool cache_mt_near(const struct mrrc_cache *cache,
 	int i;
 
 	for (i = 0; i < MRRC_ACCESS_CNT; i++) {
-		if (mrrc_index_first_overlap(&cache->index[i], start,
+		if (cache->index[i].bytes &&
+		    mrrc_index_first_overlap(&cache->index[i], start,
 					     want->addr + want->len - start))
 			return true;
 	}

@@ -497,7 +497,9 @@ void mrrc_libc_hooks_check(void)
 
 	for (i = 0; i < count; i++) {
 		patch = &hooks.patch[i];
-		if (!atomic_load(&hooks.placed[i]))
+		now = atomic_load(&hooks.seen[i]);
+		if (!atomic_load(&hooks.placed[i]) ||
+		    __atomic_load_n(patch->word, __ATOMIC_RELAXED) == now)
 			continue;
 		now = mrrc_patch_now(patch);
 		if (now == atomic_load(&hooks.seen[i]))

@@ -28,6 +28,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+#include "sys/base/raw.h"
 #include "sys/base/threads.h"
 #include "sys/base/vm.h"
 
@@ -51,41 +52,11 @@ int mrrc_uffd_new(void)
 	return fd < 0 ? ret : fd;
 }
 
-/*
- * Returns -E*. Avoids libc's ioctl if possible: setting errno takes a third of
- * the time.
- */
-static inline long uffd_ask(int fd, struct uffdio_writeprotect *wp)
-{
-#if defined(__x86_64__) && defined(__LP64__)
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "0"((long) SYS_ioctl), "D"((long) fd),
-			   "S"(UFFDIO_WRITEPROTECT), "d"(wp)
-			 : "rcx", "r11", "memory");
-	return ret;
-#elif defined(__aarch64__)
-	register long x8 __asm__("x8") = SYS_ioctl;
-	register long x0 __asm__("x0") = fd;
-	register unsigned long x1 __asm__("x1") = UFFDIO_WRITEPROTECT;
-	register void *x2 __asm__("x2") = wp;
-
-	__asm__ volatile("svc 0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2)
-			 : "memory");
-	return x0;
-#else
-	return ioctl(fd, UFFDIO_WRITEPROTECT, wp) ? -errno : 0;
-#endif
-}
-
 int mrrc_uffd_probe(int fd)
 {
 	struct uffdio_writeprotect wp = { .range.len = 0 };
-	const long ret = uffd_ask(fd, &wp);
+	const long ret = mrrc_raw(SYS_ioctl, fd, (long) UFFDIO_WRITEPROTECT,
+				  (long) &wp, 0, 0, 0);
 
 	if (!ret)
 		return -EPROTO;
@@ -149,7 +120,7 @@ bool mrrc_uffd_written(uintptr_t start)
 	 * containers may refuse the call; then a page of zeros counts as
 	 * written
 	 */
-	if (!syscall(SYS_move_pages, 0, 1UL, &page, NULL, &node, 0))
+	if (!mrrc_raw(SYS_move_pages, 0, 1, (long) &page, 0, (long) &node, 0))
 		return node >= 0;
 	return !mincore(page, mrrc_vm_page(), &present) && present & 1;
 }
