@@ -89,12 +89,10 @@ static struct {
 	_Atomic uint64_t told;
 	atomic_long left;		    /* calls of mmap until it is told */
 	_Atomic uint32_t mark[HOOKS_MARKS]; /* 0: no chunk */
-	atomic_uint brought;		    /* calls that brought code */
 	/* two lists of code: one is read while the other is written */
 	atomic_uint code_seq; /* lists so far: the last is read */
 	struct {
-		atomic_uint listed; /* brought, before it was written */
-		atomic_uint count;  /* 0: none; over HOOKS_CODES: too many */
+		atomic_uint count; /* 0: none; over HOOKS_CODES: too many */
 		struct {
 			_Atomic uintptr_t start, end;
 		} code[HOOKS_CODES];
@@ -209,7 +207,6 @@ void mrrc_libc_hooks_code_begin(void)
 {
 	const unsigned next = (atomic_load(&hooks.code_seq) + 1) % 2;
 
-	atomic_store(&hooks.list[next].listed, atomic_load(&hooks.brought));
 	atomic_store(&hooks.list[next].count, 0);
 }
 
@@ -245,19 +242,6 @@ bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len)
 	}
 	/* true if the list was rewritten during the search */
 	return atomic_load(&hooks.code_seq) != seq;
-}
-
-void mrrc_libc_hooks_brought(void)
-{
-	atomic_fetch_add(&hooks.brought, 1);
-}
-
-bool mrrc_libc_hooks_is_new(void)
-{
-	const unsigned last = atomic_load(&hooks.code_seq) % 2;
-
-	return atomic_load(&hooks.brought) !=
-	       atomic_load(&hooks.list[last].listed);
 }
 
 /* ---- telling ---- */

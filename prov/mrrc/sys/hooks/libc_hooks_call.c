@@ -303,62 +303,6 @@ static bool hooks_drops(long advice)
 	       advice == MADV_FREE || advice == MADV_REMOVE;
 }
 
-/*
- * The memory that it takes away, changes, or lets others access; false: none.
- */
-static bool hooks_changes(const struct mrrc_patch_call *call, uintptr_t *start,
-			  size_t *len)
-{
-	const long *const arg = call->arg;
-
-	*start = arg[0];
-	*len = arg[1];
-	switch (call->number) {
-	case SYS_munmap:
-	case SYS_mprotect:
-	case SYS_pkey_mprotect:
-	case SYS_mremap:
-		return true;
-	case SYS_mmap:
-		return arg[3] & MAP_FIXED && !(arg[3] & MAP_FIXED_NOREPLACE);
-	case SYS_madvise:
-		return hooks_drops(arg[2]);
-	case SYS_shmat:
-		*start = arg[1] & ~((uintptr_t) SHMLBA - 1);
-		*len = UINTPTR_MAX - mrrc_libc_hooks_page - *start;
-		return arg[2] & SHM_REMAP;
-	default:
-		return false;
-	}
-}
-
-enum hooks_code {
-	HOOKS_CODE_NONE,
-	HOOKS_CODE_NEW,	  /* it may be there, and will be listed */
-	HOOKS_CODE_KNOWN, /* it is there, as far as is known */
-};
-
-/*
- * Code that it takes away while trust is being sought: code that could not be
- * proven may be gone after it, and code that is being patched must not go.
- */
-static enum hooks_code hooks_takes(const struct mrrc_patch_call *call)
-{
-	uintptr_t start;
-	size_t len;
-
-	if (mrrc_trust_mode() != MRRC_TRUST_PROVEN || mrrc_trusted() ||
-	    !hooks_changes(call, &start, &len))
-		return HOOKS_CODE_NONE;
-	if (hooks_valid(start, len) && mrrc_libc_hooks_is_code(start, len))
-		return HOOKS_CODE_KNOWN;
-	if (call->number == SYS_mremap && call->arg[3] & MREMAP_FIXED &&
-	    hooks_valid(call->arg[4], call->arg[2]) &&
-	    mrrc_libc_hooks_is_code(call->arg[4], call->arg[2]))
-		return HOOKS_CODE_KNOWN;
-	return mrrc_libc_hooks_is_new() ? HOOKS_CODE_NEW : HOOKS_CODE_NONE;
-}
-
 /* May it bring code that was not there? */
 static bool hooks_brings(const struct mrrc_patch_call *call)
 {
@@ -417,16 +361,14 @@ static long hooks_made(const struct mrrc_patch_call *call, bool moves)
 
 /* Trust may be given again, when what the call has changed was looked at. */
 static void hooks_end(const struct mrrc_patch_call *made, long result,
-		      bool brings, enum hooks_code takes)
+		      bool brings)
 {
 	const long *const arg = made->arg;
 
-	if (!brings && takes != HOOKS_CODE_KNOWN)
+	if (!brings)
 		mrrc_trust_end(0, 0);
 	else if (made->number == SYS_mprotect ||
-		 made->number == SYS_pkey_mprotect ||
-		 made->number == SYS_munmap || made->number == SYS_madvise ||
-		 (made->number == SYS_mremap && !brings))
+		 made->number == SYS_pkey_mprotect)
 		mrrc_trust_end(arg[0], arg[0] + arg[1]);
 	else if (made->number == SYS_mmap)
 		mrrc_trust_end(result, result + arg[1]);
@@ -440,9 +382,9 @@ static void hooks_end(const struct mrrc_patch_call *made, long result,
  * left it by a jump or an exception would leave trust lost for good.
  */
 static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
-		       bool brings, enum hooks_code takes)
+		       bool brings)
 {
-	const bool changes = brings || !told || takes;
+	const bool changes = brings || !told;
 	const uint64_t old = changes ? mrrc_libc_hooks_block() : 0;
 	const bool ends = changes && mrrc_trust_begin();
 	const struct mrrc_patch_call made = *call;
@@ -450,12 +392,10 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 	call->number = hooks_made(&made, moves);
 	if (hooks_early(&made))
 		hooks_told_early(&made, true);
-	if (brings)
-		mrrc_libc_hooks_brought();
 	if (!told)
 		mrrc_libc_hooks_check();
 	if (ends)
-		hooks_end(&made, call->number, brings, takes);
+		hooks_end(&made, call->number, brings);
 	if (changes)
 		mrrc_libc_hooks_unblock(old);
 }
@@ -483,15 +423,13 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 	const bool told = hooks_told(call);
 	const bool brings = mrrc_trust_mode() != MRRC_TRUST_HOOKED &&
 			    hooks_brings(call);
-	const enum hooks_code takes = brings ? HOOKS_CODE_NONE :
-					       hooks_takes(call);
 	const bool moves = hooks_moves(call);
 
 	/* or memory that another hook missed could come back unnoticed */
 	mrrc_libc_hooks_check();
 	hooks_ends(call);
-	if (!moves && !brings && !takes && !hooks_early(call) && told)
+	if (!moves && !brings && !hooks_early(call) && told)
 		return true;
-	hooks_make(call, told, moves, brings, takes);
+	hooks_make(call, told, moves, brings);
 	return false;
 }

@@ -25,12 +25,6 @@ void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);
 /* May code be there? "Yes" may be wrong. */
 bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len);
 
-/* May code be there that was not listed yet? */
-bool mrrc_libc_hooks_is_new(void);
-
-/* A call has brought code. Before its mrrc_trust_end(). */
-void mrrc_libc_hooks_brought(void);
-
 /* Counts a call of mmap(2). */
 void mrrc_libc_hooks_mapping(void);
 

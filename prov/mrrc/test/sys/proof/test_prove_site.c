@@ -20,7 +20,6 @@
 
 #include "sys/proof/code_copy.h"
 #include "sys/hooks/libc_hooks.h"
-#include "sys/hooks/libc_hooks_priv.h"
 #include "sys/hooks/patch.h"
 #include "sys/proof/prove.h"
 #include "sys/proof/prove_site.h"
@@ -276,82 +275,6 @@ START_TEST(test_memfd)
 }
 END_TEST
 
-/* ---- what takes code away ---- */
-
-static void take_munmap(char *code)
-{
-	munmap(code, page);
-}
-
-static void take_mprotect(char *code)
-{
-	mprotect(code, page, PROT_READ);
-}
-
-static void take_mmap(char *code)
-{
-	mmap(code, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-	     0);
-}
-
-static void take_madvise(char *code)
-{
-	madvise(code, page, MADV_DONTNEED);
-}
-
-static void take_mremap(char *code)
-{
-	mremap(map(PROT_READ), page, page, MREMAP_MAYMOVE | MREMAP_FIXED, code);
-}
-
-static void (*const takes[])(char *code) = {
-	take_munmap, take_mprotect, take_mmap, take_madvise, take_mremap,
-};
-
-/* Each call that takes code away or changes it is seen. */
-START_TEST(test_takes)
-{
-	char *code = map(PROT_READ | PROT_EXEC);
-	char *data = map(PROT_READ);
-	uint64_t word;
-
-	never_trusted("code of no file");
-	word = atomic_load(&mrrc_trust_word);
-	mprotect(data, page, PROT_READ | PROT_WRITE);
-	madvise(data, page, MADV_DONTNEED);
-	munmap(data, page);
-	ck_assert_uint_eq(atomic_load(&mrrc_trust_word), word);
-	takes[_i](code);
-	ck_assert_uint_ne(atomic_load(&mrrc_trust_word), word);
-}
-END_TEST
-
-/* Until code that came is listed, all that is unmapped may be code. */
-START_TEST(test_unlisted)
-{
-	char *data = map(PROT_READ);
-	uint64_t word;
-
-	load("raw_memory");
-	never_trusted("raw_memory");
-	mrrc_libc_hooks_brought();
-	word = atomic_load(&mrrc_trust_word);
-	munmap(data, page);
-	ck_assert_uint_ne(atomic_load(&mrrc_trust_word), word);
-}
-END_TEST
-
-/* Also what comes before trust is wanted. */
-START_TEST(test_brought)
-{
-	ck_assert(!mrrc_libc_hooks_is_new());
-	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
-	mrrc_prove_stop();
-	load("raw_memory");
-	ck_assert(mrrc_libc_hooks_is_new());
-}
-END_TEST
-
 #endif /* __x86_64__ */
 
 TCase *prove_site_tcase(void)
@@ -366,9 +289,6 @@ TCase *prove_site_tcase(void)
 	tcase_add_test(tcase, test_rings);
 	tcase_add_test(tcase, test_memfd);
 	add_each(tcase, test_ucm, brks);
-	add_each(tcase, test_takes, takes);
-	tcase_add_test(tcase, test_unlisted);
-	tcase_add_test(tcase, test_brought);
 #endif
 	return tcase;
 }
