@@ -138,6 +138,15 @@ test_hook()
 		mpi mpich mpich==5.0.2 "0 lookups" --hook -- mpiexec -n 2
 }
 
+# Memory of MPI_Alloc_mem is that of fi_mr_alloc, two buffers of each rank: the
+# lookups are of MPICH's own buffers.
+test_alloc()
+{
+	MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 EXCHANGE=Alloc_mem \
+		mpi mpich mpich==5.0.2 ".* 0 hits .* 4 allocations" --alloc -- \
+		mpiexec -n 2
+}
+
 # NIXL, which takes the libfabric of MPICH here. It wants a CUDA driver and a
 # network other than the loopback. Its registrations are for its peers, with keys
 # that it chooses, as tcp demands, so none is kept. PyTorch is not needed.
@@ -191,11 +200,14 @@ PYTHON=$(command -v python3)
 NIXL_CHECK=$(dirname -- "${BASH_SOURCE[0]}")/../clients/nixl_check.py
 unset FI_PROVIDER FI_HOOK FI_PROVIDER_PATH LD_LIBRARY_PATH
 cat >"$DIR/exchange.py" <<'EOF'
+import os
+
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
 other = 1 - world.rank
-sent, got = bytearray(1 << 20), bytearray(1 << 20)
+new = MPI.Alloc_mem if "EXCHANGE" in os.environ else bytearray
+sent, got = memoryview(new(1 << 20)), memoryview(new(1 << 20))
 for step in range(20):
     sent[:] = bytes([2 * step + world.rank]) * len(sent)
     world.Sendrecv(sent, other, recvbuf=got, source=other)
@@ -204,4 +216,4 @@ if world.rank == 0:
     name = MPI.Get_library_version().replace("Open MPI", "openmpi")
     print("all data is right:", name.split(",")[0])
 EOF
-run_tests name usage check run mpich openmpi hook check_mpich nixl
+run_tests name usage check run mpich openmpi hook alloc check_mpich nixl

@@ -37,11 +37,13 @@ build()
 	cd "$dir"
 	[ config.status -nt "$TOP/configure" ] ||
 		"$TOP/configure" --prefix=/usr --without-sodium "${options[@]}"
-	make -j "$(nproc)" libmrrc-fi.la libhook_mrrc-fi.la util/fi_mrrc_stat
+	make -j "$(nproc)" libmrrc-fi.la libhook_mrrc-fi.la libmrrc_mpi.la \
+		util/fi_mrrc_stat
 	to=$TREE/ofi_mrrc/libfabric$(sed -n \
 		's/^LIBFABRIC_MAJOR = //p' Makefile)
 	mkdir "$to"	# fails for two of a major version
-	cp .libs/libmrrc-fi.so .libs/libhook_mrrc-fi.so util/fi_mrrc_stat "$to"
+	cp .libs/libmrrc-fi.so .libs/libhook_mrrc-fi.so .libs/libmrrc_mpi.so \
+		util/fi_mrrc_stat "$to"
 	strip --strip-unneeded "$to"/*
 }
 

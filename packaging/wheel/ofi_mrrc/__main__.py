@@ -9,6 +9,9 @@
 
   --hook             set FI_HOOK=mrrc, not FI_PROVIDER: for a program that
                      names its provider, or registers memory itself
+  --alloc            take the memory of MPI_Alloc_mem from fi_mr_alloc, so that it
+                     is registered already: mpi4py's MPI.Alloc_mem, and arrays
+                     and tensors over it
   --libfabric FILE   the libfabric that COMMAND loads, if the wrong one is found
 """
 # The package has a folder of provider and fi_mrrc_stat for each major version of
@@ -126,6 +129,10 @@ def choose(major):
     return "tcp;ofi_mrrc" if major > 1 else "tcp;ofi_rxm;ofi_mrrc"
 
 
+def prepend(name, path):
+    os.environ[name] = ":".join(filter(None, (path, os.environ.get(name))))
+
+
 def prepare(command, hook, chosen):
     """Sets the variables; returns libfabric's path and major version."""
     path, major, minor = find(command, chosen)
@@ -159,7 +166,7 @@ def result(lines, hook):
         return "nothing was cached; %spython -m ofi_mrrc check -- COMMAND tells why" % (
             "" if hook else "if COMMAND names its provider, use --hook; "
         )
-    return "%d process%s over %s: %d lookups, %d hits (%.1f%%), %d registrations%s" % (
+    text = "%d process%s over %s: %d lookups, %d hits (%.1f%%), %d registrations" % (
         len(pids),
         "es" if len(pids) > 1 else "",
         core,
@@ -167,14 +174,18 @@ def result(lines, hook):
         total["hits"],
         100.0 * total["hits"] / (total["lookups"] or 1),
         total["registrations"],
-        "; it lacks " + lacks if lacks else "",
     )
+    if total["allocations"]:
+        text += ", %d allocations" % total["allocations"]
+    return text + ("; it lacks " + lacks if lacks else "")
 
 
-def run(command, hook, chosen):
+def run(command, hook, alloc, chosen):
     if not shutil.which(command[0]):
         die("%s: no such program" % command[0])
-    prepare(command, hook, chosen)
+    _, major = prepare(command, hook, chosen)
+    if alloc:
+        prepend("LD_PRELOAD", own(major, "libmrrc_mpi.so"))
     with tempfile.NamedTemporaryFile("r", prefix="ofi_mrrc-") as stats:
         os.environ["FI_OFI_MRRC_STATS_FILE"] = stats.name
         child = subprocess.Popen(command)
@@ -189,9 +200,7 @@ def run(command, hook, chosen):
 def check(command, hook, chosen):
     path, major = prepare(command or [sys.executable], hook, chosen)
     # the first copy that it looks at
-    os.environ["LD_LIBRARY_PATH"] = ":".join(
-        filter(None, (os.path.dirname(path), os.environ.get("LD_LIBRARY_PATH")))
-    )
+    prepend("LD_LIBRARY_PATH", os.path.dirname(path))
     tool = own(major, "fi_mrrc_stat")
     os.execv(tool, [tool, "--check"])
 
@@ -199,7 +208,7 @@ def check(command, hook, chosen):
 def main():
     words = sys.argv[1:]
     what = words.pop(0) if words else ""
-    hook, chosen = False, None
+    hook, alloc, chosen = False, False, None
     if what in ("-h", "--help") or words[:1] in (["-h"], ["--help"]):
         print(__doc__, end="")
         return 0
@@ -209,6 +218,8 @@ def main():
             break
         if word == "--hook":
             hook = True
+        elif word == "--alloc":
+            alloc = True
         elif word == "--libfabric" and words:
             chosen = words.pop(0)
         else:
@@ -216,7 +227,7 @@ def main():
     if what == "check":
         return check(words, hook, chosen)
     if what == "run" and words:
-        return run(words, hook, chosen)
+        return run(words, hook, alloc, chosen)
     print(__doc__, end="", file=sys.stderr)
     return 2
 
