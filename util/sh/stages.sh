@@ -291,8 +291,8 @@ stage_valgrind()
 		check_in unit LOG_COMPILER="$TOP/util/sh/memcheck.sh" \
 		TESTS="$(printf 'prov/mrrc/test/%s ' test_text test_core \
 			test_sys model_heap) $(printf 'util/%s ' \
-			sim/test/test_{gen,memory,sim,trace,trace_ops} \
-			prof/test/test_prof stat/test/test_{rows,stat})"
+			{prof/test/test_prof,sim/test/test_sim} \
+			stat/test/test_{rows,stat})"
 	run_fabtests unit "tcp;ofi_mrrc" -T 900 \
 		-w "$TOP/util/sh/memcheck.sh" -t "$MEMCHECKED"
 	run_fabtests unit "tcp;ofi_rxm;ofi_mrrc" -T 900 \

@@ -3,12 +3,9 @@
  * sim/gen: the same trace on every machine, and what its source says of it.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 #include "sim/gen.h"
 #include "sim/rng.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define HASHED 10000
 
@@ -71,7 +68,9 @@ static const struct {
 	{ "kv", UINT64_C(0x879ffacab0947450) },
 };
 
-START_TEST(test_hash)
+TEST_CASE(gen, NULL, NULL);
+
+EACH_TEST(test_hash, hashes)
 {
 	const char *name = hashes[_i].name;
 	uint64_t hash;
@@ -90,11 +89,10 @@ START_TEST(test_hash)
 	ck_assert(hash_trace() != hash);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
 /* ---- as described -------------------------------------------------------- */
 
-START_TEST(test_cello)
+LOOP_TEST(test_cello, 1, 3)
 {
 	const struct sim_req *req;
 	size_t two = 0, wrong = 0;
@@ -118,9 +116,8 @@ START_TEST(test_cello)
 	ck_assert_uint_eq(trace.procs, 1);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
-START_TEST(test_httpd)
+LOOP_TEST(test_httpd, 1, 3)
 {
 	size_t sizes[34] = { 0 }, large = 0, wrong = 0;
 	const struct sim_req *req;
@@ -146,7 +143,6 @@ START_TEST(test_httpd)
 	ck_assert_uint_eq(trace.procs, 1);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
 /* Equal ranges of a process next to each other, then by time. */
 static int range_cmp(const void *left, const void *right)
@@ -199,7 +195,7 @@ static bool periodic(const struct sim_req *req, size_t cnt)
 	return stable * 2 >= cnt - 2;
 }
 
-START_TEST(test_nas)
+LOOP_TEST(test_nas, 1, 3)
 {
 	size_t i, first = 0, large = 0, small = 0, distinct, once;
 	size_t again = 0, regular = 0;
@@ -230,22 +226,4 @@ START_TEST(test_nas)
 	}
 	ck_assert_uint_ge(regular * 10, again * 7);
 	sim_trace_fini(&trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("gen");
-	TCase *tcase = tcase_create("gen");
-
-	/* sanitizers and busy machines take their time */
-	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, test_hash, 0,
-			    sizeof(hashes) / sizeof(hashes[0]));
-	/* for seeds 1 and 2 */
-	tcase_add_loop_test(tcase, test_cello, 1, 3);
-	tcase_add_loop_test(tcase, test_httpd, 1, 3);
-	tcase_add_loop_test(tcase, test_nas, 1, 3);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
 }

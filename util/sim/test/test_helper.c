@@ -4,11 +4,7 @@
  * of any trace.
  */
 #include "config.h"
-#include "test/suites.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/case.h"
 
 #include "sim/gen.h"
 #include "sim/helpers.h"
@@ -104,11 +100,13 @@ static void counts(uint64_t first, uint64_t late, uint64_t registrations)
 	ck_assert_uint_eq(result.registrations, registrations);
 }
 
+TEST_CASE(helper, setup, teardown);
+
 /*
  * A buffer in use stays registered with any helper, and at the end of the
  * trace.
  */
-START_TEST(test_held)
+TEST(test_held)
 {
 	add(0, 0, 0, 1, 5000);
 	add(1000, 0, 2, 1, SIM_ENDLESS);
@@ -122,10 +120,9 @@ START_TEST(test_held)
 	run(SIM_HELPER_OFFLINE, 0);
 	bytes(5005 + 9000 + 30 + 2500 + 5 + 30 + 30, 3);
 }
-END_TEST
 
 /* A buffer is as long as its longest request. */
-START_TEST(test_grows)
+TEST(test_grows)
 {
 	add(0, 0, 0, 1, 0);
 	add(100, 0, 0, 3, 0);
@@ -137,13 +134,12 @@ START_TEST(test_grows)
 	bytes(100 + 3 * (100 + 1007) + 3 * 1000, 4);
 	counts(3, 1, 4);
 }
-END_TEST
 
 /*
  * A period is learned; then the buffer is registered in time, and mostly not
  * between.
  */
-START_TEST(test_predict)
+TEST(test_predict)
 {
 	unsigned i;
 
@@ -162,10 +158,9 @@ START_TEST(test_predict)
 	/* 2.5 ms after a use */
 	ck_assert_uint_eq(result.bytes[150], 0);
 }
-END_TEST
 
 /* Each thread has its own context, each process its own addresses. */
-START_TEST(test_predict_apart)
+TEST(test_predict_apart)
 {
 	unsigned i;
 
@@ -196,10 +191,9 @@ START_TEST(test_predict_apart)
 	ck_assert_uint_eq(result.within_05, 392);
 	ck_assert_uint_eq(result.late, 0);
 }
-END_TEST
 
 /* As few late requests as asked for, and more with any shorter time. */
-START_TEST(test_equal)
+TEST(test_equal)
 {
 	struct sim_helper_run helper = { .timeline = &timeline, .cost = &cost };
 	uint64_t idle, late;
@@ -213,10 +207,9 @@ START_TEST(test_equal)
 			  run(SIM_HELPER_TIMEOUT, idle - 1)->late > late);
 	}
 }
-END_TEST
 
 /* Properties of any trace. */
-START_TEST(test_bounds)
+LOOP_TEST(test_bounds, 0, 4)
 {
 	static const char *const names[] = { "nas", "kv", "cello", "httpd" };
 	struct sim_helper_result leave;
@@ -238,9 +231,8 @@ START_TEST(test_bounds)
 		ck_assert_uint_eq(result.first, leave.first);
 	}
 }
-END_TEST
 
-START_TEST(test_parse)
+TEST(test_parse)
 {
 	static const char *const bad[] = {
 		"",
@@ -268,23 +260,4 @@ START_TEST(test_parse)
 	ck_assert_uint_eq(idle, 0);
 	ck_assert_int_eq(sim_helper_parse("timeout:us=7", &kind, &idle), 0);
 	ck_assert_uint_eq(idle, 7);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("helper");
-	TCase *tcase = tcase_create("helper");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_held);
-	tcase_add_test(tcase, test_grows);
-	tcase_add_test(tcase, test_predict);
-	tcase_add_test(tcase, test_predict_apart);
-	tcase_add_test(tcase, test_equal);
-	tcase_add_loop_test(tcase, test_bounds, 0, 4);
-	tcase_add_test(tcase, test_parse);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -5,16 +5,12 @@
  * realloc and strdup.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 #include "sim/engine.h"
 #include "sim/gen.h"
 #include "sim/helpers.h"
 #include "sim/libfabric.h"
 #include "sim/once.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static unsigned int left; /* the allocation to fail, 0: none */
 static bool failed_one;
@@ -216,7 +212,9 @@ static int (*const tries[])(struct sim_trace *trace) = {
 	try_once,  try_libfabric, try_offline,	 try_helpers,
 };
 
-START_TEST(test_memory)
+TEST_CASE(memory, NULL, NULL);
+
+EACH_TEST(test_memory, tries)
 {
 	struct sim_trace trace;
 	unsigned int n;
@@ -238,17 +236,4 @@ START_TEST(test_memory)
 	ck_assert_uint_gt(n, 1);
 	sim_trace_fini(&trace);
 	sim_trace_fini(&input);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("memory");
-	TCase *tcase = tcase_create("memory");
-
-	tcase_add_loop_test(tcase, test_memory, 0,
-			    sizeof(tries) / sizeof(tries[0]));
-	suite_add_tcase(suite, tcase);
-	/* leaks are looked for when this process ends */
-	return run_suite(suite, CK_NOFORK);
 }

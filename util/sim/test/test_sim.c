@@ -4,12 +4,9 @@
  * any trace.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "sim/gen.h"
@@ -62,7 +59,9 @@ static void run(const char *policy, unsigned pages, unsigned regions,
 	ck_assert_int_eq(sim_run(&cell, result), 0);
 }
 
-START_TEST(test_by_hand)
+TEST_CASE(simulator, setup, teardown);
+
+TEST(test_by_hand)
 {
 	struct sim_result result;
 
@@ -91,9 +90,8 @@ START_TEST(test_by_hand)
 			    PAGE * (4 + 4 + 6 + 6 + 3) / 5.0);
 	ck_assert_uint_eq(result.pinned[SIM_SERIES - 1], 3 * PAGE);
 }
-END_TEST
 
-START_TEST(test_errors)
+TEST(test_errors)
 {
 	struct sim_result result;
 	struct sim_cell cell = {
@@ -113,7 +111,6 @@ START_TEST(test_errors)
 	cell.max_bytes = 0;
 	ck_assert_int_eq(sim_run(&cell, &result), -EINVAL);
 }
-END_TEST
 
 /* ---- the future ---- */
 
@@ -124,7 +121,7 @@ static void check_stretch(const struct sim_future *future, size_t k,
 	ck_assert_uint_eq(future->stretch[k].next, next);
 }
 
-START_TEST(test_future)
+TEST(test_future)
 {
 	struct sim_future future;
 
@@ -147,10 +144,9 @@ START_TEST(test_future)
 	ck_assert_uint_eq(future.at[3], 6);
 	sim_future_free(&future);
 }
-END_TEST
 
 /* Requests inside one another cover many parts each, all of them used again. */
-START_TEST(test_future_nested)
+TEST(test_future_nested)
 {
 	const unsigned count = 20000;
 	struct sim_future future;
@@ -183,10 +179,9 @@ START_TEST(test_future_nested)
 	/* KiB; a word for each part of each would take 1.6 GB */
 	ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 100 * 1024);
 }
-END_TEST
 
 /* The lower bound of all policies, under random requests. */
-START_TEST(test_bound)
+TEST(test_bound)
 {
 	static const char *const policies[] = {
 		"lru",	    "lru:pieces=4", "fmrd", "mre-text",
@@ -240,7 +235,6 @@ START_TEST(test_bound)
 	}
 	sim_future_free(&future);
 }
-END_TEST
 
 /* ---- the grid ---- */
 
@@ -270,7 +264,7 @@ static void grid_run(unsigned jobs, struct sim_row **rows, size_t *cnt)
 	ck_assert_uint_eq(*cnt, 10);
 }
 
-START_TEST(test_grid_deterministic)
+TEST(test_grid_deterministic)
 {
 	struct sim_row *one, *three;
 	size_t cnt, i;
@@ -291,22 +285,4 @@ START_TEST(test_grid_deterministic)
 	ck_assert_uint_eq(one[5].max_bytes, 64 * PAGE);
 	free(one);
 	free(three);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("simulator");
-	TCase *tcase = tcase_create("simulator");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_by_hand);
-	tcase_add_test(tcase, test_errors);
-	tcase_add_test(tcase, test_future);
-	tcase_add_test(tcase, test_future_nested);
-	tcase_add_test(tcase, test_bound);
-	tcase_add_test(tcase, test_grid_deterministic);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
 }

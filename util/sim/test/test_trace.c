@@ -3,16 +3,12 @@
  * sim/trace: what is read, what is refused and how, what is written.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 #include "sim/trace.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <lzma.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* what is left out is 0 */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -115,7 +111,9 @@ static void check_good(int i, const struct sim_trace *trace)
 	ck_assert(sim_trace_valid(trace));
 }
 
-START_TEST(test_good)
+TEST_CASE(read, NULL, NULL);
+
+EACH_TEST(test_good, good)
 {
 	const char *text = good[_i].text;
 	struct sim_trace trace;
@@ -134,7 +132,6 @@ START_TEST(test_good)
 	sim_trace_fini(&trace);
 	free(xz);
 }
-END_TEST
 
 /* ---- what is refused ----------------------------------------------------- */
 
@@ -186,7 +183,7 @@ static const struct {
 	  -EINVAL },
 };
 
-START_TEST(test_bad)
+EACH_TEST(test_bad, bad)
 {
 	const char *text = bad[_i].text;
 	struct sim_trace trace = { .count = 77 };
@@ -196,9 +193,8 @@ START_TEST(test_bad)
 	ck_assert_str_eq(err + 12, bad[_i].cause);
 	ck_assert_uint_eq(trace.count, 77);
 }
-END_TEST
 
-START_TEST(test_long_line)
+TEST(test_long_line)
 {
 	static char text[2 * SIM_LINE_MAX];
 	struct sim_trace trace;
@@ -214,9 +210,8 @@ START_TEST(test_long_line)
 			 -EINVAL);
 	ck_assert_str_eq(err, "dir/t.csv.xz:2: line longer than 4096 bytes");
 }
-END_TEST
 
-START_TEST(test_zero_byte)
+TEST(test_zero_byte)
 {
 	static const char text[] = H "1,2,3\0,4\n";
 	struct sim_trace trace;
@@ -224,9 +219,8 @@ START_TEST(test_zero_byte)
 	ck_assert_int_eq(read_mem(text, sizeof(text) - 1, &trace), -EINVAL);
 	ck_assert_str_eq(err, "dir/t.csv.xz:2: not text: a byte of 0");
 }
-END_TEST
 
-START_TEST(test_bad_xz)
+TEST(test_bad_xz)
 {
 	static const char text[] = H "1,2,3\n4,5,6\n7,8,9\n";
 	struct sim_trace trace;
@@ -252,9 +246,8 @@ START_TEST(test_bad_xz)
 	ck_assert_ptr_nonnull(strstr(err, "xz: corrupt"));
 	free(xz);
 }
-END_TEST
 
-START_TEST(test_no_file)
+TEST(test_no_file)
 {
 	struct sim_trace trace;
 
@@ -269,7 +262,6 @@ START_TEST(test_no_file)
 			 -EINVAL);
 	ck_assert_str_eq(err, "/dev/null: no requests in it");
 }
-END_TEST
 
 /* ---- what is written ----------------------------------------------------- */
 
@@ -290,7 +282,9 @@ static void teardown_dir(void)
 	ck_assert_int_eq(rmdir(dir), 0);
 }
 
-START_TEST(test_round_trip)
+TEST_CASE(write, setup_dir, teardown_dir);
+
+EACH_TEST(test_round_trip, good)
 {
 	const char *text = good[_i].text;
 	struct sim_trace trace, again;
@@ -311,9 +305,8 @@ START_TEST(test_round_trip)
 	sim_trace_fini(&again);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
-START_TEST(test_write_fails)
+TEST(test_write_fails)
 {
 	struct sim_trace trace;
 	struct stat st;
@@ -337,9 +330,8 @@ START_TEST(test_write_fails)
 			 -EISDIR);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
-START_TEST(test_write_link)
+TEST(test_write_link)
 {
 	struct sim_trace trace;
 	char name[80];
@@ -358,29 +350,5 @@ START_TEST(test_write_link)
 	unlink(name);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
 #define CNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	Suite *suite = suite_create("trace");
-	TCase *reads = tcase_create("read");
-	TCase *writes = tcase_create("write");
-
-	tcase_set_timeout(reads, 60);
-	tcase_set_timeout(writes, 60);
-	tcase_add_loop_test(reads, test_good, 0, CNT(good));
-	tcase_add_loop_test(reads, test_bad, 0, CNT(bad));
-	tcase_add_test(reads, test_long_line);
-	tcase_add_test(reads, test_zero_byte);
-	tcase_add_test(reads, test_bad_xz);
-	tcase_add_test(reads, test_no_file);
-	suite_add_tcase(suite, reads);
-	tcase_add_checked_fixture(writes, setup_dir, teardown_dir);
-	tcase_add_loop_test(writes, test_round_trip, 0, CNT(good));
-	tcase_add_test(writes, test_write_fails);
-	tcase_add_test(writes, test_write_link);
-	suite_add_tcase(suite, writes);
-	return run_suite(suite, CK_FORK_GETENV);
-}

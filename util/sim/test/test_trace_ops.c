@@ -3,11 +3,8 @@
  * sim/trace: appending, invariants, footprint, merging.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 #include "sim/trace.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 /* what is left out is 0 */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -21,7 +18,9 @@ static void make(struct sim_trace *trace, const struct sim_req *req, size_t cnt)
 		ck_assert_int_eq(sim_trace_append(trace, &req[i]), 0);
 }
 
-START_TEST(test_append)
+TEST_CASE(trace_ops, NULL, NULL);
+
+TEST(test_append)
 {
 	struct sim_trace trace;
 
@@ -60,7 +59,6 @@ START_TEST(test_append)
 	ck_assert(!sim_trace_valid(&trace));
 	sim_trace_fini(&trace);
 }
-END_TEST
 
 static const struct {
 	struct sim_req req[4];
@@ -95,7 +93,7 @@ static const struct {
 	{ { { 0, 1, 1, 0, 0 } }, SIM_ADDR_MAX, SIM_ADDR_MAX },
 };
 
-START_TEST(test_footprint)
+EACH_TEST(test_footprint, prints)
 {
 	const struct sim_req *req = prints[_i].req;
 	struct sim_trace trace;
@@ -115,9 +113,8 @@ START_TEST(test_footprint)
 	ck_assert_uint_eq(bytes, 0);
 	sim_trace_fini(&trace);
 }
-END_TEST
 
-START_TEST(test_merge)
+TEST(test_merge)
 {
 	static const struct sim_req a[] = {
 		{ 1, 10, 1, 0, 0 }, { 5, 11, 1, 1, 0 }, { 5, 12, 1, 0, 1 },
@@ -150,20 +147,4 @@ START_TEST(test_merge)
 	sim_trace_fini(&one);
 	sim_trace_fini(&two);
 	sim_trace_fini(&none);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("trace_ops");
-	TCase *tcase = tcase_create("trace_ops");
-
-	/* loaded machines */
-	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, test_append);
-	tcase_add_loop_test(tcase, test_footprint, 0,
-			    sizeof(prints) / sizeof(prints[0]));
-	tcase_add_test(tcase, test_merge);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite, CK_FORK_GETENV);
 }

@@ -4,21 +4,14 @@
  * they are found, and what is printed.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "stat/segment.h"
 #include "stat/proc.h"
@@ -87,7 +80,9 @@ static int parse(const void *data, size_t size)
 	return ret;
 }
 
-START_TEST(test_sound)
+TEST_CASE(parser, NULL, NULL);
+
+TEST(test_sound)
 {
 	ck_assert_int_eq(parse(&sound, sizeof(sound)), 0);
 	ck_assert_int_eq(segment.pid, 12);
@@ -97,9 +92,8 @@ START_TEST(test_sound)
 	ck_assert_uint_eq(stat_segment_value(&segment, "second_2"), UINT64_MAX);
 	ck_assert_uint_eq(stat_segment_value(&segment, "third"), 0);
 }
-END_TEST
 
-START_TEST(test_short)
+TEST(test_short)
 {
 	size_t size;
 
@@ -107,10 +101,9 @@ START_TEST(test_short)
 	for (size = 1; size < sizeof(sound); size++)
 		ck_assert_int_eq(parse(&sound, size), -EPROTO);
 }
-END_TEST
 
 /* A newer provider's head is longer, and it has unknown counters. */
-START_TEST(test_newer)
+TEST(test_newer)
 {
 	struct {
 		char more[64];
@@ -128,10 +121,9 @@ START_TEST(test_newer)
 	ck_assert_int_eq(parse(&newer, sizeof(newer)), 0);
 	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
 }
-END_TEST
 
 /* An older provider's head is shorter, and its counters come earlier. */
-START_TEST(test_older)
+TEST(test_older)
 {
 	const size_t less = sizeof(struct mrrc_stats_shm_head) -
 			    offsetof(struct mrrc_stats_shm_head, asks_at);
@@ -149,10 +141,9 @@ START_TEST(test_older)
 	ck_assert_str_eq(segment.asks, "");
 	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
 }
-END_TEST
 
 /* One that says why lookups ask, but not what is lacking. */
-START_TEST(test_older_asks)
+TEST(test_older_asks)
 {
 	/* its size was a multiple of eight */
 	const size_t size =
@@ -176,7 +167,6 @@ START_TEST(test_older_asks)
 	ck_assert_str_eq(segment.lacks, "");
 	ck_assert_uint_eq(stat_segment_value(&segment, "first"), 3);
 }
-END_TEST
 
 #define FIELD(field, number, error)                                       \
 	{                                                                 \
@@ -233,7 +223,7 @@ static const struct {
 	FIELD(lacks_at, 2, -EPROTO),
 };
 
-START_TEST(test_broken)
+EACH_TEST(test_broken, broken)
 {
 	struct image image = sound;
 	const char *bytes = (const char *) &broken[_i].number;
@@ -242,9 +232,8 @@ START_TEST(test_broken)
 	ck_assert_msg(parse(&image, sizeof(image)) == broken[_i].ret, "%s",
 		      broken[_i].name);
 }
-END_TEST
 
-START_TEST(test_endless)
+TEST(test_endless)
 {
 	struct image image = sound;
 
@@ -255,9 +244,8 @@ START_TEST(test_endless)
 	memset(image.head.monitor, 'x', sizeof(image.head.monitor));
 	ck_assert_int_eq(parse(&image, sizeof(image)), -EPROTO);
 }
-END_TEST
 
-START_TEST(test_names)
+TEST(test_names)
 {
 	static const char bad[][16] = {
 		"first\0first\0", "\0second\0",	   "First\0second\0",
@@ -271,10 +259,9 @@ START_TEST(test_names)
 		ck_assert_int_eq(parse(&image, sizeof(image)), -EPROTO);
 	}
 }
-END_TEST
 
 /* Any bytes: refused, or the result can be printed. */
-START_TEST(test_random)
+TEST(test_random)
 {
 	struct image image;
 	unsigned seed = 1;
@@ -297,7 +284,6 @@ START_TEST(test_random)
 					  STAT_NAME_MAX);
 	}
 }
-END_TEST
 
 /* ---- processes ---- */
 
@@ -315,7 +301,9 @@ static void unpublish(void)
 	mrrc_stats_shm_close(own);
 }
 
-START_TEST(test_self)
+TEST_CASE(proc, publish, unpublish);
+
+TEST(test_self)
 {
 	struct stat_sample sample = { 0 };
 	size_t i;
@@ -334,10 +322,9 @@ START_TEST(test_self)
 	}
 	stat_sample_fini(&sample);
 }
-END_TEST
 
 /* Inherited, so not its own. */
-START_TEST(test_child)
+TEST(test_child)
 {
 	struct stat_sample sample = { 0 };
 	const pid_t pid = fork();
@@ -356,7 +343,6 @@ START_TEST(test_child)
 	waitpid(pid, NULL, 0);
 	ck_assert_int_eq(stat_proc_read(pid, &sample), -ESRCH);
 }
-END_TEST
 
 static void collect(void *arg)
 {
@@ -392,7 +378,7 @@ long __wrap_syscall(long number, ...)
 }
 
 /* Each sample has the counters of its moment, however slow the other thread. */
-START_TEST(test_news)
+TEST(test_news)
 {
 	const struct timespec second = { .tv_sec = 1 };
 	struct mrrc_stats_shm_info serving = info;
@@ -416,12 +402,11 @@ START_TEST(test_news)
 	waits.limit = NULL;
 	mrrc_stats_shm_still(own);
 }
-END_TEST
 
 #define STOPPED 20 /* domains */
 
 /* A process that is stopped is waited for once, and shown as it was. */
-START_TEST(test_stopped)
+TEST(test_stopped)
 {
 	struct mrrc_stats_shm_info serving = info;
 	struct stat_sample sample = { 0 };
@@ -455,10 +440,9 @@ START_TEST(test_stopped)
 	ck_assert_uint_le(waits.count, 50);
 	stat_sample_fini(&sample);
 }
-END_TEST
 
 /* It could be made shorter while it is mapped: a SIGBUS. */
-START_TEST(test_unsealed)
+TEST(test_unsealed)
 {
 	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
 	struct image image = sound;
@@ -469,10 +453,9 @@ START_TEST(test_unsealed)
 	ck_assert(stat_update(fd));
 	close(fd);
 }
-END_TEST
 
 /* The right name, but nothing in it, or something else. */
-START_TEST(test_impostor)
+TEST(test_impostor)
 {
 	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
 	struct image image = sound;
@@ -491,7 +474,6 @@ START_TEST(test_impostor)
 	stat_sample_fini(&sample);
 	close(fd);
 }
-END_TEST
 
 /* ---- what is printed ---- */
 
@@ -507,7 +489,7 @@ static char *printed(int (*show)(const struct stat_sample *, FILE *),
 	return text;
 }
 
-START_TEST(test_json)
+TEST(test_json)
 {
 	struct stat_sample sample = { 0 };
 	json_t *array, *object;
@@ -538,7 +520,6 @@ START_TEST(test_json)
 	free(text);
 	stat_sample_fini(&sample);
 }
-END_TEST
 
 static struct stat_sample before;
 
@@ -553,7 +534,7 @@ static void has(const char *text, const char *line)
 		      text);
 }
 
-START_TEST(test_table)
+TEST(test_table)
 {
 	struct stat_sample sample = { 0 };
 	char *text;
@@ -583,10 +564,9 @@ START_TEST(test_table)
 	has(text, "no domain is open now\n");
 	free(text);
 }
-END_TEST
 
 /* Misses that were registered for one use, by reason, and what hits saved. */
-START_TEST(test_table_misses)
+TEST(test_table_misses)
 {
 	struct mrrc_stats *stats = mrrc_stats_shm_stats(own);
 	struct stat_sample sample = { 0 };
@@ -610,7 +590,6 @@ START_TEST(test_table_misses)
 	free(text);
 	stat_sample_fini(&sample);
 }
-END_TEST
 
 static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
 {
@@ -635,7 +614,7 @@ static char *printed_lacking(bool registers, const char *what)
 	return text;
 }
 
-START_TEST(test_table_lacks)
+TEST(test_table_lacks)
 {
 	char *text = printed_lacking(true, "a monitor: allow it");
 
@@ -648,10 +627,9 @@ START_TEST(test_table_lacks)
 	ck_assert_ptr_null(strstr(text, "lookups"));
 	free(text);
 }
-END_TEST
 
 /* A watching user is told what is wrong. */
-START_TEST(test_full_disk)
+TEST(test_full_disk)
 {
 	struct stat_sample none = { 0 };
 	FILE *full = fopen("/dev/full", "w");
@@ -665,9 +643,8 @@ START_TEST(test_full_disk)
 	ck_assert_int_eq(stat_show_json(&none, full), -ENOSPC);
 	fclose(full);
 }
-END_TEST
 
-START_TEST(test_table_cw)
+TEST(test_table_cw)
 {
 	struct mrrc_stats *stats = mrrc_stats_shm_stats(own);
 	struct stat_sample sample = { 0 };
@@ -683,43 +660,4 @@ START_TEST(test_table_cw)
 	    "tags                       2\n  pending                  2\n\n");
 	free(text);
 	stat_sample_fini(&sample);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("stat");
-	TCase *parser = tcase_create("parser");
-	TCase *proc = tcase_create("proc");
-
-	/* loaded machines */
-	tcase_set_timeout(parser, 60);
-	tcase_set_timeout(proc, 60);
-
-	tcase_add_test(parser, test_sound);
-	tcase_add_test(parser, test_short);
-	tcase_add_test(parser, test_newer);
-	tcase_add_test(parser, test_older);
-	tcase_add_test(parser, test_older_asks);
-	tcase_add_loop_test(parser, test_broken, 0,
-			    sizeof(broken) / sizeof(broken[0]));
-	tcase_add_test(parser, test_endless);
-	tcase_add_test(parser, test_names);
-	tcase_add_test(parser, test_random);
-	suite_add_tcase(suite, parser);
-	tcase_add_checked_fixture(proc, publish, unpublish);
-	tcase_add_test(proc, test_self);
-	tcase_add_test(proc, test_child);
-	tcase_add_test(proc, test_news);
-	tcase_add_test(proc, test_stopped);
-	tcase_add_test(proc, test_unsealed);
-	tcase_add_test(proc, test_impostor);
-	tcase_add_test(proc, test_json);
-	tcase_add_test(proc, test_table);
-	tcase_add_test(proc, test_table_cw);
-	tcase_add_test(proc, test_table_misses);
-	tcase_add_test(proc, test_table_lacks);
-	tcase_add_test(proc, test_full_disk);
-	suite_add_tcase(suite, proc);
-	return run_suite(suite, CK_FORK_GETENV);
 }
