@@ -16,10 +16,12 @@ void case_begin(struct test_case *tcase)
 	last_case = tcase;
 }
 
-void case_add(struct case_test *test)
+void case_add(struct case_test *test, int start, int end)
 {
 	struct test_case *tcase = last_case;
 
+	test->start = start;
+	test->end = end;
 	if (tcase->last)
 		tcase->last->next = test;
 	else
@@ -33,7 +35,8 @@ static Suite *case_suite(const struct test_case *tcase)
 	TCase *all = tcase_create(tcase->name);
 	const struct case_test *test;
 
-	tcase_set_timeout(all, 0); /* the clock ends no test */
+	if (!getenv("CK_DEFAULT_TIMEOUT"))
+		tcase_set_timeout(all, 0);
 	tcase_add_checked_fixture(all, tcase->setup, tcase->teardown);
 	for (test = tcase->first; test; test = test->next)
 		tcase_add_loop_test(all, test->test, test->start, test->end);

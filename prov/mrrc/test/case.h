@@ -34,10 +34,11 @@ struct test_case {
 
 /* Before main(): a case, and a test of the last case. */
 void case_begin(struct test_case *tcase);
-void case_add(struct case_test *test);
+void case_add(struct case_test *test, int start, int end);
 /*
  * All of this program, as main.c does it for programs without a main() of their
- * own. With CK_FORK_GETENV each test has a process, unless CK_FORK=no.
+ * own. With CK_FORK_GETENV each test has a process, unless CK_FORK=no. The clock
+ * ends no test, unless CK_DEFAULT_TIMEOUT says when.
  */
 int run_cases(enum fork_status fork);
 
@@ -64,11 +65,10 @@ void child_dies(pid_t pid);
 	static const TTest id##_ttest = { #id, id##_fn, __FILE__, __LINE__ }; \
 	__attribute__((constructor)) static void id##_add(void)               \
 	{                                                                     \
-		static struct case_test test = { &id##_ttest, start, end,     \
-						 NULL };                      \
+		static struct case_test test = { &id##_ttest, 0, 0, NULL };   \
                                                                               \
 		if (condition)                                                \
-			case_add(&test);                                      \
+			case_add(&test, start, end);                          \
 	}                                                                     \
 	static void id##_fn(int _i CK_ATTRIBUTE_UNUSED)
 

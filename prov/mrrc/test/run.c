@@ -94,16 +94,6 @@ int run_all(SRunner *runner, enum fork_status fork)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int run_suites(Suite *(*const *suites)(void), unsigned count)
-{
-	SRunner *runner = srunner_create(NULL);
-	unsigned i;
-
-	for (i = 0; i < count; i++)
-		srunner_add_suite(runner, suites[i]());
-	return run_all(runner, CK_NOFORK);
-}
-
 int run_suite(Suite *suite, enum fork_status fork)
 {
 	return run_all(srunner_create(suite), fork);

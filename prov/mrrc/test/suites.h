@@ -10,13 +10,6 @@
 #include <unistd.h>
 #include <check.h>
 
-Suite *code_number_suite(void);
-Suite *code_pair_suite(void);
-Suite *code_filler_suite(void);
-Suite *code_gap_suite(void);
-Suite *code_over_suite(void);
-Suite *code_file_suite(void);
-
 /*
  * With MRRC_TEST=NAME in the environment only tests of this name are added to
  * their cases, as mutate.sh has it.
@@ -25,19 +18,11 @@ void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
 	      int start, int end);
 #define _tcase_add_test(...) add_test(__VA_ARGS__)
 
-/* Once for each element of a table, by _i. */
-#define add_each(tcase, test, table)        \
-	tcase_add_loop_test(tcase, test, 0, \
-			    (int) (sizeof(table) / sizeof((table)[0])))
-
 /* It translates code, and does not see that libc's has changed. */
 bool under_valgrind(void);
 
 /* So many rounds of a model; a tenth under valgrind, which is slow. */
 unsigned rounds_of(unsigned all);
-
-/* Without forking: monitors and threads belong to one process. */
-int run_suites(Suite *(*const *suites)(void), unsigned count);
 
 int run_suite(Suite *suite, enum fork_status fork);
 int run_all(SRunner *runner, enum fork_status fork);

@@ -316,7 +316,5 @@ static Suite *explore_suite(void)
 
 int main(void)
 {
-	static Suite *(*const suites[])(void) = { explore_suite };
-
-	return run_suites(suites, 1);
+	return run_suite(explore_suite(), CK_NOFORK);
 }

@@ -21,19 +21,12 @@
 #include "config.h"
 /* before another `cache` */
 #include "sys/predict/ahead.h"
-#include "test/suites.h"
+#include "test/case.h"
 
-#include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "test/race/duel.h"
 #include "test/fakes/fake_pin.h"
@@ -247,8 +240,10 @@ static bool is_stale(void *arg)
 	return atomic_load(&stale);
 }
 
+TEST_CASE(race, NULL, NULL);
+
 /* Each move without hooks, with them, and with that helper, too. */
-START_TEST(test_duel)
+LOOP_TEST(test_duel, 0, 3 * duel_count)
 {
 	const struct duel_move *move = &duel_moves[_i / 3];
 	const char *not = getenv("MRRC_RACE_NOT");
@@ -272,9 +267,8 @@ START_TEST(test_duel)
 	ck_assert_uint_gt(atomic_load(&checks), 0);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
 }
-END_TEST
 
-START_TEST(test_blind)
+TEST(test_blind)
 {
 	if (!open_all(true, 64))
 		return;
@@ -282,7 +276,6 @@ START_TEST(test_blind)
 		duel_fight(&duel_blind, NULL, duel_verify, is_stale, NULL);
 	close_all("blind");
 }
-END_TEST
 
 /* ---- crowds ---- */
 
@@ -447,7 +440,9 @@ static const struct {
  */
 #define APART ((void *) 0x300000000000)
 
-START_TEST(test_crowd)
+TEST_CASE(crowd, NULL, NULL);
+
+LOOP_TEST(test_crowd, 0, 2 * CROWDS)
 {
 	const size_t len = SLOTS * PAGES * page;
 	const bool helped = _i >= (int) CROWDS;
@@ -472,7 +467,6 @@ START_TEST(test_crowd)
 	munmap(arena, THREADS * len);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
 }
-END_TEST
 
 /* ---- pages that go while they are being registered ---- */
 
@@ -522,12 +516,14 @@ static void look_at_discarded(void)
 	atomic_fetch_add(&checks, 1);
 }
 
+TEST_CASE(discard, NULL, NULL);
+
 /*
  * A thread discards pages that another registers. What it has written since
  * then is seen by every lookup that begins after that. As with trust, lookups
  * do not ask the kernel.
  */
-START_TEST(test_discard)
+TEST(test_discard)
 {
 	pthread_t thread;
 	uint64_t end, i;
@@ -554,30 +550,9 @@ START_TEST(test_discard)
 	munmap(discarded.ptr, PAGES * page);
 	ck_assert_uint_eq(atomic_load(&stale), 0);
 }
-END_TEST
-
-static Suite *race_suite(void)
-{
-	Suite *suite = suite_create("race");
-	TCase *tcase = tcase_create("race");
-
-	tcase_add_loop_test(tcase, test_duel, 0, 3 * duel_count);
-	tcase_add_test(tcase, test_blind);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("crowd");
-	tcase_add_loop_test(tcase, test_crowd, 0, 2 * CROWDS);
-	suite_add_tcase(suite, tcase);
-
-	tcase = tcase_create("discard");
-	tcase_add_test(tcase, test_discard);
-	suite_add_tcase(suite, tcase);
-	return suite;
-}
 
 int main(void)
 {
-	static Suite *(*const suites[])(void) = { race_suite };
 	const char *ms = getenv("MRRC_RACE_MS");
 
 	page = mrrc_vm_page();
@@ -586,5 +561,5 @@ int main(void)
 	mallopt(M_TOP_PAD, 1 << 20);
 	free(malloc(1 << 16));
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	return run_suites(suites, 1);
+	return run_cases(CK_NOFORK);
 }

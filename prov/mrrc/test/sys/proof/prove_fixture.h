@@ -36,33 +36,7 @@ char *keep(void);
 extern struct mrrc_range kept; /* zeros: none */
 extern struct mrrc_mon_sub kept_sub;
 
-/* Another patcher, after there are hooks and before (test_prove_patched.c). */
-TCase *prove_patched_tcase(void);
-TCase *prove_before_tcase(void);
-
 /* The function of libc begins with a jump to the other from now on. */
 void overwrite_near(const char *name, const char *to);
-
-/* What may make a call by itself, and what takes code away
- * (test_prove_site.c). */
-TCase *prove_site_tcase(void);
-
-/* Hooks that are left, or go (test_prove_lost.c). */
-TCase *prove_lost_tcase(void);
-
-/* Beside uprobes (test_prove_probe.c). */
-TCase *prove_probe_tcase(void);
-
-/* What goes past all hooks (test_prove_way.c). */
-TCase *prove_way_tcase(void);
-
-/* Copies of code (test_prove_copy.c). */
-TCase *prove_copy_tcase(void);
-
-/* What is kept of code (test_prove_kept.c). */
-TCase *prove_kept_tcase(void);
-
-/* When code is looked at (test_prove_rent.c). */
-TCase *prove_rent_tcase(void);
 
 #endif /* MRRC_PROVE_FIXTURE_H */

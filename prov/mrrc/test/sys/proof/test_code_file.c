@@ -4,22 +4,20 @@
  * not say is not known.
  */
 #include "config.h"
-#include "test/suites.h"
-
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
+#include "test/case.h"
 
 #include "test/sys/proof/code_fixture.h"
 #include "test/seed.h"
 
 #define FLIPS 20000
 
+TEST_CASE(code_file, elf_setup, elf_teardown);
+
 #ifdef HAVE_ZYDIS
 
 /* ---- tables of functions ------------------------------------------------- */
 
-START_TEST(test_frames)
+TEST(test_frames)
 {
 	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES);
 	uint8_t *const frames = elf.bytes + ELF_FRAMES;
@@ -58,10 +56,9 @@ START_TEST(test_frames)
 	elf_phdr(&elf, 2)->p_type = PT_NULL;
 	elf_is(&elf, 1, 0x105, ANY);
 }
-END_TEST
 
 /* The table may not be where it cannot be read. */
-START_TEST(test_frames_outside)
+TEST(test_frames_outside)
 {
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_phdr(&elf, 2)->p_vaddr = ELF_LEN;
@@ -81,18 +78,16 @@ START_TEST(test_frames_outside)
 	elf_look(&elf);
 	ck_assert_int_eq(elf.ret, -EINVAL);
 }
-END_TEST
 
-START_TEST(test_signal)
+TEST(test_signal)
 {
 	/* A byte that belongs to no instruction; mov $15, %rax; syscall */
 	elf_bytes(&elf, 0x100, 0, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05);
 	elf_function(&elf, 0x100, 10, true);
 	elf_is(&elf, 1, 0x108, 15);
 }
-END_TEST
 
-START_TEST(test_flips)
+TEST(test_flips)
 {
 	struct seed seed = seed_init("code_file", 0);
 	static uint8_t whole[ELF_LEN];
@@ -124,13 +119,12 @@ START_TEST(test_flips)
 		memcpy(elf.bytes, whole, ELF_LEN);
 	}
 }
-END_TEST
 
 #endif /* HAVE_ZYDIS */
 
 /* ---- headers ------------------------------------------------------------- */
 
-START_TEST(test_headers)
+TEST(test_headers)
 {
 	Elf64_Ehdr *const ehdr = elf_ehdr(&elf);
 	const Elf64_Ehdr was = *ehdr;
@@ -156,10 +150,9 @@ START_TEST(test_headers)
 	elf_look(&elf);
 	ck_assert_int_eq(elf.ret, -EOPNOTSUPP);
 }
-END_TEST
 
 /* What glibc's own calls look like, and what only begins as they do. */
-START_TEST(test_glibc)
+LOOP_TEST(test_glibc, 0, 3)
 {
 	static const struct {
 		uint8_t bytes[48];
@@ -196,9 +189,8 @@ START_TEST(test_glibc)
 		bytes[i] ^= 0x20;
 	}
 }
-END_TEST
 
-START_TEST(test_file)
+TEST(test_file)
 {
 	struct mrrc_code_image image;
 	struct mrrc_code_file file;
@@ -216,24 +208,4 @@ START_TEST(test_file)
 	ck_assert_int_eq(ftruncate(elf.fd, 10), 0);
 	ck_assert_int_eq(mrrc_code_open(elf.path, &file), -EINVAL);
 	ck_assert_int_eq(mrrc_code_open("/nowhere", &file), -ENOENT);
-}
-END_TEST
-
-Suite *code_file_suite(void)
-{
-	Suite *suite = suite_create("code_file");
-	TCase *tcase = tcase_create("code_file");
-
-	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-#ifdef HAVE_ZYDIS
-	tcase_add_test(tcase, test_frames);
-	tcase_add_test(tcase, test_frames_outside);
-	tcase_add_test(tcase, test_signal);
-	tcase_add_test(tcase, test_flips);
-#endif
-	tcase_add_test(tcase, test_headers);
-	tcase_add_loop_test(tcase, test_glibc, 0, 3);
-	tcase_add_test(tcase, test_file);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

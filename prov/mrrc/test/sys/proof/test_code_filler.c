@@ -4,7 +4,7 @@
  * not filler.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include "test/sys/proof/code_fixture.h"
 
@@ -22,8 +22,10 @@ static size_t filler(size_t at, size_t end, size_t size)
 
 #define FIVE 0x0f, 0x1f, 0x44, 0x00, 0x00
 
+TEST_CASE(code_filler, elf_setup, elf_teardown);
+
 /* What aligns the next function, of which some may be in use. */
-START_TEST(test_between)
+TEST(test_between)
 {
 	elf_code(&elf, 0x100, 0xc3);
 	elf_bytes(&elf, 0x101, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0,
@@ -34,10 +36,9 @@ START_TEST(test_between)
 	ck_assert_uint_eq(filler(0x10b, 0x110, 5), 0x10b);
 	ck_assert_uint_eq(filler(0x10c, 0x110, 5), 0);
 }
-END_TEST
 
 /* Where a function may go on or jump to, or something else is there. */
-START_TEST(test_between_run)
+TEST(test_between_run)
 {
 	elf_code(&elf, 0x0fe, 0xff, 0xe0, 0x90);
 	elf_bytes(&elf, 0x101, FIVE, FIVE, FIVE);
@@ -52,10 +53,9 @@ START_TEST(test_between_run)
 	elf_bytes(&elf, 0x10b, 0xc3, 0x90, 0x90, 0x90, 0x90);
 	ck_assert_uint_eq(filler(0x80, 0x110, 5), 0);
 }
-END_TEST
 
 /* For another processor. */
-START_TEST(test_machine)
+TEST(test_machine)
 {
 	elf_code(&elf, 0x100, 0xc3);
 	elf_bytes(&elf, 0x101, FIVE);
@@ -64,21 +64,5 @@ START_TEST(test_machine)
 	elf_ehdr(&elf)->e_machine = EM_AARCH64;
 	ck_assert_uint_eq(filler(0x80, 0x200, 5), 0);
 }
-END_TEST
 
 #endif
-
-Suite *code_filler_suite(void)
-{
-	Suite *suite = suite_create("code_filler");
-#ifdef HAVE_ZYDIS
-	TCase *tcase = tcase_create("code_filler");
-
-	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-	tcase_add_test(tcase, test_between);
-	tcase_add_test(tcase, test_between_run);
-	tcase_add_test(tcase, test_machine);
-	suite_add_tcase(suite, tcase);
-#endif
-	return suite;
-}

@@ -4,9 +4,7 @@
  * never said to be data.
  */
 #include "config.h"
-#include "test/suites.h"
-
-#include <string.h>
+#include "test/case.h"
 
 #include "test/sys/proof/code_fixture.h"
 
@@ -14,21 +12,21 @@
 
 /* ---- gaps between functions ---------------------------------------------- */
 
-START_TEST(test_gap)
+TEST_CASE(code_gap, elf_setup, elf_teardown);
+
+TEST(test_gap)
 {
 	elf_gap();
 	elf_none(&elf, 1);
 	ck_assert_uint_eq(elf.counts.data, 1);
 }
-END_TEST
 
-START_TEST(test_gap_no_sections)
+TEST(test_gap_no_sections)
 {
 	elf_gap();
 	elf.image.fd = -1;
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* What a function before the gap has. */
 static const struct elf_one froms[] = {
@@ -42,7 +40,7 @@ static const struct elf_one froms[] = {
 	ELF_ONE(0, NONE, 0x74, 0xff, 0x02, 0, 0, 0xc3, 0xc3),
 };
 
-START_TEST(test_gap_from)
+EACH_TEST(test_gap_from, froms)
 {
 	const struct elf_one *from = &froms[_i];
 
@@ -54,10 +52,9 @@ START_TEST(test_gap_from)
 	else
 		elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* The branch leads to what comes before it, or to a branch there. */
-START_TEST(test_gap_path)
+TEST(test_gap_path)
 {
 	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
 	elf_gap();
@@ -68,20 +65,18 @@ START_TEST(test_gap_path)
 	elf_bytes(&elf, 0x412, 0x74, 0xf0);
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* The same in bytes that are in no function: it may be a branch. */
-START_TEST(test_gap_gap)
+TEST(test_gap_gap)
 {
 	elf_code(&elf, 0x80, 0x90, 0xc3);
 	elf_bytes(&elf, 0x100, 0xe8, 0xff, 0x02, 0, 0, 0xc3);
 	elf_gap();
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* In filler between two functions, it is none. */
-START_TEST(test_gap_filler)
+TEST(test_gap_filler)
 {
 	elf_code(&elf, 0x100, 0x90, 0xc3);
 	/* nopw with what looks like a call, by its displacement, to the pair */
@@ -94,10 +89,9 @@ START_TEST(test_gap_filler)
 	elf_bytes(&elf, 0x107, 0xf9);
 	elf_none(&elf, 1);
 }
-END_TEST
 
 /* A constant leads to the pair, and a call to the middle of the same way. */
-START_TEST(test_gap_again)
+TEST(test_gap_again)
 {
 	/* movabs, of a call to 0x400 */
 	elf_code(&elf, 0x100, 0x48, 0xb8, 0xe8, 0xf9, 0x02, 0, 0, 0, 0, 0,
@@ -107,10 +101,9 @@ START_TEST(test_gap_again)
 	elf_bytes(&elf, 0x400, 0x90, 0x90, 0x90, 0x90);
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* An instruction ends in the next function: that is not as it was decoded. */
-START_TEST(test_gap_over)
+TEST(test_gap_over)
 {
 	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3); /* 0x4ff */
 	elf_gap();
@@ -118,9 +111,8 @@ START_TEST(test_gap_over)
 	elf_bytes(&elf, 0x4ff, 0xb8);
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
-START_TEST(test_gap_near)
+TEST(test_gap_near)
 {
 	elf_gap();
 	/* jmp, in the function before the gap */
@@ -136,9 +128,8 @@ START_TEST(test_gap_near)
 	elf_bytes(&elf, 0x500, 0xeb, 0x8e);
 	elf_is(&elf, 1, 0x490, ANY);
 }
-END_TEST
 
-START_TEST(test_gap_symbol)
+TEST(test_gap_symbol)
 {
 	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES);
 
@@ -154,9 +145,8 @@ START_TEST(test_gap_symbol)
 	symbol[1].st_value = ELF_TEXT + 0x400;
 	elf_none(&elf, 1);
 }
-END_TEST
 
-START_TEST(test_gap_relocation)
+TEST(test_gap_relocation)
 {
 	Elf64_Rela *const rela = (void *) (elf.bytes + ELF_TABLES);
 	Elf64_Sym *const symbol = (void *) (elf.bytes + ELF_TABLES + 64);
@@ -186,10 +176,9 @@ START_TEST(test_gap_relocation)
 	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* Packed: the address is in the data, at any even place. */
-START_TEST(test_gap_packed)
+TEST(test_gap_packed)
 {
 	const uint64_t name = ELF_TEXT + 0x404;
 
@@ -206,9 +195,8 @@ START_TEST(test_gap_packed)
 	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
-START_TEST(test_gap_entries)
+TEST(test_gap_entries)
 {
 	Elf64_Dyn *const dyn = (void *) (elf.bytes + ELF_TABLES);
 
@@ -223,10 +211,9 @@ START_TEST(test_gap_entries)
 	elf_ehdr(&elf)->e_entry = ELF_TEXT + 0x404;
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* What takes addresses without a trace. */
-START_TEST(test_gap_fixed)
+TEST(test_gap_fixed)
 {
 	elf_gap();
 	elf_ehdr(&elf)->e_type = ET_EXEC;
@@ -235,10 +222,9 @@ START_TEST(test_gap_fixed)
 	elf_phdr(&elf, 0)->p_flags |= PF_X;
 	elf_is(&elf, 1, 0x404, ANY);
 }
-END_TEST
 
 /* A linker's jump to another library is known whatever leads there. */
-START_TEST(test_gap_slot)
+TEST(test_gap_slot)
 {
 	static const uint8_t slot[] = { 0xff, 0x25, 0, 0,    0, 0, 0x68, 0x0f,
 					0x05, 0,    0, 0xe9, 0, 0, 0,	 0 };
@@ -255,9 +241,8 @@ START_TEST(test_gap_slot)
 		elf_is(&elf, 1, 0x407, ANY);
 	}
 }
-END_TEST
 
-START_TEST(test_gap_indirect)
+TEST(test_gap_indirect)
 {
 	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
 	elf_gap();
@@ -267,10 +252,9 @@ START_TEST(test_gap_indirect)
 	elf_bytes(&elf, 0x404, 0xcd, 0x80);
 	elf_none(&elf, 1);
 }
-END_TEST
 
 /* To a function that may be absent, by a pointer to functions elsewhere. */
-START_TEST(test_gap_optional)
+TEST(test_gap_optional)
 {
 	static const uint8_t jump[] = { 0x48, 0x8b, 0x05, 0,	0xcd,
 					0x80, 0,    0x48, 0x85, 0xc0,
@@ -291,10 +275,9 @@ START_TEST(test_gap_optional)
 		ck_assert_uint_eq(elf.counts.unknown, i != 12);
 	}
 }
-END_TEST
 
 /* The mapping is not passed over for ever. */
-START_TEST(test_gap_many)
+TEST(test_gap_many)
 {
 	unsigned i;
 
@@ -310,10 +293,9 @@ START_TEST(test_gap_many)
 			  elf.image.start + 16 * 69 + 5);
 	ck_assert_int_eq(elf.site[0].number, ANY);
 }
-END_TEST
 
 /* clone(): its unwinding ends before the system call. */
-START_TEST(test_gap_falls)
+TEST(test_gap_falls)
 {
 	elf_bytes(&elf, 0x100, 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_function(&elf, 0x100, 5, false);
@@ -321,10 +303,9 @@ START_TEST(test_gap_falls)
 	memset(elf.bytes + ELF_TEXT + 0x10a, 0x06, 0x100);
 	elf_is(&elf, 1, 0x105, 0x38);
 }
-END_TEST
 
 /* Code that runs past the end of its function is followed for 1024 bytes. */
-START_TEST(test_gap_falls_far)
+TEST(test_gap_falls_far)
 {
 	memset(elf.bytes + ELF_TEXT + 0x100, 0x90, 0x500);
 	elf_bytes(&elf, 0x100, 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05);
@@ -336,38 +317,5 @@ START_TEST(test_gap_falls_far)
 	elf_function(&elf, 0x501, 1, false);
 	elf_is(&elf, 1, 0x105, ANY);
 }
-END_TEST
 
 #endif /* HAVE_ZYDIS */
-
-Suite *code_gap_suite(void)
-{
-	Suite *suite = suite_create("code_gap");
-	TCase *tcase = tcase_create("code_gap");
-
-	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-#ifdef HAVE_ZYDIS
-	tcase_add_test(tcase, test_gap);
-	tcase_add_test(tcase, test_gap_no_sections);
-	add_each(tcase, test_gap_from, froms);
-	tcase_add_test(tcase, test_gap_path);
-	tcase_add_test(tcase, test_gap_gap);
-	tcase_add_test(tcase, test_gap_filler);
-	tcase_add_test(tcase, test_gap_again);
-	tcase_add_test(tcase, test_gap_over);
-	tcase_add_test(tcase, test_gap_near);
-	tcase_add_test(tcase, test_gap_symbol);
-	tcase_add_test(tcase, test_gap_relocation);
-	tcase_add_test(tcase, test_gap_packed);
-	tcase_add_test(tcase, test_gap_entries);
-	tcase_add_test(tcase, test_gap_fixed);
-	tcase_add_test(tcase, test_gap_slot);
-	tcase_add_test(tcase, test_gap_indirect);
-	tcase_add_test(tcase, test_gap_optional);
-	tcase_add_test(tcase, test_gap_many);
-	tcase_add_test(tcase, test_gap_falls);
-	tcase_add_test(tcase, test_gap_falls_far);
-#endif
-	suite_add_tcase(suite, tcase);
-	return suite;
-}

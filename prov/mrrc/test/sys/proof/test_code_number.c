@@ -4,9 +4,7 @@
  * passes no known number is never said to pass one.
  */
 #include "config.h"
-#include "test/suites.h"
-
-#include <string.h>
+#include "test/case.h"
 
 #include "test/sys/proof/code_fixture.h"
 
@@ -65,20 +63,20 @@ static const struct elf_one ones[] = {
 	ELF_ONE(12, ANY, MOV_9, 0x74, 1, 0xb9, 1, 0, 0, 0, CALL, 0xc3),
 };
 
-START_TEST(test_one)
+TEST_CASE(code_number, elf_setup, elf_teardown);
+
+EACH_TEST(test_one, ones)
 {
 	elf_one(&ones[_i]);
 	ck_assert_uint_eq(elf.counts.instructions, 1);
 }
-END_TEST
 
 /* In another instruction. */
-START_TEST(test_inside)
+TEST(test_inside)
 {
 	elf_one(&(struct elf_one) ELF_ONE(0, NONE, 0xb8, CALL, 0, 0, 0xc3));
 	ck_assert_uint_eq(elf.counts.instructions, 0);
 }
-END_TEST
 
 /* ---- several, and what else is there ---- */
 
@@ -96,7 +94,7 @@ static const struct {
 	{ ELF_ONE(0, ANY, MOV_9, 0xcd, 0x80, MOV_9, 0x0f, 0x34, 0xc3), ANY },
 };
 
-START_TEST(test_two)
+EACH_TEST(test_two, twos)
 {
 	elf_put(&elf, 0x100, twos[_i].code.code, twos[_i].code.len);
 	elf_function(&elf, 0x100, twos[_i].code.len, false);
@@ -107,9 +105,8 @@ START_TEST(test_two)
 	ck_assert_int_eq(elf.site[1].number, twos[_i].code.number);
 	ck_assert_uint_eq(elf.counts.instructions, 2);
 }
-END_TEST
 
-START_TEST(test_two_paths)
+TEST(test_two_paths)
 {
 	elf_code(&elf, 0x100, 0x85, 0xff, 0x74, 7, 0xb8, 1, 0, 0, 0, 0xeb, 5,
 		 0xb8, 2, 0, 0, 0, 0x0f, 0x05, 0xc3);
@@ -118,10 +115,9 @@ START_TEST(test_two_paths)
 	elf_is(&elf, 1, 0x110, 1);
 	ck_assert_uint_eq(elf.counts.instructions, 1);
 }
-END_TEST
 
 /* A loop that calls what never returns, which does not lose the number. */
-START_TEST(test_no_return)
+TEST(test_no_return)
 {
 	/* mov $202, %r8d; jmp 2f; 1: call; 2: mov %r8d, %eax; syscall */
 	elf_code(&elf, 0x100, 0x41, 0xb8, 0xca, 0, 0, 0, 0x74, 5, 0xe8, 0xf3, 0,
@@ -139,23 +135,5 @@ START_TEST(test_no_return)
 	elf_bytes(&elf, 0x200, 0x90, 0xeb, 0x0e);
 	elf_is(&elf, 1, 0x110, ANY);
 }
-END_TEST
 
 #endif /* HAVE_ZYDIS */
-
-Suite *code_number_suite(void)
-{
-	Suite *suite = suite_create("code_number");
-	TCase *tcase = tcase_create("code_number");
-
-	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-#ifdef HAVE_ZYDIS
-	add_each(tcase, test_one, ones);
-	tcase_add_test(tcase, test_inside);
-	add_each(tcase, test_two, twos);
-	tcase_add_test(tcase, test_two_paths);
-	tcase_add_test(tcase, test_no_return);
-#endif
-	suite_add_tcase(suite, tcase);
-	return suite;
-}

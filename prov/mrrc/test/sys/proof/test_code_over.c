@@ -4,9 +4,7 @@
  * something may lead to is never said to be dead.
  */
 #include "config.h"
-#include "test/suites.h"
-
-#include <string.h>
+#include "test/case.h"
 
 #include "test/sys/proof/code_fixture.h"
 
@@ -34,8 +32,10 @@ static void over_setup(void)
 	elf_over(0xe9, 0, 0x10, 0, 0);
 }
 
+TEST_CASE(code_over, over_setup, elf_teardown);
+
 /* All jumps that are known. */
-START_TEST(test_over)
+TEST(test_over)
 {
 	elf.over_len = 0;
 	elf_is(&elf, 1, SITE, 11);
@@ -48,55 +48,49 @@ START_TEST(test_over)
 	elf_over(0x49, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0x41, 0xff, 0xd3);
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 /* The jump ends in an instruction, and its distance looks as a pair. */
-START_TEST(test_over_middle)
+TEST(test_over_middle)
 {
 	elf_bytes(&elf, 0x103, 0, 0xc7, 0xc1, 9, 0, 0, 0);
 	elf_over(0xe9, 0x0f, 0x05, 0, 0);
 	elf_none(&elf, 2);
 }
-END_TEST
 
 /* As the compiler made it. */
-START_TEST(test_over_same)
+TEST(test_over_same)
 {
 	elf_put(&elf, 0x100, elf.over, elf.over_len);
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 /* There is more that the file has not, in the same word or behind it. */
-START_TEST(test_over_more)
+TEST(test_over_more)
 {
 	elf_over(0xe9, 0, 0x10, 0, 0, 0x54);
 	elf_none(&elf, 1);
 	elf_over(0xe9, 0, 0x10, 0, 0, 0x53, 0x53, 0x53, 0x54);
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 /* To another place in it, or to its end, where another begins. */
-START_TEST(test_over_loops)
+TEST(test_over_loops)
 {
 	elf_over(0xe9, 1, 0, 0, 0);
 	elf_is(&elf, 1, SITE, ANY);
 	elf_over(0xe9, 0x0c, 0, 0, 0);
 	elf_none(&elf, 1);
 }
-END_TEST
 
 /* Without the file. */
-START_TEST(test_over_no_file)
+TEST(test_over_no_file)
 {
 	elf.image.fd = -1;
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 /* Branches from before and behind: far ones, near ones, and none. */
-START_TEST(test_over_branch)
+TEST(test_over_branch)
 {
 	static const struct {
 		size_t at;
@@ -132,10 +126,9 @@ START_TEST(test_over_branch)
 	}
 	over_setup();
 }
-END_TEST
 
 /* From another function that begins with a jump: it may not decode. */
-START_TEST(test_over_other)
+TEST(test_over_other)
 {
 	elf_code(&elf, 0x200, 0xe9, 0, 1, 0, 0, 0xb8, 0xe9, 0xfa, 0xfe, 0xff,
 		 0xff, 0xc3); /* as data: jmp 0x105 */
@@ -153,10 +146,9 @@ START_TEST(test_over_other)
 		 0x41, 0xff, 0xe3);
 	elf_none(&elf, 1);
 }
-END_TEST
 
 /* A symbol; a table that cannot be read. */
-START_TEST(test_over_table)
+TEST(test_over_table)
 {
 	Elf64_Sym *symbol = (Elf64_Sym *) (elf.bytes + ELF_TABLES);
 
@@ -171,10 +163,9 @@ START_TEST(test_over_table)
 	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 /* A pointer in the data, as packed relocations leave it. */
-START_TEST(test_over_pointer)
+TEST(test_over_pointer)
 {
 	uint64_t *word = (uint64_t *) (elf.bytes + ELF_TABLES + 8);
 
@@ -186,37 +177,12 @@ START_TEST(test_over_pointer)
 	*word = ELF_TEXT + 0x105;
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 /* Of a fixed program, addresses may stand anywhere. */
-START_TEST(test_over_fixed)
+TEST(test_over_fixed)
 {
 	elf_ehdr(&elf)->e_type = ET_EXEC;
 	elf_is(&elf, 1, SITE, ANY);
 }
-END_TEST
 
 #endif
-
-Suite *code_over_suite(void)
-{
-	Suite *suite = suite_create("code_over");
-#ifdef HAVE_ZYDIS
-	TCase *tcase = tcase_create("code_over");
-
-	tcase_add_checked_fixture(tcase, over_setup, elf_teardown);
-	tcase_add_test(tcase, test_over);
-	tcase_add_test(tcase, test_over_middle);
-	tcase_add_test(tcase, test_over_same);
-	tcase_add_test(tcase, test_over_more);
-	tcase_add_test(tcase, test_over_loops);
-	tcase_add_test(tcase, test_over_no_file);
-	tcase_add_test(tcase, test_over_branch);
-	tcase_add_test(tcase, test_over_other);
-	tcase_add_test(tcase, test_over_table);
-	tcase_add_test(tcase, test_over_pointer);
-	tcase_add_test(tcase, test_over_fixed);
-	suite_add_tcase(suite, tcase);
-#endif
-	return suite;
-}

@@ -4,13 +4,11 @@
  * jumped into or cannot be decoded is never said to be none.
  */
 #include "config.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <errno.h>
 #include <link.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "test/sys/proof/code_fixture.h"
@@ -40,26 +38,26 @@ static const struct elf_one ones[] = {
 	ELF_ONE(4, ANY, 0x06, 0xb8, 0, 0, 0x0f, 0x05, 0xc3),
 };
 
-START_TEST(test_one)
+TEST_CASE(code_pair, elf_setup, elf_teardown);
+
+EACH_TEST(test_one, ones)
 {
 	elf_one(&ones[_i]);
 }
-END_TEST
 
 /* An instruction that goes on behind the function's end. */
-START_TEST(test_cut_off)
+TEST(test_cut_off)
 {
 	elf_bytes(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
 	elf_function(&elf, 0x100, 4, false);
 	elf_is(&elf, 1, 0x101, ANY);
 }
-END_TEST
 
 /*
  * A pair far behind the function's begin, after bytes that decode in two ways: in
  * one the pair is an instruction, in the other a part of enter.
  */
-START_TEST(test_two_ways)
+TEST(test_two_ways)
 {
 	memset(elf.bytes + ELF_TEXT + 0x100, 0, 0x123);
 	elf_bytes(&elf, 0x210, 0xc0, 0xf8, 0);
@@ -67,13 +65,12 @@ START_TEST(test_two_ways)
 	elf_function(&elf, 0x100, 0x128, false);
 	elf_is(&elf, 1, 0x225, ANY);
 }
-END_TEST
 
 /*
  * The same in part of an add or a mov, and behind it what does not decode. But
  * further in front all ways lead to the same instruction.
  */
-START_TEST(test_two_ways_near)
+TEST(test_two_ways_near)
 {
 	memset(elf.bytes + ELF_TEXT + 0x100, 0x90, 0x80);
 	memset(elf.bytes + ELF_TEXT + 0x180, 0, 0x80);
@@ -81,20 +78,18 @@ START_TEST(test_two_ways_near)
 	elf_function(&elf, 0x100, 0x107, false);
 	elf_none(&elf, 1);
 }
-END_TEST
 
 /* What comes behind the mapping may complete it. */
-START_TEST(test_last_byte)
+TEST(test_last_byte)
 {
 	elf_bytes(&elf, ELF_TEXT_LEN - 1, 0x0f);
 	elf_is(&elf, 1, ELF_TEXT_LEN - 1, ANY);
 	elf_bytes(&elf, ELF_TEXT_LEN - 1, 0xcd);
 	elf_is(&elf, 1, ELF_TEXT_LEN - 1, ANY);
 }
-END_TEST
 
 /* No pair is passed over, wherever it lies. */
-START_TEST(test_each_place)
+TEST(test_each_place)
 {
 	static const uint8_t pair[][2] = { { 0x0f, 0x05 },
 					   { 0x0f, 0x34 },
@@ -113,25 +108,22 @@ START_TEST(test_each_place)
 		elf_bytes(&elf, at, 0xc3, 0xc3);
 	}
 }
-END_TEST
 
 /* ---- sections ------------------------------------------------------------ */
 
-START_TEST(test_data_section)
+TEST(test_data_section)
 {
 	elf_data();
 	elf_none(&elf, 1);
 	ck_assert_uint_eq(elf.counts.data, 1);
 }
-END_TEST
 
-START_TEST(test_no_sections)
+TEST(test_no_sections)
 {
 	elf_data();
 	elf.image.fd = -1;
 	elf_is(&elf, 1, 0x802, ANY);
 }
-END_TEST
 
 /* ---- this process -------------------------------------------------------- */
 
@@ -204,15 +196,14 @@ static void look_own(const char *object, const char *function, long number)
 		own.counts.pairs, own.counts.instructions, own.counts.unknown);
 }
 
-START_TEST(test_own)
+TEST(test_own)
 {
 	look_own("libc.so", "__munmap", SYS_munmap);
 	look_own("libc.so", "syscall", ANY);
 	look_own("ld-linux", NULL, 0);
 }
-END_TEST
 
-START_TEST(test_ends)
+TEST(test_ends)
 {
 	struct mrrc_code_counts counts;
 	unsigned count = 0;
@@ -223,28 +214,5 @@ START_TEST(test_ends)
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(counts.instructions, 2);
 }
-END_TEST
 
 #endif /* HAVE_ZYDIS */
-
-Suite *code_pair_suite(void)
-{
-	Suite *suite = suite_create("code_pair");
-	TCase *tcase = tcase_create("code_pair");
-
-	tcase_add_checked_fixture(tcase, elf_setup, elf_teardown);
-#ifdef HAVE_ZYDIS
-	add_each(tcase, test_one, ones);
-	tcase_add_test(tcase, test_cut_off);
-	tcase_add_test(tcase, test_two_ways);
-	tcase_add_test(tcase, test_two_ways_near);
-	tcase_add_test(tcase, test_last_byte);
-	tcase_add_test(tcase, test_each_place);
-	tcase_add_test(tcase, test_data_section);
-	tcase_add_test(tcase, test_no_sections);
-	tcase_add_test(tcase, test_own);
-	tcase_add_test(tcase, test_ends);
-#endif
-	suite_add_tcase(suite, tcase);
-	return suite;
-}

@@ -5,21 +5,13 @@
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "sys/proof/code_copy.h"
 #include "sys/hooks/libc_hooks.h"
@@ -159,18 +151,19 @@ char *keep(void)
 	return ptr;
 }
 
-START_TEST(test_given)
+TEST_CASE(prove, setup, NULL);
+
+TEST(test_given)
 {
 	ck_assert_str_eq(why, "");
 	ck_assert(mrrc_mon_told(mon));
 	/* libc and the loader were hooked at the start, as functions */
 }
-END_TEST
 
 /* ---- code that comes ---- */
 
 /* Code that can be proven: it asks for a while, and no longer. */
-START_TEST(test_library)
+TEST(test_library)
 {
 	void *lib = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
 
@@ -179,7 +172,6 @@ START_TEST(test_library)
 	dlclose(lib);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 static const struct {
 	const char *name, *why;
@@ -194,7 +186,7 @@ static const struct {
 };
 
 /* A library that unmaps by itself, until it has gone. */
-START_TEST(test_raw_library)
+EACH_TEST(test_raw_library, raws)
 {
 	void *lib = load(raws[_i].name);
 
@@ -202,7 +194,6 @@ START_TEST(test_raw_library)
 	dlclose(lib);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 static void code_mmap(char **ptr)
 {
@@ -257,7 +248,7 @@ static const struct {
 };
 
 /* What cannot be looked at, until it has gone. */
-START_TEST(test_unknown)
+EACH_TEST(test_unknown, codes)
 {
 	char *ptr = MAP_FAILED;
 
@@ -267,7 +258,6 @@ START_TEST(test_unknown)
 	munmap(ptr, page);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 static bool find_stub(void *arg, const struct mrrc_mapping *mapping)
 {
@@ -281,7 +271,7 @@ static bool find_stub(void *arg, const struct mrrc_mapping *mapping)
 }
 
 /* The kernel joins what comes beside our own stubs to their mapping. */
-START_TEST(test_beside)
+TEST(test_beside)
 {
 	uintptr_t end = 0;
 	char *ptr;
@@ -297,25 +287,22 @@ START_TEST(test_beside)
 	munmap(ptr, page);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
-START_TEST(test_personality)
+TEST(test_personality)
 {
 	ck_assert_int_ge(personality(READ_IMPLIES_EXEC), 0);
 	never_trusted("can be executed");
 }
-END_TEST
 
 /* It goes past everything. Whether there is such a call or not. */
-START_TEST(test_io_uring)
+TEST(test_io_uring)
 {
 	syscall(SYS_io_uring_setup, 0, NULL);
 	never_trusted("io_uring");
 }
-END_TEST
 
 /* Many at a time: none is forgotten. */
-START_TEST(test_many)
+TEST(test_many)
 {
 	char *ptr = map(PROT_READ | PROT_WRITE);
 	void *lib = load("raw_memory");
@@ -328,10 +315,9 @@ START_TEST(test_many)
 	dlclose(lib);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 /* What was proven is looked at again when it has been written to. */
-START_TEST(test_rewritten)
+TEST(test_rewritten)
 {
 #ifdef __x86_64__
 	uint8_t *code = (uint8_t *) ((uintptr_t) dlsym(RTLD_DEFAULT, "shmdt") &
@@ -356,7 +342,6 @@ START_TEST(test_rewritten)
 	ck_assert_msg(trusted(true), "%s", why);
 #endif
 }
-END_TEST
 
 /* ---- calls that are not announced ---- */
 
@@ -371,7 +356,7 @@ static int count_drain(struct mrrc_mon *self)
 }
 
 /* What the kernel has reported is handled before trust is given. */
-START_TEST(test_settled)
+TEST(test_settled)
 {
 	const struct mrrc_mon_ops *plain = mon->ops;
 	void *lib;
@@ -385,10 +370,9 @@ START_TEST(test_settled)
 	ck_assert_uint_gt(atomic_load(&drains), 0);
 	dlclose(lib);
 }
-END_TEST
 
 /* By code that was not seen: the test's own, by a way that is not hooked. */
-START_TEST(test_surprised)
+TEST(test_surprised)
 {
 	const struct mrrc_patch_call call = {
 		.number = SYS_munmap,
@@ -403,7 +387,6 @@ START_TEST(test_surprised)
 	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	ck_assert(!mrrc_trusted());
 }
-END_TEST
 
 /* ---- its life ---- */
 
@@ -422,14 +405,13 @@ static int fork_child(void)
 	return mrrc_trusted() ? 4 : 0;
 }
 
-START_TEST(test_fork)
+TEST(test_fork)
 {
 	expect_child(fork_child());
 	ck_assert(mrrc_trusted());
 }
-END_TEST
 
-START_TEST(test_reopen)
+TEST(test_reopen)
 {
 	int i;
 
@@ -442,9 +424,8 @@ START_TEST(test_reopen)
 		ck_assert_msg(i % 2 || trusted(true), "%s", why);
 	}
 }
-END_TEST
 
-START_TEST(test_always)
+TEST(test_always)
 {
 	mrrc_mon_set_probe(mon, MRRC_PROBE_ALWAYS);
 	ck_assert(!mrrc_mon_told(mon));
@@ -457,10 +438,9 @@ START_TEST(test_always)
 	mrrc_mon_asks(mon, why);
 	ck_assert_str_eq(why, "");
 }
-END_TEST
 
 /* Where hooks cannot be relied on, lookups ask, and it is said. */
-START_TEST(test_not_hooked)
+TEST(test_not_hooked)
 {
 	ck_assert(!mrrc_trust_set(MRRC_TRUST_HOOKED, false));
 	ck_assert(!mrrc_mon_told(mon));
@@ -469,10 +449,9 @@ START_TEST(test_not_hooked)
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 /* Code that came while nothing was counted. */
-START_TEST(test_afresh)
+TEST(test_afresh)
 {
 	ck_assert(mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	load("raw_memory");
@@ -484,7 +463,6 @@ START_TEST(test_afresh)
 	mrrc_mon_asks(mon, why);
 	ck_assert_ptr_nonnull(strstr(why, "raw_memory.so+0x"));
 }
-END_TEST
 
 static void some(void *arg, uintptr_t start, uintptr_t end)
 {
@@ -492,7 +470,7 @@ static void some(void *arg, uintptr_t start, uintptr_t end)
 }
 
 /* Code that comes before trust is wanted is noticed, too. */
-START_TEST(test_counted)
+TEST(test_counted)
 {
 	bool any = false;
 	char *ptr = map(PROT_READ);
@@ -505,10 +483,9 @@ START_TEST(test_counted)
 	mrrc_trust_touched(some, &any);
 	ck_assert(any);
 }
-END_TEST
 
 /* What would take too much memory to look at. */
-START_TEST(test_large)
+TEST(test_large)
 {
 	const struct mrrc_code_place place = {
 		.start = page,
@@ -520,7 +497,6 @@ START_TEST(test_large)
 
 	ck_assert_int_eq(mrrc_code_copy(&place, &copy), -EFBIG);
 }
-END_TEST
 
 /* Calls during which trust ended, so far. */
 static uint64_t ends(void)
@@ -529,7 +505,7 @@ static uint64_t ends(void)
 }
 
 /* In a child that shares memory: trust ends, and soon comes again. */
-START_TEST(test_vfork)
+TEST(test_vfork)
 {
 	static char *volatile ptr;
 	static volatile uint64_t before;
@@ -544,47 +520,6 @@ START_TEST(test_vfork)
 	}
 	expect_ended(pid);
 	ck_assert_msg(trusted(true), "%s", why);
-}
-END_TEST
-
-static Suite *prove_suite(void)
-{
-	Suite *suite = suite_create("prove");
-	TCase *tcase = tcase_create("prove");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_given);
-	tcase_add_test(tcase, test_library);
-	add_each(tcase, test_raw_library, raws);
-	add_each(tcase, test_unknown, codes);
-	tcase_add_test(tcase, test_beside);
-	tcase_add_test(tcase, test_personality);
-	tcase_add_test(tcase, test_io_uring);
-	tcase_add_test(tcase, test_many);
-	tcase_add_test(tcase, test_rewritten);
-	tcase_add_test(tcase, test_settled);
-	tcase_add_test(tcase, test_surprised);
-	tcase_add_test(tcase, test_fork);
-	tcase_add_test(tcase, test_reopen);
-	tcase_add_test(tcase, test_always);
-	tcase_add_test(tcase, test_not_hooked);
-	tcase_add_test(tcase, test_afresh);
-	tcase_add_test(tcase, test_counted);
-	tcase_add_test(tcase, test_large);
-	tcase_add_test(tcase, test_vfork);
-	suite_add_tcase(suite, tcase);
-#ifdef __x86_64__
-	suite_add_tcase(suite, prove_patched_tcase());
-	suite_add_tcase(suite, prove_before_tcase());
-#endif
-	suite_add_tcase(suite, prove_site_tcase());
-	suite_add_tcase(suite, prove_lost_tcase());
-	suite_add_tcase(suite, prove_probe_tcase());
-	suite_add_tcase(suite, prove_way_tcase());
-	suite_add_tcase(suite, prove_rent_tcase());
-	suite_add_tcase(suite, prove_copy_tcase());
-	suite_add_tcase(suite, prove_kept_tcase());
-	return suite;
 }
 
 /* In a child, as hooks stay. */
@@ -620,5 +555,5 @@ int main(void)
 		fprintf(stderr, "no hooks here: skipped\n");
 		return 77;
 	}
-	return run_suite(prove_suite(), CK_FORK);
+	return run_cases(CK_FORK);
 }

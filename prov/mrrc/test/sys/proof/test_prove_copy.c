@@ -5,16 +5,10 @@
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "sys/proof/code_copy.h"
 
@@ -93,49 +87,35 @@ static void change(const uint8_t *bytes, size_t len)
 	ck_assert_int_eq(copied, 0);
 }
 
-START_TEST(test_changed)
+TEST_CASE(copy, copy_setup, copy_teardown);
+
+TEST(test_changed)
 {
 	const uint8_t byte = (uint8_t) (at[0] + 1);
 
 	change(&byte, 1);
 }
-END_TEST
 
 /* A jump that another patcher wrote has bytes as a uprobe has, which are none. */
-START_TEST(test_like_probe)
+TEST(test_like_probe)
 {
 	static const uint8_t jump[] = { 0xe9, 0xcc, 0xcc, 0xcc, 0x01 };
 
 	change(jump, sizeof(jump));
 }
-END_TEST
 
 /* A mapped library was removed, and a file with another content has its path. */
-START_TEST(test_replaced)
+TEST(test_replaced)
 {
 	copy_lib(lib, other, true);
 	ck_assert_int_eq(unlink(lib), 0);
 	mrrc_code_places(alike, NULL);
 	ck_assert_int_eq(copied, -ESTALE);
 }
-END_TEST
 
-START_TEST(test_deleted)
+TEST(test_deleted)
 {
 	ck_assert_int_eq(unlink(lib), 0);
 	mrrc_code_places(alike, NULL);
 	ck_assert_int_eq(copied, -ESTALE);
-}
-END_TEST
-
-TCase *prove_copy_tcase(void)
-{
-	TCase *tcase = tcase_create("copy");
-
-	tcase_add_checked_fixture(tcase, copy_setup, copy_teardown);
-	tcase_add_test(tcase, test_changed);
-	tcase_add_test(tcase, test_like_probe);
-	tcase_add_test(tcase, test_replaced);
-	tcase_add_test(tcase, test_deleted);
-	return tcase;
 }

@@ -5,17 +5,12 @@
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "sys/proof/code_kept.h"
 #include "sys/hooks/libc_hooks.h"
@@ -96,8 +91,10 @@ static void kept_teardown(void)
 	rmdir(dir);
 }
 
+TEST_CASE(kept, kept_setup, kept_teardown);
+
 /* What is known is not decoded; numbers are as they were found. */
-START_TEST(test_known)
+TEST(test_known)
 {
 	const void *in = dlsym(load("raw_site"), "raw_munmap");
 	struct look look;
@@ -120,11 +117,10 @@ START_TEST(test_known)
 	ck_assert_uint_gt(look.decoded, 0);
 	ck_assert_int_eq(size() % ENTRY, 0);
 }
-END_TEST
 
 #ifdef __x86_64__
 /* Code that was changed in memory is not that of its file. */
-START_TEST(test_changed)
+TEST(test_changed)
 {
 	static const uint8_t unmap[] = {
 		0xb8, 0x0b, 0, 0, 0, 0x0f, 0x05, 0xc3
@@ -155,7 +151,6 @@ START_TEST(test_changed)
 	ck_assert_int_eq(mprotect(code, 2 * page, PROT_READ | PROT_EXEC), 0);
 	ck_assert_uint_gt(look_at(at).decoded, 0);
 }
-END_TEST
 #endif
 
 static void copy_file(const char *from, const char *to)
@@ -172,7 +167,7 @@ static void copy_file(const char *from, const char *to)
 }
 
 /* A file that was changed since is another one. */
-START_TEST(test_changed_file)
+TEST(test_changed_file)
 {
 	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
 	char lib[64];
@@ -197,10 +192,9 @@ START_TEST(test_changed_file)
 			ck_assert_int_eq(utimensat(AT_FDCWD, lib, times, 0), 0);
 	}
 }
-END_TEST
 
 /* All of this process: given again from what is kept. */
-START_TEST(test_process)
+TEST(test_process)
 {
 	off_t before;
 
@@ -212,19 +206,4 @@ START_TEST(test_process)
 	open_hooked(MRRC_PROBE_PROVEN);
 	ck_assert(comes(mrrc_trusted()));
 	ck_assert_int_eq(size(), before);
-}
-END_TEST
-
-TCase *prove_kept_tcase(void)
-{
-	TCase *tcase = tcase_create("kept");
-
-	tcase_add_checked_fixture(tcase, kept_setup, kept_teardown);
-	tcase_add_test(tcase, test_known);
-#ifdef __x86_64__
-	tcase_add_test(tcase, test_changed);
-#endif
-	tcase_add_test(tcase, test_changed_file);
-	tcase_add_test(tcase, test_process);
-	return tcase;
 }

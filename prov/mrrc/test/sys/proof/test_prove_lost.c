@@ -5,21 +5,14 @@
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "sys/base/mappings.h"
 #include "sys/hooks/libc_hooks.h"
@@ -56,8 +49,10 @@ static void change(char *ptr, int rights)
 		_exit(1);
 }
 
+TEST_CASE(lost, setup, NULL);
+
 /* Handlers jump out of hooked calls: trust is not lost with them. */
-START_TEST(test_jump)
+TEST(test_jump)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
 	pthread_t thread, self = pthread_self();
@@ -81,7 +76,6 @@ START_TEST(test_jump)
 	munmap(ptr, PAGES * page);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 /* ---- libc's file ---- */
 
@@ -151,7 +145,7 @@ static size_t differs(void)
  * As a domain that closes, while another user keeps the monitor: the code is that
  * of its files, and hooks can come again.
  */
-START_TEST(test_unhook)
+TEST(test_unhook)
 {
 	struct mrrc_mon *other;
 
@@ -174,7 +168,6 @@ START_TEST(test_unhook)
 	mrrc_mon_close(mon);
 	ck_assert_uint_eq(differs(), 0);
 }
-END_TEST
 
 /* ---- hooks that go ---- */
 
@@ -212,7 +205,7 @@ static bool map_over(const struct text *libc)
 }
 
 /* Trust has ended when the call returns, and no lookup goes without a probe. */
-START_TEST(test_gone)
+LOOP_TEST(test_gone, 0, 3)
 {
 	static bool (*const ways[])(const struct text *libc) = {
 		drop,
@@ -233,10 +226,9 @@ START_TEST(test_gone)
 		ck_assert(!mrrc_mon_told(mon));
 	never_trusted("hook");
 }
-END_TEST
 
 /* Without libc's code, nor a stub of the hook that makes the call. */
-START_TEST(test_kept)
+TEST(test_kept)
 {
 	uint8_t *const home = mrrc_patch_home();
 	char *ptr = keep();
@@ -251,13 +243,12 @@ START_TEST(test_kept)
 	ck_assert_uint_eq(kept.end, 0);
 	ck_assert(mrrc_trusted());
 }
-END_TEST
 
 /*
  * A hook is overwritten without a call that is hooked. The next miss sees it; where
  * no miss follows, the thread that reads events does, which looks once a second.
  */
-START_TEST(test_overwritten_later)
+LOOP_TEST(test_overwritten_later, 0, 2)
 {
 	char *const other = map(PROT_READ | PROT_WRITE);
 	struct text libc;
@@ -283,7 +274,6 @@ START_TEST(test_overwritten_later)
 	ck_assert(comes(!mrrc_trusted()));
 	never_trusted("hook");
 }
-END_TEST
 
 static void put(const struct text *libc, const uint8_t *bytes)
 {
@@ -301,7 +291,7 @@ static void put(const struct text *libc, const uint8_t *bytes)
  * its next end is seen: also where it came back after the last look at all hooks, and
  * the thread that looks at code has found it.
  */
-START_TEST(test_overwritten_again)
+LOOP_TEST(test_overwritten_again, 0, 2)
 {
 	uint8_t ours[sizeof(((struct text *) NULL)->was)];
 	struct text libc;
@@ -326,19 +316,4 @@ START_TEST(test_overwritten_again)
 	ck_assert_uint_ne(atomic_load(&mrrc_trust_word), trust);
 	ck_assert(!mrrc_trusted());
 	never_trusted("is not hooked");
-}
-END_TEST
-
-TCase *prove_lost_tcase(void)
-{
-	TCase *tcase = tcase_create("lost");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_jump);
-	tcase_add_test(tcase, test_unhook);
-	tcase_add_loop_test(tcase, test_gone, 0, 3);
-	tcase_add_test(tcase, test_kept);
-	tcase_add_loop_test(tcase, test_overwritten_later, 0, 2);
-	tcase_add_loop_test(tcase, test_overwritten_again, 0, 2);
-	return tcase;
 }

@@ -3,13 +3,11 @@
  * sys/proof/prove: where another patcher has written to libc.
  */
 #include "config.h"
+#include "test/case.h"
 #include "test/sys/proof/prove_fixture.h"
 
 #include <dlfcn.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "sys/hooks/libc_hooks.h"
 
@@ -67,8 +65,10 @@ static void overwrite_all(void)
 	overwrite("mmap", (const void *) to_mmap);
 }
 
+TEST_CASE(patched, setup, NULL);
+
 /* Functions of libc begin with jumps to others, which end in syscall(). */
-START_TEST(test_patched)
+TEST(test_patched)
 {
 	struct mrrc_libc_hooks_state state;
 
@@ -81,10 +81,9 @@ START_TEST(test_patched)
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 /* With shorter jumps, until the patcher takes them back. */
-START_TEST(test_patched_near)
+TEST(test_patched_near)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmat");
 	uint8_t was[5];
@@ -97,10 +96,9 @@ START_TEST(test_patched_near)
 	ck_assert(!mrrc_trusted());
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 /* To the rest of another one, which is executed then: it is hooked there. */
-START_TEST(test_patched_rest)
+TEST(test_patched_rest)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmdt");
 	uint8_t *to = dlsym(RTLD_DEFAULT, "shmat");
@@ -113,33 +111,15 @@ START_TEST(test_patched_rest)
 	ck_assert(!mrrc_trusted());
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
+
+TEST_CASE(before, NULL, NULL);
 
 /* The same before there are hooks. */
-START_TEST(test_patched_before)
+TEST(test_patched_before)
 {
 	overwrite_all();
 	overwrite_near("shmat", "shmdt");
 	setup();
 }
-END_TEST
 
-TCase *prove_patched_tcase(void)
-{
-	TCase *tcase = tcase_create("patched");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_patched);
-	tcase_add_test(tcase, test_patched_near);
-	tcase_add_test(tcase, test_patched_rest);
-	return tcase;
-}
-
-TCase *prove_before_tcase(void)
-{
-	TCase *tcase = tcase_create("before");
-
-	tcase_add_test(tcase, test_patched_before);
-	return tcase;
-}
 #endif

@@ -6,15 +6,9 @@
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "test/race/duel.h"
 #include "test/fakes/fake_pin.h"
@@ -133,8 +127,10 @@ static void unprobe(const int fd[FUNCTS])
 	}
 }
 
+TEST_CASE(probe, NULL, NULL);
+
 /* The probes come when all code was looked at. */
-START_TEST(test_after)
+LOOP_TEST(test_after, 0, PLACES)
 {
 	int fd[FUNCTS], i;
 
@@ -160,10 +156,9 @@ START_TEST(test_after)
 	mrrc_mon_close(mon);
 	works();
 }
-END_TEST
 
 /* The same before there are hooks, which then may not be placed. */
-START_TEST(test_before)
+LOOP_TEST(test_before, 0, PLACES)
 {
 	int fd[FUNCTS];
 
@@ -183,10 +178,9 @@ START_TEST(test_before)
 	mrrc_mon_close(mon);
 	works();
 }
-END_TEST
 
 /* Once there was none, and code was looked at again, the next one is seen. */
-START_TEST(test_again)
+TEST(test_again)
 {
 	const uint8_t *const call = call_of("munmap");
 	char *const ptr = map(RW);
@@ -210,10 +204,9 @@ START_TEST(test_again)
 	works();
 	never_trusted("is not hooked");
 }
-END_TEST
 
 /* A library that unmaps by itself, with a probe on its system call. */
-START_TEST(test_library)
+TEST(test_library)
 {
 	static const uint8_t bytes[] = { 0x0f, 0x05 };
 	void *const lib = load("raw_site");
@@ -232,7 +225,6 @@ START_TEST(test_library)
 	close(fd);
 	never_trusted("system call 11 is not hooked");
 }
-END_TEST
 
 /* ---- lookups while probes come and go ---- */
 
@@ -290,7 +282,7 @@ static void *probe_main(void *arg)
 
 static const char *const moves[] = { "munmap", "middle page", "DONTNEED" };
 
-START_TEST(test_duel)
+EACH_TEST(test_duel, moves)
 {
 	struct mrrc_cache_attr attr = {
 		.ops = &fake_pin_ops,
@@ -315,27 +307,6 @@ START_TEST(test_duel)
 	ck_assert_uint_eq(stale, 0);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	works();
-}
-END_TEST
-
-TCase *prove_probe_tcase(void)
-{
-	TCase *tcase = tcase_create("probe");
-
-	tcase_add_loop_test(tcase, test_after, 0, PLACES);
-	tcase_add_loop_test(tcase, test_before, 0, PLACES);
-	tcase_add_test(tcase, test_again);
-	tcase_add_test(tcase, test_library);
-	tcase_add_loop_test(tcase, test_duel, 0,
-			    (int) (sizeof(moves) / sizeof(moves[0])));
-	return tcase;
-}
-
-#else
-
-TCase *prove_probe_tcase(void)
-{
-	return tcase_create("probe");
 }
 
 #endif

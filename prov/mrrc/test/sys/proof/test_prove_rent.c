@@ -5,15 +5,14 @@
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
-
-#include <string.h>
-#include <sys/mman.h>
+#include "test/case.h"
 
 #include "sys/proof/prove.h"
 
+TEST_CASE(rent, NULL, NULL);
+
 /* Code is looked at when lookups have asked often, by a thread that ends. */
-START_TEST(test_rent)
+TEST(test_rent)
 {
 	_Atomic uint64_t probes = 0;
 	unsigned ours;
@@ -33,10 +32,9 @@ START_TEST(test_rent)
 	mrrc_mon_close(mon);
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
 }
-END_TEST
 
 /* Where looking was in vain, lookups have to ask more often before the next. */
-START_TEST(test_rent_in_vain)
+TEST(test_rent_in_vain)
 {
 	unsigned ours;
 	char *ptr;
@@ -53,10 +51,9 @@ START_TEST(test_rent_in_vain)
 	mrrc_prove_rent(MRRC_PROVE_PRICE);
 	ck_assert(comes(mrrc_trusted()));
 }
-END_TEST
 
 /* There is no thread of ours before the first is watched. */
-START_TEST(test_no_thread)
+TEST(test_no_thread)
 {
 	open_hooked(MRRC_PROBE_AUTO);
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
@@ -67,26 +64,13 @@ START_TEST(test_no_thread)
 	keep();
 	ck_assert_uint_gt(atomic_load(&mrrc_threads.ours), 0);
 }
-END_TEST
 
 /* At once, and again when code came. */
-START_TEST(test_now)
+TEST(test_now)
 {
 	open_hooked(MRRC_PROBE_PROVEN);
 	ck_assert(comes(mrrc_trusted()));
 	munmap(map(PROT_READ | PROT_EXEC), page);
 	ck_assert(!mrrc_trusted());
 	ck_assert(comes((mrrc_prove_rent(1), mrrc_trusted())));
-}
-END_TEST
-
-TCase *prove_rent_tcase(void)
-{
-	TCase *tcase = tcase_create("rent");
-
-	tcase_add_test(tcase, test_rent);
-	tcase_add_test(tcase, test_rent_in_vain);
-	tcase_add_test(tcase, test_no_thread);
-	tcase_add_test(tcase, test_now);
-	return tcase;
 }

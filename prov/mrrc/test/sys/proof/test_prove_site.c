@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove: a library that may make a call by itself, as UCX's libucm, and
- * calls that take code away. Each test runs in a new process.
+ * sys/proof/prove: a library that may make a call by itself, as UCX's libucm. Each
+ * test runs in a new process.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
-#include "test/suites.h"
+#include "test/case.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "sys/proof/code_copy.h"
 #include "sys/hooks/libc_hooks.h"
@@ -28,7 +22,9 @@
 
 /* ---- what may ---- */
 
-START_TEST(test_may)
+TEST_CASE(site, setup, NULL);
+
+TEST(test_may)
 {
 	static const struct {
 		const char *name;
@@ -52,7 +48,6 @@ START_TEST(test_may)
 		ck_assert_int_eq(mrrc_prove_may(calls[i].name, calls[i].number),
 				 calls[i].verdict);
 }
-END_TEST
 
 static void copy(const char *from, const char *to)
 {
@@ -95,7 +90,7 @@ static void unload_ucm(void)
 static const char *const brks[] = { "brk", "sbrk" };
 
 /* Its brk is libc's, as long as that is not overwritten. */
-START_TEST(test_ucm)
+EACH_TEST(test_ucm, brks)
 {
 	load_ucm();
 	ck_assert_msg(trusted(true), "%s", why);
@@ -104,7 +99,6 @@ START_TEST(test_ucm)
 	never_trusted("libucm.so.0: libc's brk was overwritten");
 	unload_ucm();
 }
-END_TEST
 
 /* The library at @path, by another name. */
 static void *load_as(const char *path_, const char *name)
@@ -126,7 +120,7 @@ static const struct {
 };
 
 /* A library by its own name, and by one that is known: its numbers count then. */
-START_TEST(test_known)
+EACH_TEST(test_known, knowns)
 {
 	void *lib = load(knowns[_i].name);
 	char from[512];
@@ -144,10 +138,9 @@ START_TEST(test_known)
 	dlclose(lib);
 	unload_ucm();
 }
-END_TEST
 
 /* liburing counts as harmless if libfabric alone is linked to it. */
-START_TEST(test_rings)
+TEST(test_rings)
 {
 	char rings[512], stub[512];
 	void *lib, *user, *fabric;
@@ -178,7 +171,6 @@ START_TEST(test_rings)
 	unlink(path);
 	rmdir(dir);
 }
-END_TEST
 
 /* ---- what is said of a file ---- */
 
@@ -240,7 +232,7 @@ static bool sites_same(void *arg, const struct mrrc_code_place *place)
 }
 
 /* fi_mrrc_stat --code decides as the provider does. */
-START_TEST(test_same)
+TEST(test_same)
 {
 	static const char *const names[] = { "libgomp.so.1", "liburing.so.2",
 					     "libcrypto.so.3", "libstdc++.so.6",
@@ -253,10 +245,9 @@ START_TEST(test_same)
 	ck_assert(mrrc_code_places(sites_same, &files));
 	ck_assert_uint_ge(files, 3);
 }
-END_TEST
 
 /* Code in a memfd asks: whoever has the memfd open can change the code. */
-START_TEST(test_memfd)
+TEST(test_memfd)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);
 	const struct link_map *map;
@@ -273,22 +264,5 @@ START_TEST(test_memfd)
 	dlclose(lib);
 	ck_assert_msg(trusted(true), "%s", why);
 }
-END_TEST
 
 #endif /* __x86_64__ */
-
-TCase *prove_site_tcase(void)
-{
-	TCase *tcase = tcase_create("site");
-
-	tcase_add_checked_fixture(tcase, setup, NULL);
-#ifdef __x86_64__
-	tcase_add_test(tcase, test_may);
-	add_each(tcase, test_known, knowns);
-	tcase_add_test(tcase, test_same);
-	tcase_add_test(tcase, test_rings);
-	tcase_add_test(tcase, test_memfd);
-	add_each(tcase, test_ucm, brks);
-#endif
-	return tcase;
-}

@@ -5,9 +5,8 @@
  * libc; no hit is stale. Each test runs in a process of its own.
  */
 #include "config.h"
+#include "test/case.h"
 #include "test/sys/proof/prove_fixture.h"
-
-#include <sys/mman.h>
 
 #include "test/race/duel_way.h"
 #include "test/fakes/fake_pin.h"
@@ -91,26 +90,17 @@ static void way_test(const struct duel_way *way)
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 }
 
-START_TEST(test_threads)
+TEST_CASE(way, NULL, NULL);
+
+LOOP_TEST(test_threads, 0, duel_way_count)
 {
 	setup();
 	way_test(&duel_ways[_i]);
 }
-END_TEST
 
 /* libc knows no other thread. */
-START_TEST(test_alone)
+LOOP_TEST(test_alone, 0, duel_way_count)
 {
 	setup_alone();
 	way_test(&duel_ways[_i]);
-}
-END_TEST
-
-TCase *prove_way_tcase(void)
-{
-	TCase *tcase = tcase_create("way");
-
-	tcase_add_loop_test(tcase, test_threads, 0, (int) duel_way_count);
-	tcase_add_loop_test(tcase, test_alone, 0, (int) duel_way_count);
-	return tcase;
 }
