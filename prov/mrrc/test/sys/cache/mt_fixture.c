@@ -20,29 +20,30 @@ struct mrrc_mon *mt_mon;
 struct mrrc_cache_mt *cache;
 struct mrrc_plan plan;
 
-static int open_with(const char *policy, struct mrrc_cache_mt **out)
+int open_as(struct mrrc_cache_attr attr, struct mrrc_cache_mt **out)
 {
-	struct mrrc_cache_attr attr = {
-		.max_bytes = MT_PAGES * page,
-		.max_regions = MT_REGIONS,
-		.policy = policy,
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
-	};
-
+	attr.max_bytes = attr.max_bytes ? attr.max_bytes : MT_PAGES * page;
+	attr.max_regions = attr.max_regions ? attr.max_regions : MT_REGIONS;
+	attr.ops = attr.ops ? attr.ops : &fake_reg_ops;
+	attr.arg = &fake;
+	attr.mon = mt_mon;
 	return mrrc_cache_mt_open(&attr, out);
 }
 
 int open_cache(struct mrrc_cache_mt **out)
 {
-	return open_with(NULL, out);
+	return open_as((struct mrrc_cache_attr){ 0 }, out);
+}
+
+void reopen_as(struct mrrc_cache_attr attr)
+{
+	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
+	ck_assert_int_eq(open_as(attr, &cache), 0);
 }
 
 void reopen(const char *policy)
 {
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(open_with(policy, &cache), 0);
+	reopen_as((struct mrrc_cache_attr){ .policy = policy });
 }
 
 void mt_setup(void)

@@ -26,8 +26,11 @@ void mt_teardown(void);
 
 /* Another cache with the same limits and monitor, and the default policy. */
 int open_cache(struct mrrc_cache_mt **out);
+/* One with the fixture's monitor, and its limits and calls where @attr has none. */
+int open_as(struct mrrc_cache_attr attr, struct mrrc_cache_mt **out);
 
-/* The fixture's cache anew, with another policy. */
+/* The fixture's cache anew, so or with another policy. */
+void reopen_as(struct mrrc_cache_attr attr);
 void reopen(const char *policy);
 
 uint64_t stat_of(enum mrrc_stat id);

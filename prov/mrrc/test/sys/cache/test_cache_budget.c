@@ -9,27 +9,17 @@
 #include "test/sys/node/budget_fixture.h"
 #include "test/sys/cache/mt_fixture.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "sys/cache/miss.h"
 
 #define BUDGET_PAGES 32
 
 static int open_with(bool helper, struct mrrc_cache_mt **out)
 {
-	struct mrrc_cache_attr attr = {
-		.max_bytes = MT_PAGES * page,
-		.max_regions = 64,
-		.policy = "lru:batch=1",
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
-		.helper = helper,
-		.budget = a,
-	};
-
-	return mrrc_cache_mt_open(&attr, out);
+	return open_as((struct mrrc_cache_attr){ .max_regions = 64,
+						 .policy = "lru:batch=1",
+						 .helper = helper,
+						 .budget = a },
+		       out);
 }
 
 static void setup(void)

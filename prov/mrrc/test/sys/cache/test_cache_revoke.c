@@ -10,9 +10,7 @@
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #define KEYS	(MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE)
 #define MS	UINT64_C(1000000)
@@ -22,18 +20,8 @@
 
 static void open_for(uint64_t revoke, bool helper)
 {
-	struct mrrc_cache_attr attr = {
-		.max_bytes = MT_PAGES * page,
-		.max_regions = MT_REGIONS,
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
-		.helper = helper,
-		.revoke = revoke,
-	};
-
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
+	reopen_as(
+		(struct mrrc_cache_attr){ .helper = helper, .revoke = revoke });
 }
 
 static struct mrrc_region *reg(unsigned first)

@@ -112,18 +112,11 @@ TEST(test_growth)
 	uint64_t before;
 
 	put(region);
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(
-				 &(struct mrrc_cache_attr){
-					 .max_bytes = (size_t) 1 << 40,
-					 .max_regions = 5000,
-					 .policy = "lru",
-					 .ops = &fake_reg_ops,
-					 .arg = &fake,
-					 .mon = mt_mon,
-				 },
-				 &cache),
-			 0);
+	reopen_as((struct mrrc_cache_attr){
+		.max_bytes = (size_t) 1 << 40,
+		.max_regions = 5000,
+		.policy = "lru",
+	});
 	for (round = 0; round < 8; round++) {
 		before = quick();
 		/* a power of two apart, as buffers often are */
@@ -150,16 +143,7 @@ TEST(test_big)
 	struct mrrc_region *region;
 	uint64_t before;
 
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(
-				 &(struct mrrc_cache_attr){
-					 .max_bytes = (size_t) 1 << 40,
-					 .ops = &fake_reg_ops,
-					 .arg = &fake,
-					 .mon = mt_mon,
-				 },
-				 &cache),
-			 0);
+	reopen_as((struct mrrc_cache_attr){ .max_bytes = (size_t) 1 << 40 });
 	touch_at(cache, start, 3 * big, MRRC_RW);
 	before = quick();
 	touch_at(cache, start + big - 1, 2, MRRC_RW);

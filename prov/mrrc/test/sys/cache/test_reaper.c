@@ -40,17 +40,10 @@ static void dereg(void *arg, struct mrrc_region *const *regions, size_t count)
 
 static int open_helped(struct mrrc_cache_mt **out)
 {
-	struct mrrc_cache_attr attr = {
-		.max_bytes = MT_PAGES * page,
-		.max_regions = MT_REGIONS,
-		.policy = "lru:batch=1",
-		.ops = &ops,
-		.arg = &fake,
-		.mon = mt_mon,
-		.helper = true,
-	};
-
-	return mrrc_cache_mt_open(&attr, out);
+	return open_as((struct mrrc_cache_attr){ .policy = "lru:batch=1",
+						 .ops = &ops,
+						 .helper = true },
+		       out);
 }
 
 static void setup(void)

@@ -14,20 +14,13 @@ static struct mrrc_pool *records;
 
 static void open_with_records(void)
 {
-	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	ck_assert_int_eq(mrrc_pool_open(64, RECORDS, &records), 0);
-	ck_assert_int_eq(mrrc_cache_mt_open(
-				 &(struct mrrc_cache_attr){
-					 .max_bytes = (size_t) 1 << 40,
-					 .max_regions = 5000,
-					 .policy = "lru",
-					 .ops = &fake_reg_ops,
-					 .arg = &fake,
-					 .mon = mt_mon,
-					 .records = records,
-				 },
-				 &cache),
-			 0);
+	reopen_as((struct mrrc_cache_attr){
+		.max_bytes = (size_t) 1 << 40,
+		.max_regions = 5000,
+		.policy = "lru",
+		.records = records,
+	});
 }
 
 static void hints_setup(void)

@@ -26,12 +26,7 @@ static struct mrrc_budget *budget;
 
 static int open_predicting(struct mrrc_cache_mt **out)
 {
-	struct mrrc_cache_attr attr = {
-		.max_bytes = MT_PAGES * page,
-		.max_regions = MT_REGIONS,
-		.ops = &fake_reg_ops,
-		.arg = &fake,
-		.mon = mt_mon,
+	const struct mrrc_cache_attr attr = {
 		.helper = true,
 		.predictor = &mrrc_ahead_predictor,
 		.helpers = MRRC_NODE_AGGRESSIVE,
@@ -42,7 +37,7 @@ static int open_predicting(struct mrrc_cache_mt **out)
 		.dereg = 1000,
 		.page = 4096,
 	};
-	const int ret = mrrc_cache_mt_open(&attr, out);
+	const int ret = open_as(attr, out);
 
 	if (!ret)
 		mrrc_cache_mt_set_cost(*out, &cost);
