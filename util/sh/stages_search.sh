@@ -89,14 +89,14 @@ stage_fuzz()
 		fail "the build failed"
 		return
 	fi
-	fuzz trace "traces" "$sim/test/corpus_trace" -DSIM_LIBFUZZER \
+	fuzz trace "traces" "$sim/test/corpus_trace" \
 		"$sim"/{libfabric,lines,read,recorded,trace,write}.c \
 		"$sim"/trace_{read,write}.c "$sim/test/fuzz_trace.c" \
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
 		"$core"/{cost/cost,text/trace}.c -llzma -ljansson
-	fuzz cw "peers" "$fuzz/corpus_cw" -DMRRC_LIBFUZZER \
+	fuzz cw "peers" "$fuzz/corpus_cw" \
 		"$core"/cw/cw{,_map,_state,_valid,_wire}.c "$fuzz/fuzz_cw.c"
-	fuzz wire "file server" "$serve/test/corpus_wire" -DSERVE_LIBFUZZER \
+	fuzz wire "file server" "$serve/test/corpus_wire" \
 		"$serve/wire/wire.c" "$serve/test/fuzz_wire.c"
 }
 

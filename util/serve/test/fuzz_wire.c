@@ -3,28 +3,13 @@
  * Whatever bytes a peer sends, the decoder of fi_mrrc_serve and fi_mrrc_get says
  * no, or makes a message whose fields are within their limits, and that is
  * encoded to the same bytes.
- *
- * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DSERVE_LIBFUZZER.
- * Without: a program that reads the files named as arguments, or the corpus,
- * each also with every byte changed in turn.
  */
 #include "config.h"
 #include "serve/wire/wire.h"
+#include "test/fuzz/fuzz.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(condition)                                              \
-	do {                                                         \
-		if (!(condition)) {                                  \
-			fprintf(stderr, "not so: %s\n", #condition); \
-			abort();                                     \
-		}                                                    \
-	} while (0)
+const char fuzz_corpus[] = "util/serve/test/corpus_wire";
+const bool fuzz_each_byte = true;
 
 static void check_entries(const struct serve_msg *msg)
 {
@@ -74,58 +59,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(serve_encode(&msg, buf) == size && !memcmp(buf, data, size));
 	return 0;
 }
-
-#ifndef SERVE_LIBFUZZER
-
-#include <glob.h>
-
-static void fuzz_file(const char *name)
-{
-	static uint8_t data[65536];
-	FILE *file = fopen(name, "rb");
-	uint8_t *exact, byte;
-	unsigned value;
-	size_t size, i;
-
-	must(file);
-	size = fread(data, 1, sizeof(data), file);
-	fclose(file);
-	/* a copy of this length, so that AddressSanitizer sees its end */
-	exact = malloc(size ? size : 1);
-	must(exact);
-	memcpy(exact, data, size);
-	LLVMFuzzerTestOneInput(exact, size);
-	for (i = 0; i < size; i++) {
-		byte = exact[i];
-		for (value = 0; value < 256; value++) {
-			exact[i] = (uint8_t) value;
-			LLVMFuzzerTestOneInput(exact, size);
-		}
-		exact[i] = byte;
-	}
-	free(exact);
-}
-
-int main(int argc, char **argv)
-{
-	const char *src = getenv("srcdir");
-	char pattern[4096];
-	glob_t found;
-	size_t i;
-
-	if (argc > 1) {
-		for (i = 1; i < (size_t) argc; i++)
-			fuzz_file(argv[i]);
-		return EXIT_SUCCESS;
-	}
-	snprintf(pattern, sizeof(pattern), "%s/util/serve/test/corpus_wire/*",
-		 src ? src : ".");
-	must(!glob(pattern, 0, NULL, &found));
-	for (i = 0; i < found.gl_pathc; i++)
-		fuzz_file(found.gl_pathv[i]);
-	printf("%zu inputs\n", found.gl_pathc);
-	globfree(&found);
-	return EXIT_SUCCESS;
-}
-
-#endif

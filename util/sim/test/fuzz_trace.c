@@ -2,28 +2,15 @@
 /*
  * Whatever bytes the readers of traces are given, they say no, or make a valid
  * trace that reads the same after it was written, as CSV and as recorded.
- *
- * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DSIM_LIBFUZZER.
- * Without: a program that reads the files named as arguments, or the corpus.
  */
 #include "config.h"
 #include "sim/libfabric.h"
 #include "sim/trace.h"
 #include "trace/show.h"
+#include "test/fuzz/fuzz.h"
 
-#include <glob.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(condition)                                              \
-	do {                                                         \
-		if (!(condition)) {                                  \
-			fprintf(stderr, "not so: %s\n", #condition); \
-			abort();                                     \
-		}                                                    \
-	} while (0)
+const char fuzz_corpus[] = "util/sim/test/corpus_trace";
+const bool fuzz_each_byte = false;
 
 static int read_mem(const void *data, size_t size, char *err,
 		    struct sim_trace *trace)
@@ -195,62 +182,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sim_trace_fini(&trace);
 	return 0;
 }
-
-#ifndef SIM_LIBFUZZER
-
-#define FILE_MAX (1 << 20)
-
-static int replay(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	uint8_t *data;
-	size_t size;
-
-	if (!file) {
-		perror(path);
-		return EXIT_FAILURE;
-	}
-	data = malloc(FILE_MAX);
-	must(data);
-	size = fread(data, 1, FILE_MAX, file);
-	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
-	free(data);
-	return EXIT_SUCCESS;
-}
-
-/* Without arguments, in make check: the corpus. */
-static int replay_corpus(void)
-{
-	const char *srcdir = getenv("srcdir");
-	unsigned int failed = 0;
-	char pattern[4096];
-	glob_t found;
-	size_t i;
-
-	snprintf(pattern, sizeof(pattern), "%s/util/sim/test/corpus_trace/*",
-		 srcdir ? srcdir : ".");
-	if (glob(pattern, 0, NULL, &found)) {
-		fprintf(stderr, "%s: no files\n", pattern);
-		return EXIT_FAILURE;
-	}
-	for (i = 0; i < found.gl_pathc; i++)
-		failed += replay(found.gl_pathv[i]) != EXIT_SUCCESS;
-	printf("%zu files\n", found.gl_pathc);
-	globfree(&found);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-int main(int argc, char **argv)
-{
-	unsigned int failed = 0;
-	int i;
-
-	if (argc == 1)
-		return replay_corpus();
-	for (i = 1; i < argc; i++)
-		failed += replay(argv[i]) != EXIT_SUCCESS;
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-#endif /* SIM_LIBFUZZER */

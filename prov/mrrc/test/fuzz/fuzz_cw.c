@@ -6,27 +6,14 @@
  *
  * The input is a sequence of messages, each after its length in a byte; after
  * it, this side does what the byte before the length says.
- *
- * With libFuzzer: clang -fsanitize=fuzzer,address,undefined -DMRRC_LIBFUZZER.
- * Without: a program that reads the files named as arguments, or the corpus.
  */
 #include "core/cw/cw.h"
+#include "test/fuzz/fuzz.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char fuzz_corpus[] = "prov/mrrc/test/fuzz/corpus_cw";
+const bool fuzz_each_byte = false;
 
 #define OPS 16
-#define must(condition)                                              \
-	do {                                                         \
-		if (!(condition)) {                                  \
-			fprintf(stderr, "not so: %s\n", #condition); \
-			abort();                                     \
-		}                                                    \
-	} while (0)
 
 struct fuzz {
 	struct mrrc_cw cw;
@@ -197,43 +184,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(fuzz);
 	return 0;
 }
-
-#ifndef MRRC_LIBFUZZER
-
-#include <glob.h>
-
-static void fuzz_file(const char *name)
-{
-	static uint8_t data[65536];
-	FILE *file = fopen(name, "rb");
-	size_t size;
-
-	must(file);
-	size = fread(data, 1, sizeof(data), file);
-	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
-}
-
-int main(int argc, char **argv)
-{
-	const char *src = getenv("srcdir");
-	char pattern[4096];
-	glob_t found;
-	size_t i;
-
-	if (argc > 1) {
-		for (i = 1; i < (size_t) argc; i++)
-			fuzz_file(argv[i]);
-		return EXIT_SUCCESS;
-	}
-	snprintf(pattern, sizeof(pattern), "%s/prov/mrrc/test/fuzz/corpus_cw/*",
-		 src ? src : ".");
-	must(!glob(pattern, 0, NULL, &found));
-	for (i = 0; i < found.gl_pathc; i++)
-		fuzz_file(found.gl_pathv[i]);
-	printf("%zu inputs\n", found.gl_pathc);
-	globfree(&found);
-	return EXIT_SUCCESS;
-}
-
-#endif
