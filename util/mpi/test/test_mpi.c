@@ -8,8 +8,6 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 

@@ -3,8 +3,6 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <string.h>
-
 #include "stat/rows.h"
 
 TEST_CASE(rows, NULL, NULL);

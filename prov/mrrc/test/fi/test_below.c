@@ -64,8 +64,3 @@ LOOP_TEST(test_copied, 0, (int) (sizeof(copies) / sizeof(copies[0])))
 					    copies[_i].segmented),
 			  copies[_i].copied);
 }
-
-int main(void)
-{
-	return run_cases(CK_FORK_GETENV);
-}

@@ -152,8 +152,3 @@ LOOP_TEST(test_layered, 0, 2)
 				  rights[_i], FI_HMEM_CUDA),
 			 (rights[_i] & REMOTE) != 0);
 }
-
-int main(void)
-{
-	return run_cases(CK_FORK_GETENV);
-}

@@ -146,8 +146,3 @@ TEST(test_nearest)
 	ck_assert_uint_eq(mrrc_text_nearest("poxxxy", names, 5), 5);
 	ck_assert_uint_eq(mrrc_text_nearest("", names, 5), 5);
 }
-
-int main(void)
-{
-	return run_cases(CK_FORK_GETENV);
-}
