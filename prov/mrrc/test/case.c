@@ -62,6 +62,17 @@ pthread_t thread_start(void *(*run)(void *arg), void *arg)
 	return thread;
 }
 
+void threads_run(unsigned count, void *(*run)(void *arg))
+{
+	pthread_t thread[count];
+	uintptr_t i;
+
+	for (i = 0; i < count; i++)
+		thread[i] = thread_start(run, (void *) i);
+	for (i = 0; i < count; i++)
+		pthread_join(thread[i], NULL);
+}
+
 void child_exits(pid_t pid)
 {
 	int status;

@@ -44,6 +44,8 @@ int run_cases(enum fork_status fork);
 
 /* A thread, which must begin. */
 pthread_t thread_start(void *(*run)(void *arg), void *arg);
+/* @count threads at once, until they end; each has its number, from 0 on. */
+void threads_run(unsigned count, void *(*run)(void *arg));
 
 /* Waits for a child to exit with 0, or to kill itself when all was well. */
 void child_exits(pid_t pid);

@@ -187,15 +187,10 @@ TEST_CASE(model_heap, NULL, NULL);
 
 TEST(threads_and_trims)
 {
-	pthread_t thread[THREADS];
-	uintptr_t i;
 
 	/* so short that blocks come and go all the time */
 	open_all(2);
-	for (i = 0; i < THREADS; i++)
-		thread[i] = thread_start(churn, (void *) i);
-	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(THREADS, churn);
 	empty_slots();
 	close_all();
 }

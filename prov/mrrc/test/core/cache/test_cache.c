@@ -6,9 +6,6 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "core/cache/cache.h"
 #include "test/fakes/fault.h"
 #include "core/cache/plan.h"

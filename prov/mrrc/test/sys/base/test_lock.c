@@ -52,14 +52,8 @@ TEST_CASE(lock, setup, teardown);
 
 TEST(test_excludes)
 {
-	pthread_t thread[2];
-	int i;
 
-	for (i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, add, NULL),
-				 0);
-	for (i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(2, add);
 	ck_assert_int_eq(counter, 2 * ROUNDS);
 }
 

@@ -9,11 +9,7 @@
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include "test/fakes/fault.h"
 

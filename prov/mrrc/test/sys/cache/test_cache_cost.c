@@ -6,8 +6,6 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
-
 #include "test/sys/cache/mt_fixture.h"
 
 /* 10000 to register a page, 1000 to copy it */

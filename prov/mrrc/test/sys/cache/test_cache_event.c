@@ -5,8 +5,6 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
-
 #include "test/fakes/fault.h"
 #include "test/sys/cache/mt_fixture.h"
 

@@ -7,8 +7,6 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
-
 #include "test/sys/cache/mt_fixture.h"
 #include "test/fakes/fault.h"
 #include "sys/base/vm.h"

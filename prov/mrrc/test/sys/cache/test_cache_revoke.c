@@ -116,14 +116,9 @@ static void *get_and_close(void *arg)
 /* The shortest time, and threads that get the same ones again. */
 TEST(test_race)
 {
-	pthread_t thread[THREADS];
-	unsigned i;
 
 	open_for(1, true);
-	for (i = 0; i < THREADS; i++)
-		thread[i] = thread_start(get_and_close, NULL);
-	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(THREADS, get_and_close);
 	ck_assert(gone());
 	ck_assert_uint_gt(stat_of(MRRC_STAT_REVOCATIONS), 0);
 }

@@ -300,18 +300,13 @@ static void *drop_many(void *arg)
 TEST(test_many)
 {
 	const char *holds = getenv("MRRC_HOLDS");
-	pthread_t thread[CROWD], dropping;
+	pthread_t dropping;
 	unsigned i;
 
 	count = holds ? strtoul(holds, NULL, 10) : 20000;
 	atomic_store(&over, false);
 	ck_assert_int_eq(pthread_create(&dropping, NULL, drop_many, NULL), 0);
-	for (i = 0; i < CROWD; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, hold_many,
-						(void *) (uintptr_t) i),
-				 0);
-	for (i = 0; i < CROWD; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(CROWD, hold_many);
 	atomic_store(&over, true);
 	pthread_join(dropping, NULL);
 	for (i = 0; i < SLOTS; i++)

@@ -141,19 +141,12 @@ LOOP_TEST(test_threads, 0, 3)
 		"gdl",
 		"mre-fig4:merge=1",
 	};
-	pthread_t thread[THREADS];
-	uintptr_t i;
 
 	reopen(kinds[_i]);
 	fake.ro_start = base + 48 * page;
 	fake.ro_end = base + 64 * page;
 	atomic_store(&wrong, 0);
-	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, walk,
-						(void *) (i + 1)),
-				 0);
-	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(THREADS, walk);
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert(mrrc_cache_mt_valid(cache));
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);

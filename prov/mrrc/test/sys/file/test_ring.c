@@ -198,15 +198,10 @@ static void *reader(void *arg)
 
 TEST(threads)
 {
-	pthread_t thread[THREADS];
-	uintptr_t i;
 
 	if (!opened())
 		return;
-	for (i = 0; i < THREADS; i++)
-		thread[i] = thread_start(reader, (void *) (i + 1));
-	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(THREADS, reader);
 }
 
 /* A read that ends does not interrupt a system call of the application. */

@@ -264,16 +264,11 @@ static void *race_run(void *arg)
 TEST(threads_retire)
 {
 	struct mrrc_heap_block *block;
-	pthread_t thread[THREADS];
 	size_t count = 0, bytes = 0;
-	unsigned i;
 
 	heaps->retired_max = 8;
 	heaps->retired_purge = 2 * MIB;
-	for (i = 0; i < THREADS; i++)
-		thread[i] = thread_start(race_run, NULL);
-	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_run(THREADS, race_run);
 	retire(1);
 	TAILQ_FOREACH(block, &heaps->retired, link) {
 		ck_assert(mapped((char *) block->base));

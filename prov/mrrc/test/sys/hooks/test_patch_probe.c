@@ -5,11 +5,7 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <unistd.h>
 
 #include "test/sys/hooks/patch_fixture.h"
 #include "sys/hooks/patch.h"
