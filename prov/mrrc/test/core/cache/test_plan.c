@@ -9,9 +9,6 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/cache/cache.h"
 #include "core/cache/plan.h"
 
@@ -132,24 +129,6 @@ static void reuse(int i)
 TEST_CASE(plan, setup, teardown);
 
 /* ---- ou2009, cases 1 to 4 ---- */
-
-TEST(test_cases)
-{
-	expect(10, 4, RW, "10+4");
-	put(0, 10, 4, RW);
-	expect(10, 4, RW, "10+4:0"); /* exact */
-	expect(11, 2, RW, "11+2:0"); /* subset */
-	expect(10, 1, RW, "10+1:0");
-	expect(13, 1, RW, "13+1:0");
-	expect(8, 4, RW, "8+2 10+2:0"); /* partial */
-	expect(13, 4, RW, "13+1:0 14+3");
-	expect(8, 8, RW, "8+2 10+4:0 14+2"); /* contains */
-	expect(9, 5, RW, "9+1 10+4:0");
-	expect(10, 5, RW, "10+4:0 14+1");
-	expect(14, 3, RW, "14+3"); /* disjoint */
-	expect(8, 2, RW, "8+2");
-	expect(100, 1, RW, "100+1");
-}
 
 /* A byte of a page takes the page. */
 TEST(test_rounding)

@@ -7,16 +7,7 @@
 #include "config.h"
 #include "test/case.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "test/fakes/fake_reg.h"
 #include "test/sys/monitor/mon_fixture.h"
@@ -316,26 +307,6 @@ TEST(test_forgotten_moves)
 	to = move_raw(ptr, 8);
 	ck_assert_int_ne(to, -1);
 	munmap((void *) to, 16 * page);
-}
-
-LOOP_TEST(test_in_use, 0, 2)
-{
-	struct mrrc_region *region;
-	char *ptr = map(6);
-
-	need_uffd();
-	region = get(ptr, 6 * page, MRRC_RW);
-	/* The middle third goes, one way or the other. */
-	if (_i)
-		munmap(ptr + 2 * page, 2 * page);
-	else
-		madvise(ptr + 2 * page, 2 * page, MADV_DONTNEED);
-	touch(ptr, page);
-	ck_assert_int_eq(region->state, MRRC_REGION_DEAD);
-	ck_assert_uint_eq(fake.live, 2);
-	mrrc_cache_mt_put(cache, region);
-	ck_assert_uint_eq(fake.live, 1);
-	munmap(ptr, 6 * page);
 }
 
 /* ---- calls out that raise events themselves ---- */

@@ -70,46 +70,6 @@ static size_t read_segment(char *data, size_t size)
 
 TEST_CASE(stats_shm, NULL, NULL);
 
-TEST(test_published)
-{
-	_Alignas(8) char data[65536];
-	const struct mrrc_stats_shm_head *head = (void *) data;
-	struct mrrc_stats_shm *segment;
-	const uint64_t *value;
-	const char *name;
-	size_t size;
-	int i;
-
-	ck_assert_int_eq(mrrc_stats_shm_open(&segment), 0);
-	read_segment(data, sizeof(data));
-	ck_assert_uint_eq(head->magic, 0);
-	mrrc_stats_shm_publish(segment, &info);
-	mrrc_stats_shm_stats(segment)->value[MRRC_STAT_HITS] = 5;
-	size = read_segment(data, sizeof(data));
-	ck_assert_mem_eq(&head->magic, "ofi_mrrc", 8);
-	ck_assert_uint_eq(head->version, MRRC_STATS_SHM_VERSION);
-	ck_assert_uint_eq(head->size, size);
-	ck_assert_uint_eq(head->pid, getpid());
-	ck_assert_uint_eq(head->max_bytes, info.max_bytes);
-	ck_assert_uint_eq(head->max_regions, info.max_regions);
-	ck_assert_str_eq(head->provider, info.provider);
-	ck_assert_str_eq(head->policy, info.policy);
-	ck_assert_str_eq(head->monitor, info.monitor);
-	ck_assert_uint_eq(head->registers, 1);
-	ck_assert_uint_eq(head->serves, 0);
-	ck_assert_uint_eq(head->counters, MRRC_STAT_SHARED);
-	value = (const void *) (data + head->values);
-	name = data + head->names;
-	for (i = 0; i < MRRC_STAT_SHARED; i++) {
-		ck_assert_uint_eq(value[i], i == MRRC_STAT_HITS ? 5 : 0);
-		ck_assert_str_eq(name, mrrc_stat_name(i));
-		name += strlen(name) + 1;
-	}
-	ck_assert_ptr_eq(name, data + head->names + head->names_size);
-	mrrc_stats_shm_close(segment);
-	ck_assert(!find(data, 64));
-}
-
 TEST(test_sealed)
 {
 	struct mrrc_stats_shm *segment;
