@@ -229,7 +229,7 @@ void late_check(void)
 	}
 }
 
-/* Afterwards each thread drives only its own side. */
+/* In a pair that is open each thread drives only its own side. */
 static void open_pair(struct ft_pair *pair, const struct ft_attr *attr)
 {
 	ft_pair_open(pair, attr);

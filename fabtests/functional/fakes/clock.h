@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A CLOCK_MONOTONIC that the test moves, for the provider, the core, and
- * ft_now_us(). It affects programs that link clock.c. ft_limit_us() reads
- * CLOCK_MONOTONIC_RAW, which the test does not move.
+ * ft_now_us(). Programs that link clock.c have it. The test does not move
+ * CLOCK_MONOTONIC_RAW, which ft_limit_us() reads.
  */
 #ifndef CLOCK_H
 #define CLOCK_H

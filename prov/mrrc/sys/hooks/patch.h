@@ -115,8 +115,9 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 void mrrc_patch_yield(const struct mrrc_patch *patch);
 
 /*
- * In a copy of [start, end), perhaps with bytes of the file in place of probes: what
- * was there before. Was it patched, and the jump is whole?
+ * Restores the bytes before the patch in a copy of the code in [start, end); the
+ * copy may have bytes of the file in place of probes. Returns whether the code was
+ * patched, and the jump is whole.
  */
 bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end);
