@@ -9,6 +9,7 @@
 # shellcheck disable=SC2034 # record.sh uses them
 readonly PREDICT_PACKAGES="cp2k hpcc lammps quantum-espresso"
 readonly PREDICT_NPB="bt.A.4 cg.A.2 ft.A.2 is.A.2 lu.A.2 mg.B.2 sp.A.4"
+readonly STEADY_NPB="bt.A.4 cg.A.2 ft.A.2 is.A.2 lu.A.2 mg.A.2 sp.A.4"
 readonly PREDICT_DEBIAN="cp2k|CP2K, molecular dynamics of water|cp2k.psmp -i cp2k.in
 hpcc|HPC Challenge, with PTRANS of three sizes|hpcc
 lammps|LAMMPS, 131072 atoms of a Lennard-Jones liquid|lmp -in lammps.in
@@ -53,5 +54,11 @@ own_times()
 	change them little; its load was $load on $(nproc) cores. Each rank's
 	time begins with its process. \`end_ns\` is when the operation ended.
 	Messages of 16 KiB and more. The folder \`inputs\` has the inputs.
+	EOT
+	[ "$STEADY" = no ] || cat <<-EOT
+
+	\`-s\`: in a virtual machine whose clock counts instructions, one a
+	nanosecond (\`guest.sh -i\`): other programs on the machine change no times.
+	BT, LU and SP make 12, 30 and 40 steps, for which NAS has no reference values.
 	EOT
 }

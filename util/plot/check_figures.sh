@@ -30,7 +30,7 @@ links()
 	local page link
 
 	for page in "$top"/docs/*.md "$top/README.md" \
-		"$top"/fabtests/traces/{,own_time/}README.md; do
+		"$top"/fabtests/traces/{,own_time/,steady/}README.md; do
 		while read -r link; do
 			[ -e "$(dirname "$page")/${link%%#*}" ] ||
 				fail "${page##*/}: $link is not there"
@@ -102,7 +102,7 @@ traces()
 {
 	local file name folder
 
-	for file in "$top"/fabtests/traces/{,own_time/}*.csv.xz; do
+	for file in "$top"/fabtests/traces/{,own_time/,steady/}*.csv.xz; do
 		name=$(basename "$file" .csv.xz)
 		grep -q "^| $name |.*| [0-9]*[, ].*|$" \
 			"$(dirname "$file")/README.md" ||
@@ -114,7 +114,7 @@ traces()
 	done
 	[ -s "$dir/out" ] || fail "there are no traces"
 	# so that a clone stays small
-	for folder in "$top"/fabtests/traces{,/own_time}; do
+	for folder in "$top"/fabtests/traces{,/own_time,/steady}; do
 		[ "$(cat "$folder"/*.xz | wc -c)" -lt 500000 ] ||
 			fail "the traces in $folder are large"
 	done

@@ -72,24 +72,27 @@ gnuplot <<-EOT
 	$panels
 	EOT
 
-helpers timeout,predict,offline csv "$PREDICT_TRACES"/*.csv.xz >"$DIR/csv"
 {
 	echo "Simulated with the costs of ou2009, messages of 16 KiB and more."
 	echo "Registered bytes as parts of those left registered: average and peak"
 	echo "with the predictor, average with an idle timeout that is as late, and"
 	echo "with the future known. Late requests; predictions within 5 and .5 %"
-	echo "of the gap."
-	echo
-	echo "| trace | average | peak | idle timeout | future known | late | within 5 % | within .5 % |"
-	echo "|---|---|---|---|---|---|---|---|"
-	predict_rows "$DIR/csv" | awk '
-		$1 != "RESULT" {
-			printf "| %s", $1
-			for (i = 2; i <= NF; i++) {
-				sub(/%$/, " %", $i)
-				printf " | %s", $i
-			}
-			print " |"
-		}'
+	echo "of the gap. steady: recorded by a clock that counts instructions."
+	for traces in "$PREDICT_TRACES" "$PREDICT_STEADY"; do
+		helpers timeout,predict,offline csv "$traces"/*.csv.xz \
+			>"$DIR/csv"
+		echo
+		echo "| ${traces##*/} | average | peak | idle timeout | future known | late | within 5 % | within .5 % |"
+		echo "|---|---|---|---|---|---|---|---|"
+		predict_rows "$DIR/csv" | awk '
+			$1 != "RESULT" {
+				printf "| %s", $1
+				for (i = 2; i <= NF; i++) {
+					sub(/%$/, " %", $i)
+					printf " | %s", $i
+				}
+				print " |"
+			}'
+	done
 } | aligned >"$RESULTS/predict.txt"
 close_results
