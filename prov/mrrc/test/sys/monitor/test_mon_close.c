@@ -237,6 +237,8 @@ TEST(test_no_flush)
 	ck_assert_int_eq(mq_notify(queue, &quiet), 0);
 	mon_setup();
 	need_uffd();
+	/* the reader begins with the first watch */
+	ck_assert_int_eq(mon_watch(mon_map(1), 1), 0);
 	mon_teardown();
 	ck_assert_int_eq(mq_notify(queue, &quiet), -1);
 	ck_assert_int_eq(errno, EBUSY);
@@ -251,6 +253,8 @@ TEST(test_end_of_pipe)
 
 	ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);
 	mon_setup();
+	need_uffd();
+	ck_assert_int_eq(mon_watch(mon_map(1), 1), 0);
 	close(ends[1]);
 	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
 	close(ends[0]);

@@ -212,6 +212,14 @@ TEST(test_forget_any)
 	/* not in the loop: each assertion is a system call */
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_gt(hits, 1000);
+	/* looked at when it was longer; a large change elsewhere comes first */
+	idle = (struct mrrc_idle){ 0 };
+	token = mrrc_idle_watch(&idle, 4096, 100 * 4096);
+	mrrc_idle_saw(&idle, 4096, token);
+	mrrc_idle_watch(&idle, 4096, 2 * 4096);
+	mrrc_idle_forget(&idle, 4096 * 4096, 4096 * 4096 * 2);
+	mrrc_idle_forget(&idle, 90 * 4096, 91 * 4096);
+	ck_assert_uint_eq(mrrc_idle_seen(&idle, 4096, 100 * 4096), 0);
 }
 
 static sem_t in_open, go_on;
