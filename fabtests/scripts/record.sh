@@ -60,8 +60,9 @@ usage()
 	  --packages   print the Debian packages that --setup installs
 	  -h, --help   this text
 
-	It takes about two minutes, with -p ten to twenty, with -s half an hour. Exit status: 0; 1 if a
-	program failed, $RC_CANNOT if something is missing: then FOLDER is as it was.
+	It takes about two minutes, with -p ten to twenty, with -s half an hour. Exit
+	status: 0; 1 if a program failed, $RC_CANNOT if something is missing: then
+	FOLDER is as it was.
 	EOT
 }
 
@@ -413,6 +414,7 @@ parse()
 	[ -n "$FOLDER" ] || { usage >&2; die "where to?"; }
 	[ -z "$OSU$WITH_IMB" ] || [ "$PREDICT" = no ] ||
 		die "-p records neither -o nor -i"
+	[ -n "$NPB" ] || [ "$STEADY" = no ] || die "-s records -n alone"
 	[ -n "$NPB$OSU$WITH_IMB" ] || [ "$PREDICT" = yes ] ||
 		die "none of -n, -o, -i and -p: nothing to record"
 }
@@ -433,6 +435,8 @@ main()
 		die "gfortran is missing; to install: $0 --setup"
 	[ -f "${FI_PROVIDER_PATH-}/libmrrc-fi.so" ] ||
 		die "FI_PROVIDER_PATH names no folder with our provider"
+	FI_PROVIDER_PATH=$(realpath -- "$FI_PROVIDER_PATH")
+	export FI_PROVIDER_PATH
 	[ -z "$WITH_IMB" ] || [ -x "$CACHE/impi/bin/IMB-MPI1" ] ||
 		die "Intel's benchmarks are missing; to install: $0 --setup"
 	WORK=$(mktemp -d "${TMPDIR:-/tmp}/ofi_mrrc-record.XXXXXX") ||
