@@ -7,8 +7,8 @@
  *					check them, unless ROUNDS is negative
  *	  alloc_mem MISTAKE		what MPI answers
  *
- * Rank 0 prints "alloc_mem US REGISTRATIONS", both of a round in the mean.
- * REGISTRATIONS is 0 unless reg_count.c is preloaded.
+ * Rank 0 prints "alloc_mem US REGISTRATIONS": the microseconds and the
+ * registrations of an average round; without reg_count.c preloaded the latter is 0.
  */
 #include <mpi.h>
 #include <stdint.h>

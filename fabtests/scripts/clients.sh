@@ -466,7 +466,7 @@ check_alloc_mem()
 	local preload=LD_PRELOAD=$path/libmrrc_mpi.so
 
 	check_exchange "$client" "$stack" "$core" 1048576 100 120
-	# MPICH registers some buffers of its own: 10 at most
+	# at most 10 are buffers of MPICH itself
 	for size in 1048576 65536; do
 		check_exchange "$client" "$stack" "$core" $size 0 10 "$preload"
 	done

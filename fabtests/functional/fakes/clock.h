@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A CLOCK_MONOTONIC that the test moves, for the provider, the core, and
- * ft_now_us(). Programs that link clock.c have it. The test does not move
- * CLOCK_MONOTONIC_RAW, which ft_limit_us() reads.
+ * In a program that links clock.c the test moves CLOCK_MONOTONIC, as the provider,
+ * the core and ft_now_us() read it. CLOCK_MONOTONIC_RAW, which ft_limit_us() reads,
+ * stays the kernel's.
  */
 #ifndef CLOCK_H
 #define CLOCK_H

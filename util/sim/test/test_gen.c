@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sim/gen: the same trace on every machine.
+ * sim/gen: a synthetic workload of a seed is the same on every machine.
  */
 #include "config.h"
 #include "test/case.h"

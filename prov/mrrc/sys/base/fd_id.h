@@ -20,8 +20,8 @@ struct mrrc_fd_id {
 };
 
 /*
- * fstat(2), 0 or -E*. glibc passes an empty path instead, whose copy into the
- * kernel takes longer than the rest of the call.
+ * As fstat(2), but returns 0 or -E*. glibc's fstat() makes a call with an empty
+ * path, and to copy that into the kernel takes longer than all else.
  */
 static inline int mrrc_fd_stat(int fd, struct stat *stat)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Gaps between functions of a program's code: tables that assembly keeps next
- * to its code, filler, and functions that .eh_frame does not name.
+ * Gaps between functions of a program's code: a gap has tables of assembly,
+ * filler, or functions that .eh_frame does not name.
  *
  * Code in a gap is entered from outside of it. The places where it may be
  * entered:

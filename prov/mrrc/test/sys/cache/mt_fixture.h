@@ -29,7 +29,7 @@ int open_cache(struct mrrc_cache_mt **out);
 /* One with the fixture's monitor, and its limits and calls where @attr has none. */
 int open_as(struct mrrc_cache_attr attr, struct mrrc_cache_mt **out);
 
-/* The fixture's cache anew, so or with another policy. */
+/* Closes the fixture's cache and opens another: as open_as(), or with @policy. */
 void reopen_as(struct mrrc_cache_attr attr);
 void reopen(const char *policy);
 
