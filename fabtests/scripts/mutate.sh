@@ -241,7 +241,7 @@ targets()
 {
 	case $1 in
 	test) unit_program "$2" ;;
-	fabtest) echo "libmrrc-fi.la libhook_mrrc-fi.la" ;;
+	fabtest) echo "libmrrc-fi.la libhook_mrrc-fi.la fabtests/fi_mrrc_$2" ;;
 	script) echo "libmrrc-fi.la $SCRIPTED" ;;
 	esac
 }

@@ -152,6 +152,30 @@ TEST(no_memory_while_a_shard_has_some)
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
 }
 
+/* A heap that chooses for itself leaves most of a small limit to one shard. */
+TEST(small_limits_are_not_shared)
+{
+	const struct mrrc_heap_attr chosen = { .node = -1 };
+
+	NEED_SHARDS();
+	heap_teardown();
+	heap_domain(2 * MIB);
+	ck_assert_uint_eq(heap_open(&chosen)->shards, 1);
+}
+
+static void get_large(void)
+{
+	object[1] = heap_get(sharded, 1, 2 * MRRC_CLASS_SMALL_MAX, 0);
+}
+
+TEST(large_objects_share_blocks)
+{
+	NEED_SHARDS();
+	object[0] = heap_get(sharded, 1, 2 * MRRC_CLASS_SMALL_MAX, 0);
+	by_other(get_large);
+	ck_assert_uint_eq(block_of(object[0]), block_of(object[1]));
+}
+
 static void *allocate(void *arg)
 {
 	heap_put(heap_get(arg, 1, LEN, 0));
