@@ -10,7 +10,7 @@
 
 #include <poll.h>
 
-#define LEN	64
+#define LEN	512
 #define LIMIT_S 10
 #define MS	UINT64_C(1000)
 

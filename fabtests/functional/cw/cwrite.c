@@ -199,6 +199,37 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	}
 }
 
+/* A write that goes inside a message, into parts of which some get nothing. */
+static void short_into_parts(size_t len)
+{
+	const struct iovec dst[] = { { in, 10 },
+				     { in + 100, 20 },
+				     { in + 200, 170 } };
+	struct fi_msg_cw msg = {
+		.msg_iov = dst,
+		.iov_count = 3,
+		.addr = pair.s.to,
+		.cwtag = 12,
+		.context = in,
+	};
+	char all[200] = "";
+
+	ft_stage("%zu bytes into three buffers", len);
+	memset(in, 0, 400);
+	ft_fill(out, len, len);
+	FT_POST(&pair.s, fi_cwtagmsg(pair.s.cw, &msg, FI_COMPLETION));
+	write_to(&pair.c, out, len, 12, out);
+	check_write(&pair.c, out, 0);
+	check_tag(&pair.s, in, len, 12, false, 0);
+	memcpy(all, in, 10);
+	memcpy(all + 10, in + 100, 20);
+	memcpy(all + 30, in + 200, 170);
+	FT_CHECK(!memcmp(all, out, len), "bytes differ");
+	while (len < sizeof(all))
+		FT_CHECK(!all[len++], "more was written");
+	FT_CHECK(!in[10] && !in[120], "the gaps were written");
+}
+
 static void truncated(bool tag_first)
 {
 	ft_stage("truncation, %s first", tag_first ? "tag" : "write");
@@ -256,11 +287,14 @@ static void cancel_races(void)
 {
 	struct ft_comp w, t;
 	unsigned i, k, done = 0, n = ft_iters(300);
+	size_t len;
 
 	ft_stage("cancels that race");
 	for (i = 0; i < n; i++) {
-		write_to(&pair.c, out, 64, 11, out);
-		expose(&pair.s, in, 64, 11, in);
+		/* inside a message, and not */
+		len = i / 2 % 2 ? 64 : 4096;
+		write_to(&pair.c, out, len, 11, out);
+		expose(&pair.s, in, len, 11, in);
 		for (k = ft_rand() % 4; k; k--)
 			ft_poll(ft_rand() % 2 ? &pair.c : &pair.s);
 		if (i % 2)
@@ -546,6 +580,11 @@ int main(int argc, char **argv)
 		vectors(1 + i, i % 2, i / 2 % 2, true);
 		vectors(1 + i, i % 2, false, false);
 	}
+	short_into_parts(5);
+	short_into_parts(10);
+	short_into_parts(25);
+	short_into_parts(192);
+	short_into_parts(193);
 	truncated(true);
 	truncated(false);
 	cancels();

@@ -191,6 +191,7 @@ static void cw_push_hello(struct mrrc_cw *cw)
 			.max = MRRC_CW_VERSION_MAX,
 			.credits = cw->attr.credits,
 			.tags = cw->attr.pending,
+			.inline_max = cw->attr.inline_max,
 			.cookie = cw->attr.my_cookie,
 		},
 	};
@@ -236,6 +237,15 @@ static bool cw_push_reply(struct mrrc_cw *cw, struct mrrc_cw_out *out)
 	return true;
 }
 
+/* Returns whether none is left. */
+static bool cw_push_replies(struct mrrc_cw *cw)
+{
+	while (!TAILQ_EMPTY(&cw->replies) && !cw->err &&
+	       cw_push_reply(cw, TAILQ_FIRST(&cw->replies)))
+		;
+	return TAILQ_EMPTY(&cw->replies);
+}
+
 static bool cw_push_tag(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 {
 	struct mrrc_cw_msg msg = {
@@ -263,23 +273,47 @@ static void cw_ready_remove(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 	wr->matched = false;
 }
 
-static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
+/*
+ * Sends a write in the message that tells of it, after the messages of older
+ * writes, so that they end in order; or by itself.
+ */
+static bool cw_issue(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, bool inlined)
 {
-	struct mrrc_cw_rtag *rtag = wr->rtag;
+	struct mrrc_cw_msg msg = {
+		.type = MRRC_CW_DONE,
+		.id = wr->rtag->id,
+		.len = wr->len,
+		.done = { wr->data, wr->has_data, wr->bytes },
+	};
 	int ret;
 
-	ret = cw->ops->issue(cw->arg, wr, rtag);
-	if (ret) {
-		if (ret != -EAGAIN)
-			cw_error(cw, ret);
+	if (inlined)
+		return (FAULT(9) || cw_push_replies(cw)) && cw_send(cw, &msg);
+	ret = cw->ops->issue(cw->arg, wr, wr->rtag);
+	if (ret && ret != -EAGAIN)
+		cw_error(cw, ret);
+	return !ret;
+}
+
+static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
+{
+	const bool inlined = wr->bytes && wr->len <= cw->peer_inline;
+	struct mrrc_cw_rtag *rtag = wr->rtag;
+
+	if (!cw_issue(cw, wr, inlined))
 		return false;
-	}
 	cw_ready_remove(cw, wr);
 	cw_wr_step(cw, wr, WR_ISSUE);
 	if (wr == cw->posting)
 		cw_count(cw, &cw->stats.at_once, MRRC_STAT_CW_IMMEDIATE);
 	else
 		cw_count(cw, &cw->stats.later, MRRC_STAT_CW_HELD);
+	if (inlined) {
+		cw_told(cw, rtag);
+		if (cw_wr_step(cw, wr, WR_LAND))
+			cw_wr_end(cw, wr, 0);
+		return true;
+	}
 	rtag->wr_len = wr->len;
 	rtag->data = wr->data;
 	rtag->has_data = wr->has_data;
@@ -308,9 +342,7 @@ void mrrc_cw_push(struct mrrc_cw *cw)
 	while (!TAILQ_EMPTY(&cw->ready) && !cw->err &&
 	       cw_push_wr(cw, TAILQ_FIRST(&cw->ready)))
 		;
-	while (!TAILQ_EMPTY(&cw->replies) && !cw->err &&
-	       cw_push_reply(cw, TAILQ_FIRST(&cw->replies)))
-		;
+	cw_push_replies(cw);
 	while (!TAILQ_EMPTY(&cw->tags) && !cw->err &&
 	       cw->announced < cw->peer_tags &&
 	       cw_push_tag(cw, OUT_OF(TAILQ_FIRST(&cw->tags), mrrc_cw_target)))
@@ -435,6 +467,10 @@ static void cw_receive_hello(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 	cw->heard = true;
 	cw->peer_credits = cw->room = msg->hello.credits;
 	cw->peer_tags = msg->hello.tags;
+	/* one that takes more than fits gets what fits */
+	cw->peer_inline = msg->hello.inline_max;
+	if (cw->peer_inline > MRRC_CW_INLINE)
+		cw->peer_inline = MRRC_CW_INLINE;
 }
 
 static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
@@ -508,8 +544,10 @@ static void cw_receive_end(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg,
 		return;
 	}
 	target = NODE_OF(node, mrrc_cw_target, node);
-	/* the lengths in the message must fit the target */
+	/* the lengths in the message must fit the target, and what we take */
 	if ((event == TG_DONE && msg->len > target->len) ||
+	    (event == TG_DONE && msg->done.bytes &&
+	     msg->len > cw->attr.inline_max) ||
 	    (event == TG_TRUNC && msg->len <= target->len)) {
 		cw_error(cw, -EPROTO);
 		return;
@@ -518,6 +556,9 @@ static void cw_receive_end(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg,
 		return;
 	switch (event) {
 	case TG_DONE:
+		if (msg->done.bytes)
+			cw->ops->place(cw->arg, target, msg->done.bytes,
+				       msg->len);
 		end.len = msg->len;
 		end.data = msg->done.data;
 		end.has_data = msg->done.has_data;
@@ -593,6 +634,8 @@ int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag)
 		return -EAGAIN;
 	wr->cwtag = cwtag;
 	wr->rtag = NULL;
+	if (!wr->len)
+		wr->bytes = "";
 	wr->matched = false;
 	wr->state = MRRC_CW_WR_HELD;
 	TAILQ_INSERT_TAIL(&cw->wrs, wr, all);

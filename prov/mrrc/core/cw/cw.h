@@ -9,6 +9,9 @@
  * caller reports events. The order that the caller guarantees: what ops->issue
  * sent arrives before what ops->send sends after it.
  *
+ * A short write whose bytes may be copied goes inside the message that tells of
+ * it: it needs no transfer of its own, and ends when ops->send has the message.
+ *
  * Life of a write: held until a tag matches, ready until the network takes it,
  * issued until it has completed and the target was told. Life of a target:
  * queued until the peer has its tag, exposed until the peer has finished with
@@ -64,7 +67,10 @@ struct mrrc_cw_out {
 };
 TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
-/* A write. The caller sets len, and data with has_data. */
+/*
+ * A write. The caller sets len, data with has_data, and bytes: where all of it
+ * lies, if it may be copied into a message; else NULL.
+ */
 struct mrrc_cw_wr {
 	struct mrrc_cw_node node; /* link by tag, while HELD or matched */
 	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
@@ -72,6 +78,7 @@ struct mrrc_cw_wr {
 	/* its tag, from READY until the peer is told */
 	struct mrrc_cw_rtag *rtag;
 	uint64_t cwtag, len, data;
+	const void *bytes;
 	bool has_data;
 	enum mrrc_cw_wr_state state;
 };
@@ -120,6 +127,9 @@ struct mrrc_cw_ops {
 	/* Issues the whole write or nothing; the same errors as send */
 	int (*issue)(void *arg, struct mrrc_cw_wr *wr,
 		     const struct mrrc_cw_rtag *rtag);
+	/* Copies a write that came in a message, at most inline_max bytes */
+	void (*place)(void *arg, struct mrrc_cw_target *target,
+		      const void *bytes, size_t len);
 	void (*wr_end)(void *arg, struct mrrc_cw_wr *wr,
 		       const struct mrrc_cw_end *end);
 	void (*target_end)(void *arg, struct mrrc_cw_target *target,
@@ -136,6 +146,8 @@ struct mrrc_cw_attr {
 	uint16_t credits;
 	/* maximum number of operations, and of tags */
 	uint32_t pending;
+	/* most bytes of a write that this side takes in a message */
+	uint16_t inline_max;
 	uint64_t cookie;	   /* what the peer must send in HELLO */
 	uint64_t my_cookie;	   /* cookie that is sent in HELLO */
 	struct mrrc_stats *stats;  /* counters to increase, too, or NULL */
@@ -154,6 +166,7 @@ struct mrrc_cw {
 	uint16_t room;
 	/* consumed: messages whose credits are not returned */
 	uint16_t peer_credits, consumed;
+	uint16_t peer_inline; /* most bytes of a write in a message to it */
 	/* how many of our tags the peer keeps */
 	uint32_t peer_tags;
 	uint64_t next_id;

@@ -8,16 +8,19 @@
 #include <errno.h>
 #include <string.h>
 
-#define CW_MAGIC     0x5743524d /* "MRCW" */
-#define CW_HEADER    8
-#define CW_AT_LEN    2
-#define CW_HELLO_LEN (CW_HEADER + 24)
-#define CW_TAG_LEN   (CW_HEADER + 32)
-#define CW_SEG_LEN   24
-#define CW_DONE_DATA 1
+#define CW_MAGIC      0x5743524d /* "MRCW" */
+#define CW_HEADER     8
+#define CW_AT_LEN     2
+#define CW_HELLO_LEN  (CW_HEADER + 24)
+#define CW_TAG_LEN    (CW_HEADER + 32)
+#define CW_SEG_LEN    24
+#define CW_DONE_LEN   (CW_HEADER + 32)
+#define CW_DONE_DATA  1
+#define CW_DONE_BYTES 2
 
-_Static_assert(CW_TAG_LEN + MRRC_CW_SEGS * CW_SEG_LEN <= MRRC_CW_MSG_MAX,
-	       "the longest message fits");
+_Static_assert(CW_TAG_LEN + MRRC_CW_SEGS * CW_SEG_LEN <= MRRC_CW_MSG_MAX &&
+		       CW_DONE_LEN + MRRC_CW_INLINE <= MRRC_CW_MSG_MAX,
+	       "the longest messages fit");
 
 /*
  * A position in a message; the caller has checked that the message is long
@@ -50,7 +53,8 @@ static void cw_put_hello(struct cw_cursor *cur, const struct mrrc_cw_msg *msg)
 	cw_put(cur, msg->hello.max, 1);
 	cw_put(cur, msg->hello.credits, 2);
 	cw_put(cur, msg->hello.tags, 4);
-	cw_put(cur, 0, 4);
+	cw_put(cur, msg->hello.inline_max, 2);
+	cw_put(cur, 0, 2);
 	cw_put(cur, msg->hello.cookie, 8);
 }
 
@@ -70,6 +74,21 @@ static void cw_put_tag(struct cw_cursor *cur, const struct mrrc_cw_msg *msg)
 	}
 }
 
+static void cw_put_done(struct cw_cursor *cur, const struct mrrc_cw_msg *msg)
+{
+	cw_put(cur, msg->id, 8);
+	cw_put(cur, msg->len, 8);
+	cw_put(cur, msg->done.has_data ? msg->done.data : 0, 8);
+	cw_put(cur,
+	       (msg->done.has_data ? CW_DONE_DATA : 0) |
+		       (msg->done.bytes ? CW_DONE_BYTES : 0),
+	       8);
+	if (msg->done.bytes) {
+		memcpy(cur->at, msg->done.bytes, msg->len);
+		cur->at += msg->len;
+	}
+}
+
 size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 {
 	struct cw_cursor cur = { (uint8_t *) buf + CW_HEADER };
@@ -84,10 +103,7 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 		cw_put_tag(&cur, msg);
 		break;
 	case MRRC_CW_DONE:
-		cw_put(&cur, msg->id, 8);
-		cw_put(&cur, msg->len, 8);
-		cw_put(&cur, msg->done.has_data ? msg->done.data : 0, 8);
-		cw_put(&cur, msg->done.has_data ? CW_DONE_DATA : 0, 8);
+		cw_put_done(&cur, msg);
 		break;
 	case MRRC_CW_TRUNC:
 		cw_put(&cur, msg->id, 8);
@@ -117,7 +133,8 @@ static int cw_get_hello(struct cw_cursor *cur, struct mrrc_cw_msg *msg)
 	msg->hello.max = cw_get(cur, 1);
 	msg->hello.credits = cw_get(cur, 2);
 	msg->hello.tags = cw_get(cur, 4);
-	if (cw_get(cur, 4))
+	msg->hello.inline_max = cw_get(cur, 2);
+	if (cw_get(cur, 2))
 		return -EPROTO;
 	msg->hello.cookie = cw_get(cur, 8);
 	return msg->credits || !msg->hello.min ||
@@ -155,7 +172,8 @@ static int cw_get_tag(struct cw_cursor *cur, size_t len,
 	return sum == msg->len ? 0 : -EPROTO;
 }
 
-static int cw_get_done(struct cw_cursor *cur, struct mrrc_cw_msg *msg)
+static int cw_get_done(struct cw_cursor *cur, size_t len,
+		       struct mrrc_cw_msg *msg)
 {
 	uint64_t flags;
 
@@ -164,10 +182,14 @@ static int cw_get_done(struct cw_cursor *cur, struct mrrc_cw_msg *msg)
 	msg->done.data = cw_get(cur, 8);
 	flags = cw_get(cur, 8);
 	msg->done.has_data = flags & CW_DONE_DATA;
-	return (flags & ~(uint64_t) CW_DONE_DATA) ||
-			       (!flags && msg->done.data) ?
-		       -EPROTO :
-		       0;
+	if ((flags & ~(uint64_t) (CW_DONE_DATA | CW_DONE_BYTES)) ||
+	    (!msg->done.has_data && msg->done.data))
+		return -EPROTO;
+	len -= CW_DONE_LEN;
+	if (!(flags & CW_DONE_BYTES))
+		return len ? -EPROTO : 0;
+	msg->done.bytes = cur->at;
+	return len == msg->len ? 0 : -EPROTO;
 }
 
 /* The length of messages of this type, if it does not vary; 0: unknown type */
@@ -179,8 +201,6 @@ static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
 		return CW_HEADER + 8;
 	case MRRC_CW_TRUNC:
 		return CW_HEADER + 16;
-	case MRRC_CW_DONE:
-		return CW_HEADER + 32;
 	case MRRC_CW_CREDIT:
 		return CW_HEADER;
 	default:
@@ -224,12 +244,13 @@ int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg)
 		return -EPROTONOSUPPORT;
 	if (msg->type == MRRC_CW_TAG)
 		return len < CW_TAG_LEN ? -EPROTO : cw_get_tag(&cur, len, msg);
+	if (msg->type == MRRC_CW_DONE)
+		return len < CW_DONE_LEN ? -EPROTO :
+					   cw_get_done(&cur, len, msg);
 	if (len != cw_fixed_len(msg->type))
 		return -EPROTO;
 
 	switch (msg->type) {
-	case MRRC_CW_DONE:
-		return cw_get_done(&cur, msg);
 	case MRRC_CW_TRUNC:
 		msg->id = cw_get(&cur, 8);
 		msg->len = cw_get(&cur, 8);

@@ -22,6 +22,7 @@
 #define MRRC_CW_SEGS	    8	/* segments of one tag */
 #define MRRC_CW_MSG_MAX	    256 /* bytes */
 #define MRRC_CW_FRAME_MAX   512 /* bytes of messages in one transfer */
+#define MRRC_CW_INLINE	    192 /* bytes of a write that fit into DONE */
 
 enum mrrc_cw_msg_type {
 	MRRC_CW_HELLO = 1, /* first, once, from both */
@@ -49,6 +50,8 @@ struct mrrc_cw_msg {
 			/* messages that the sender has buffers for */
 			uint16_t credits;
 			uint32_t tags; /* tags that the sender keeps */
+			/* most bytes of a write that it takes in DONE */
+			uint16_t inline_max;
 			uint64_t cookie;
 		} hello;
 		struct {
@@ -59,6 +62,12 @@ struct mrrc_cw_msg {
 		struct {
 			uint64_t data;
 			bool has_data;
+			/*
+			 * the write's bytes, which the receiver has to place;
+			 * NULL: they were written before. The decoder points
+			 * into its buffer
+			 */
+			const void *bytes;
 		} done;
 	};
 };

@@ -87,7 +87,6 @@ static void cw_end(struct mrrc_cw_ep *cw)
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err)
 {
 	cw_end(cw);
-	STAILQ_INIT(&cw->empty);
 	mrrc_cw_down(&cw->sm, err);
 	mrrc_cw_over->count(cw);
 }
@@ -97,6 +96,7 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
 	struct mrrc_cw_attr attr = {
 		.credits = CW_RX,
 		.pending = CW_PENDING,
+		.inline_max = mrrc_cw_inline_max(cw->via->domain),
 	};
 	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
 

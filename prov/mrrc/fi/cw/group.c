@@ -125,7 +125,6 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;
 	int ret;
 
-	STAILQ_INIT(&cw->empty);
 	TAILQ_INIT(&cw->confirms);
 	mrrc_mutex_lock(&cwd->lock);
 	ret = cw_group_find(cwd, cw->via->domain, cw->ep->info, &cw->group);

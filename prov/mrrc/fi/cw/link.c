@@ -180,6 +180,8 @@ static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 		return ret;
 	memcpy(cw->filling->buf + cw->filled, buf, len);
 	cw->filled += len;
+	if (msg->type == MRRC_CW_DONE && msg->done.bytes)
+		cw->issued_ns = mrrc_cw_now_ns();
 	return 0;
 }
 
@@ -292,10 +294,6 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 	}
 	rec->piece_cnt = i;
 	cw->issued_ns = mrrc_cw_now_ns();
-	if (!i) {
-		STAILQ_INSERT_TAIL(&cw->empty, rec, link);
-		return 0;
-	}
 	ret = cw_write(cw, rec);
 	if (ret == -FI_EAGAIN && rec->posted) {
 		/* it is issued: no other write may come between its parts */
@@ -303,6 +301,20 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 		return 0;
 	}
 	return ret;
+}
+
+static void cw_place(void *arg, struct mrrc_cw_target *target,
+		     const void *bytes, size_t len)
+{
+	const struct iovec *iov =
+		container_of(target, struct cw_rec, target)->few;
+	size_t part;
+
+	for (; len; iov++, len -= part) {
+		part = len < iov->iov_len ? len : iov->iov_len;
+		memcpy(iov->iov_base, bytes, part);
+		bytes = (const char *) bytes + part;
+	}
 }
 
 static void cw_ended(struct mrrc_cw_ep *cw, struct cw_rec *rec,
@@ -333,6 +345,7 @@ static void cw_target_end(void *arg, struct mrrc_cw_target *target,
 const struct mrrc_cw_ops mrrc_cw_sm_ops = {
 	.send = cw_send,
 	.issue = cw_issue,
+	.place = cw_place,
 	.wr_end = cw_wr_end,
 	.target_end = cw_target_end,
 };
@@ -366,14 +379,7 @@ static void cw_blame(struct mrrc_cw_ep *cw, int err)
 
 void mrrc_cw_after(struct mrrc_cw_ep *cw)
 {
-	struct cw_rec *rec;
-
 	cw_push_partial(cw);
-	/* writes without data do not use the network */
-	while ((rec = STAILQ_FIRST(&cw->empty))) {
-		STAILQ_REMOVE_HEAD(&cw->empty, link);
-		mrrc_cw_landed(&cw->sm, &rec->wr, 0);
-	}
 	mrrc_cw_over->count(cw);
 	if (!cw->sm.err)
 		return;

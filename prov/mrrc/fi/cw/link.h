@@ -58,9 +58,8 @@ struct cw_rec {
 	};
 	bool is_wr;
 	struct mrrc_cw_ep *cw;
-	/* in the list of ended operations, or in `empty` */
-	STAILQ_ENTRY(cw_rec) link;
-	struct mrrc_comp *comp; /* completion for the application's CQ */
+	STAILQ_ENTRY(cw_rec) link; /* in the list of ended operations */
+	struct mrrc_comp *comp;	   /* completion for the application's CQ */
 	void *context;
 	void *buf;
 	uint64_t flags;
@@ -83,7 +82,7 @@ struct cw_rec {
 	/*
 	 * not cleared in a new record: the counts tell which entries are valid
 	 */
-	struct iovec few[MRRC_CW_SEGS];
+	struct iovec few[MRRC_CW_SEGS]; /* of a target: its buffers */
 	void *few_desc[MRRC_CW_SEGS];
 	struct cw_piece piece[MRRC_CW_SEGS];
 	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
@@ -154,7 +153,6 @@ struct mrrc_cw_ep {
 	TAILQ_ENTRY(mrrc_cw_ep) full_link;
 
 	/* The group's lock: operations */
-	struct cw_list empty;	       /* issued writes without data */
 	TAILQ_HEAD(, cw_rec) confirms; /* cancelled targets, oldest first */
 	struct mrrc_cw_map by_context; /* operations that have not ended */
 	uint64_t issued_ns;	       /* when the core got the latest write */
@@ -165,6 +163,12 @@ struct mrrc_cw_ep {
 static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
 {
 	return ep->cw || ep->cw_rdm;
+}
+
+/* Most bytes that a message takes of a write: device memory is not copied. */
+static inline uint16_t mrrc_cw_inline_max(const struct mrrc_domain *domain)
+{
+	return domain->reg.hmem ? 0 : MRRC_CW_INLINE;
 }
 
 static inline bool mrrc_cw_up(const struct mrrc_cw_ep *cw)

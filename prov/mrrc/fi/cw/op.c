@@ -236,6 +236,9 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	rec->wr.len = cw_iov_len(bufs.iov, bufs.count);
 	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
 	rec->wr.data = rec->wr.has_data ? msg->data : 0;
+	/* a file may be cut: then only the core can read it without a signal */
+	if (bufs.count == 1 && !source && mrrc_cw_inline_max(via->domain))
+		rec->wr.bytes = bufs.iov->iov_base;
 	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);
 	if (!ret)
 		return 0;
@@ -301,6 +304,7 @@ static int cw_expose_one(struct mrrc_domain *domain, struct cw_rec *rec,
 		.key = fi_mr_key(mr),
 		.len = iov->iov_len,
 	};
+	rec->few[rec->mr_cnt] = *iov;
 	rec->mr[rec->mr_cnt] = mr;
 	rec->region[rec->mr_cnt++] = region;
 	return 0;

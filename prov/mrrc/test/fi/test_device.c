@@ -2,9 +2,11 @@
 /*
  * fi/hook/mr, fi/obj/mr: which registrations bypass the cache of a core such as
  * verbs. The core is a fake that keeps the flags; nothing is in our cache.
+ * fi/cw/link: domains whose memory goes inside messages.
  */
 #include "config.h"
 
+#include "fi/cw/link.h"
 #include "fi/fid.h"
 #include "fi/hook/hook.h"
 #include "fi/obj/obj.h"
@@ -151,4 +153,13 @@ LOOP_TEST(test_layered, 0, 2)
 	ck_assert_int_eq(bypasses(mrrc_mr_ops.regattr, &domain.domain.fid,
 				  rights[_i], FI_HMEM_CUDA),
 			 (rights[_i] & REMOTE) != 0);
+}
+
+TEST(no_message_takes_device_memory)
+{
+	struct mrrc_domain domain = { .reg.hmem = true };
+
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain), 0);
+	domain.reg.hmem = false;
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain), MRRC_CW_INLINE);
 }

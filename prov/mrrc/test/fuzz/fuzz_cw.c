@@ -13,7 +13,8 @@
 const char fuzz_corpus[] = "prov/mrrc/test/fuzz/corpus_cw";
 const bool fuzz_each_byte = false;
 
-#define OPS 16
+#define OPS    16
+#define INLINE 32
 
 struct fuzz {
 	struct mrrc_cw cw;
@@ -21,6 +22,7 @@ struct fuzz {
 	struct mrrc_cw_target target[OPS];
 	bool wr_live[OPS], target_live[OPS], issued[OPS];
 	bool full;
+	char placed[INLINE];
 };
 
 static int fuzz_send(void *arg, const struct mrrc_cw_msg *msg)
@@ -50,6 +52,16 @@ static int fuzz_issue(void *arg, struct mrrc_cw_wr *wr,
 	return 0;
 }
 
+static void fuzz_place(void *arg, struct mrrc_cw_target *target,
+		       const void *bytes, size_t len)
+{
+	struct fuzz *fuzz = arg;
+
+	must(fuzz->target_live[target - fuzz->target]);
+	must(len <= target->len && len <= INLINE);
+	memcpy(fuzz->placed, bytes, len);
+}
+
 static void fuzz_wr_end(void *arg, struct mrrc_cw_wr *wr,
 			const struct mrrc_cw_end *end)
 {
@@ -73,6 +85,7 @@ static void fuzz_target_end(void *arg, struct mrrc_cw_target *target,
 static const struct mrrc_cw_ops fuzz_ops = {
 	.send = fuzz_send,
 	.issue = fuzz_issue,
+	.place = fuzz_place,
 	.wr_end = fuzz_wr_end,
 	.target_end = fuzz_target_end,
 };
@@ -89,17 +102,17 @@ static void fuzz_post_target(struct fuzz *fuzz, unsigned i)
 
 static void fuzz_act(struct fuzz *fuzz, uint8_t what)
 {
+	static const char bytes[OPS * 8];
 	unsigned i = what % OPS;
 
 	switch (what / OPS) {
 	case 0:
 		if (!fuzz->wr_live[i]) {
 			fuzz->wr[i].len = i * 8;
+			fuzz->wr[i].bytes = i % 2 ? bytes : NULL;
 			fuzz->wr_live[i] = true;
-			fuzz->wr_live[i] &= !mrrc_cw_post_wr(&fuzz->cw,
-							     &fuzz->wr[i],
-							     i % 4) ||
-					    fuzz->issued[i];
+			if (mrrc_cw_post_wr(&fuzz->cw, &fuzz->wr[i], i % 4))
+				fuzz->wr_live[i] = false;
 		}
 		break;
 	case 1:
@@ -143,6 +156,8 @@ static void check_message(const uint8_t *data, size_t size, struct fuzz *fuzz)
 	if (msg.type != MRRC_CW_HELLO)
 		must(len == size && !memcmp(buf, data, len));
 	must(!mrrc_cw_decode(buf, len, &again));
+	if (msg.type == MRRC_CW_DONE && msg.done.bytes)
+		again.done.bytes = msg.done.bytes;
 	must(!memcmp(&msg, &again, sizeof(msg)));
 	mrrc_cw_receive(&fuzz->cw, &msg);
 }
@@ -152,6 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct mrrc_cw_attr attr = {
 		.credits = 8,
 		.pending = OPS,
+		.inline_max = INLINE,
 	};
 	struct fuzz *fuzz = calloc(1, sizeof(*fuzz));
 	const uint8_t *end = data + size;

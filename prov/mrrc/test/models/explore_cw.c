@@ -163,6 +163,12 @@ static const struct script small[] = {
 	{ "order", "three of each, one cancelled", .wrs = { 3, 0 },
 	  .targets = { 0, 3 }, .tags = 1, .credits = 4, .cancels = 1,
 	  .rooms = 1 },
+	{ "inlined", "two of each, the second in a message", .wrs = { 2, 0 },
+	  .targets = { 0, 2 }, .tags = 1, .credits = 4, .inlined = true,
+	  .cancels = 2, .fails = 1, .closes = 1, .rooms = 1 },
+	{ "mixed", "four of each, every second in a message", .wrs = { 4, 0 },
+	  .targets = { 0, 4 }, .tags = 1, .credits = 4, .inlined = true,
+	  .cancels = 1 },
 	{ "stalls", "tags both ways, credits run out", .wrs = { 0, 0 },
 	  .targets = { 6, 6 }, .tags = 1, .credits = 4 },
 };
@@ -236,6 +242,7 @@ static bool random_ok(uint64_t seed, bool loud)
 		.closes = !(seed % 7),
 		.garbles = !(seed % 11),
 		.longer = seed % 200,
+		.inlined = seed % 2,
 	};
 
 	if (!setjmp(violated)) {

@@ -89,6 +89,8 @@ static int x_send(void *arg, const struct mrrc_cw_msg *msg)
 		return -EAGAIN;
 	if (msg->type == MRRC_CW_DONE)
 		target_of(side, msg->id)->told = true;
+	if (msg->type == MRRC_CW_DONE && msg->done.bytes)
+		side->wr[msg->done.data].id = msg->id;
 	if (world.cut)
 		return 0;
 	item = chan_add(side);
@@ -119,6 +121,18 @@ static int x_issue(void *arg, struct mrrc_cw_wr *wr,
 	item->wr = op->index;
 	item->id = rtag->id;
 	return 0;
+}
+
+static void x_place(void *arg, struct mrrc_cw_target *target, const void *bytes,
+		    size_t len)
+{
+	struct side *side = arg;
+	struct fate *fate = &side->target[((struct xop *) target)->index];
+
+	MUST(!fate->landed, "two writes to one target");
+	MUST(len <= 100, "more bytes than the target takes");
+	fate->landed = true;
+	fate->placed = *(const uint8_t *) bytes;
 }
 
 static void x_end(struct fate *fate, const struct mrrc_cw_end *end,
@@ -152,15 +166,22 @@ static void x_target_end(void *arg, struct mrrc_cw_target *target,
 	struct fate *fate = &side->target[((struct xop *) target)->index];
 
 	x_end(fate, end, "a target");
-	if (!end->err)
-		MUST(fate->landed, "a target is told before its bytes arrive");
-	else if (end->err == MRRC_CW_ETRUNC)
+	if (end->err == MRRC_CW_ETRUNC)
 		MUST(!fate->landed, "a truncated write was placed");
+	if (end->err)
+		return;
+	MUST(fate->landed &&
+		     (fate->placed < 0 || fate->placed == (uint8_t) end->data),
+	     "a target is told before its bytes arrive");
+	MUST(end->data >= side->next[fate->tag],
+	     "writes of one tag end out of order");
+	side->next[fate->tag] = end->data + 1;
 }
 
 static const struct mrrc_cw_ops x_ops = {
 	.send = x_send,
 	.issue = x_issue,
+	.place = x_place,
 	.wr_end = x_wr_end,
 	.target_end = x_target_end,
 };
@@ -189,6 +210,9 @@ static void post_wr(unsigned s)
 	fate->op->wr.len = i + 1 == world.script->longer ? 200 : 100 - i % 7;
 	fate->op->wr.has_data = true;
 	fate->op->wr.data = i;
+	memset(fate->op->bytes, i, sizeof(fate->op->bytes));
+	if (i % 2)
+		fate->op->wr.bytes = fate->op->bytes;
 	fate->tag = i % world.script->tags;
 	fate->posted = true;
 	MUST(!mrrc_cw_post_wr(&side->cw, &fate->op->wr, fate->tag),
@@ -212,6 +236,7 @@ static void post_target(unsigned s)
 	fate->tag = i % world.script->tags;
 	fate->posted = true;
 	fate->id = side->cw.next_id + 1;
+	fate->placed = -1;
 	MUST(!mrrc_cw_post_target(&side->cw, target, fate->tag),
 	     "posting a target fails");
 }
@@ -385,6 +410,7 @@ void world_init(const struct script *script)
 	struct mrrc_cw_attr attr = {
 		.credits = script->credits,
 		.pending = OPS_MAX,
+		.inline_max = script->inlined ? 100 : 0,
 	};
 	struct side *side;
 	unsigned s, n;
@@ -405,6 +431,7 @@ void world_init(const struct script *script)
 		side->head = side->tail = side->msgs = 0;
 		side->fly_head = side->fly_tail = 0;
 		side->open = true;
+		memset(side->next, 0, sizeof(side->next));
 		side->counted = (struct mrrc_stats){ 0 };
 		attr.stats = &side->counted;
 		mrrc_cw_init(&side->cw, &attr, &x_ops, side);

@@ -13,7 +13,7 @@
 #include "core/cw/cw.h"
 
 /* cw.c is compiled with faults: the one that is switched on, or 0. */
-#define FAULTS 8
+#define FAULTS 9
 extern int mrrc_cw_fault;
 
 #define OPS_MAX	 4096
@@ -26,7 +26,8 @@ struct script {
 	unsigned wrs[2], targets[2];
 	unsigned tags; /* op i has tag i % tags */
 	unsigned credits;
-	bool greet; /* HELLO is yet to be delivered */
+	bool greet;   /* HELLO is yet to be delivered */
+	bool inlined; /* writes with odd numbers go inside messages */
 	unsigned cancels, fails, closes, rooms, garbles;
 	uint8_t longer; /* write that is longer than its target */
 };
@@ -47,6 +48,7 @@ struct xop {
 		struct mrrc_cw_target target;
 	};
 	unsigned side, index;
+	uint8_t bytes[100]; /* of a write: its number */
 };
 
 /* What is known of an operation from outside. */
@@ -55,6 +57,7 @@ struct fate {
 	bool posted, cancelled, landed, told;
 	unsigned ended;
 	int err;
+	int placed; /* number of the write that came in a message, or -1 */
 	uint64_t id, len, data, tag; /* a write's id: its target's */
 };
 
@@ -66,6 +69,7 @@ struct side {
 	bool open;
 	unsigned wrs, targets; /* posted */
 	struct fate wr[OPS_MAX], target[OPS_MAX];
+	uint64_t next[64]; /* by tag: least number of the peer's next write */
 	/* on the way to the other side */
 	struct item chan[CHAN_MAX];
 	unsigned head, tail, msgs;

@@ -143,15 +143,27 @@ TEST(table_is_full)
 
 static unsigned said_tags;
 
+static unsigned said_bytes; /* of a write, in the last message */
+static char placed[100];
+
 static int room(void *arg, const struct mrrc_cw_msg *msg)
 {
 	said_tags += msg->type == MRRC_CW_TAG;
+	said_bytes = msg->type == MRRC_CW_DONE && msg->done.bytes ? msg->len :
+								    0;
 	return 0;
+}
+
+static void place(void *arg, struct mrrc_cw_target *target, const void *bytes,
+		  size_t len)
+{
+	memcpy(placed, bytes, len);
 }
 
 static const struct mrrc_cw_ops open_ops = {
 	.send = room,
 	.issue = never_issued,
+	.place = place,
 	.wr_end = wr_end,
 	.target_end = target_end,
 };
@@ -162,6 +174,7 @@ static void lied_to(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 	static const struct mrrc_cw_attr attr = {
 		.credits = 4,
 		.pending = 2,
+		.inline_max = 8,
 		.cookie = 5,
 	};
 	unsigned i;
@@ -205,6 +218,12 @@ static const struct lie {
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 9, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 2, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_REVOKED, .id = 1 } } },
+	/* more bytes inside a message than this side takes */
+	{ { SAID_HELLO(5),
+	    { .type = MRRC_CW_DONE,
+	      .id = 1,
+	      .len = 9,
+	      .done.bytes = "123456789" } } },
 	/* the same tag again, and more than there is room for */
 	{ { SAID_HELLO(5),
 	    { .type = MRRC_CW_TAG, .id = 1 },
@@ -276,5 +295,71 @@ TEST(tags_wait_for_the_peer)
 	ck_assert_uint_eq(said_tags, 2);
 	mrrc_cw_down(&cw, ECONNABORTED);
 	ck_assert_uint_eq(ends, 2);
+	mrrc_cw_fini(&cw);
+}
+
+/* A write of that many bytes meets a tag. */
+static unsigned bytes_said(uint16_t taken, const char *bytes, size_t len)
+{
+	static const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
+	const struct mrrc_cw_msg tag = {
+		.type = MRRC_CW_TAG,
+		.id = 1,
+		.len = 1000,
+		.tag = { 7, 1, { { 4096, 5, 1000 } } },
+	};
+	struct mrrc_cw_msg hello = SAID_HELLO(0);
+	struct mrrc_cw_wr wr = { .len = len, .bytes = bytes };
+	struct mrrc_cw cw;
+
+	hello.hello.inline_max = taken;
+	ends = 0;
+	mrrc_cw_init(&cw, &attr, &open_ops, NULL);
+	mrrc_cw_hello(&cw);
+	mrrc_cw_receive(&cw, &hello);
+	ck_assert_int_eq(mrrc_cw_post_wr(&cw, &wr, 7), 0);
+	said_bytes = 0;
+	mrrc_cw_receive(&cw, &tag);
+	ck_assert_uint_eq(ends, said_bytes != 0);
+	ck_assert(mrrc_cw_valid(&cw));
+	mrrc_cw_down(&cw, ECONNABORTED);
+	mrrc_cw_fini(&cw);
+	return said_bytes;
+}
+
+/* As the writer allows, the peer takes, and a message has room. */
+TEST(short_writes_inside_messages)
+{
+	static const char bytes[MRRC_CW_INLINE + 1];
+
+	ck_assert_uint_eq(bytes_said(50, bytes, 50), 50);
+	ck_assert_uint_eq(bytes_said(50, bytes, 51), 0);
+	ck_assert_uint_eq(bytes_said(50, NULL, 50), 0);
+	ck_assert_uint_eq(bytes_said(0, bytes, 1), 0);
+	ck_assert_uint_eq(bytes_said(UINT16_MAX, bytes, MRRC_CW_INLINE),
+			  MRRC_CW_INLINE);
+	ck_assert_uint_eq(bytes_said(UINT16_MAX, bytes, MRRC_CW_INLINE + 1), 0);
+}
+
+TEST(bytes_of_a_message_are_placed)
+{
+	const struct mrrc_cw_msg hello = SAID_HELLO(5);
+	const struct mrrc_cw_msg done = {
+		.type = MRRC_CW_DONE,
+		.id = 1,
+		.len = 8,
+		.done.bytes = "12345678",
+	};
+	struct mrrc_cw_target target[2];
+	struct mrrc_cw cw;
+
+	lied_to(&cw, target);
+	memset(placed, 0, sizeof(placed));
+	mrrc_cw_receive(&cw, &hello);
+	mrrc_cw_receive(&cw, &done);
+	ck_assert_int_eq(cw.err, 0);
+	ck_assert_uint_eq(ends, 1);
+	ck_assert_str_eq(placed, "12345678");
+	mrrc_cw_down(&cw, ECONNABORTED);
 	mrrc_cw_fini(&cw);
 }

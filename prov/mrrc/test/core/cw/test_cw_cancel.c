@@ -73,7 +73,8 @@ static void give(struct mrrc_cw *cw, uint64_t cwtag, uint64_t id)
 	const struct mrrc_cw_msg tag = {
 		.type = MRRC_CW_TAG,
 		.id = id,
-		.tag.cwtag = cwtag,
+		.len = 1,
+		.tag = { cwtag, 1, { { 4096, 5, 1 } } },
 	};
 
 	mrrc_cw_receive(cw, &tag);
@@ -83,7 +84,7 @@ static void give(struct mrrc_cw *cw, uint64_t cwtag, uint64_t id)
 static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 		       uint64_t cwtag, uint64_t id)
 {
-	*wr = (struct mrrc_cw_wr){ 0 };
+	*wr = (struct mrrc_cw_wr){ .len = 1 };
 	give(cw, cwtag, id);
 	ck_assert_int_eq(mrrc_cw_post_wr(cw, wr, cwtag), 0);
 	ck_assert_int_eq(wr->state, MRRC_CW_WR_READY);

@@ -56,6 +56,7 @@ TEST(messages_in_a_row)
 
 TEST(messages_there_and_back)
 {
+	static const char bytes[MRRC_CW_INLINE];
 	struct mrrc_cw_msg msg = { .credits = 7, .id = 1ULL << 40 };
 	unsigned i;
 
@@ -82,6 +83,9 @@ TEST(messages_there_and_back)
 	msg.done.has_data = true;
 	msg.done.data = ~0ULL;
 	there_and_back(&msg);
+	msg.len = MRRC_CW_INLINE;
+	msg.done.bytes = bytes;
+	there_and_back(&msg);
 	memset(&msg, 0, sizeof(msg));
 	msg.type = MRRC_CW_CREDIT;
 	msg.credits = 65535;
@@ -91,6 +95,7 @@ TEST(messages_there_and_back)
 	msg.hello.min = msg.hello.max = 1;
 	msg.hello.credits = 4;
 	msg.hello.tags = 1;
+	msg.hello.inline_max = MRRC_CW_INLINE;
 	msg.hello.cookie = ~0ULL;
 	there_and_back(&msg);
 }
@@ -127,6 +132,7 @@ LOOP_TEST(no_bit_is_ignored, MRRC_CW_TAG, MRRC_CW_TYPES)
 	} else if (_i == MRRC_CW_DONE) {
 		msg.done.has_data = true;
 		msg.done.data = 1;
+		msg.done.bytes = "0123456789";
 	}
 	len = mrrc_cw_encode(&msg, buf);
 	for (bit = 0; bit < 8 * len; bit++)
