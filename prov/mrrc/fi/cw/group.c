@@ -247,10 +247,13 @@ static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
 	ret = mrrc_pool_open(sizeof(struct cw_rec), CW_RECS_MAX, &cwd->recs);
 	if (ret)
 		goto err_free;
+	ret = mrrc_comp_pool_open(CW_RECS_MAX, &cwd->comps);
+	if (ret)
+		goto err_recs;
 	cwd->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (cwd->wake_fd < 0) {
 		ret = -errno;
-		goto err_pool;
+		goto err_comps;
 	}
 	cwd->pid = getpid();
 	mrrc_mutex_init(&cwd->enabling, MRRC_RANK_CW_ENABLE);
@@ -258,7 +261,9 @@ static int cw_domain_new(struct mrrc_cw_domain **cwd_out)
 	LIST_INIT(&cwd->rdms);
 	*cwd_out = cwd;
 	return 0;
-err_pool:
+err_comps:
+	mrrc_pool_close(cwd->comps);
+err_recs:
 	mrrc_pool_close(cwd->recs);
 err_free:
 	free(cwd);
@@ -279,6 +284,7 @@ static int cw_domain_close(struct mrrc_domain *domain)
 	}
 	mrrc_cw_below_close(domain->cw);
 	close(domain->cw->wake_fd);
+	mrrc_pool_close(domain->cw->comps);
 	mrrc_pool_close(domain->cw->recs);
 	mrrc_mutex_fini(&domain->cw->lock);
 	mrrc_mutex_fini(&domain->cw->enabling);

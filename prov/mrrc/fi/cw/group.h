@@ -64,9 +64,10 @@ struct mrrc_cw_group {
  */
 struct mrrc_cw_domain {
 	/* Set when it is opened; no lock */
-	pid_t pid;		/* the process that opened it */
-	int wake_fd;		/* epoll: a group has something */
-	struct mrrc_pool *recs; /* struct cw_rec */
+	pid_t pid;		 /* the process that opened it */
+	int wake_fd;		 /* epoll: a group has something */
+	struct mrrc_pool *recs;	 /* struct cw_rec */
+	struct mrrc_pool *comps; /* their completions, until they are read */
 	/* held to enable an endpoint; taken before other locks */
 	struct mrrc_mutex enabling;
 	struct mrrc_mutex lock;

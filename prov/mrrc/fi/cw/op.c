@@ -62,7 +62,7 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 		return NULL;
 	memset(rec, 0, offsetof(struct cw_rec, few));
 	rec->cw = cw;
-	rec->comp = mrrc_comp_new();
+	rec->comp = mrrc_comp_new(cw->group->cwd->comps);
 	rec->iov = rec->few;
 	if (iovs > MRRC_CW_SEGS)
 		rec->iov =

@@ -24,6 +24,7 @@
 
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
+	struct mrrc_pool *pool; /* that it is from; NULL: from malloc */
 	bool error;
 	fi_addr_t src;
 	union {
@@ -129,7 +130,7 @@ static void pending_pop(struct mrrc_cq *cq)
 
 	STAILQ_REMOVE_HEAD(&cq->pending, link);
 	pending_count(cq, -1);
-	free(comp);
+	mrrc_comp_free(comp);
 }
 
 ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
@@ -253,27 +254,40 @@ void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done)
 	ssize_t ret;
 
 	while (max--) {
-		comp = malloc(sizeof(*comp));
+		comp = mrrc_comp_new(NULL);
 		if (!comp)
 			break;
 		while (!(ret = pending_fetch(cq, comp, done)))
 			;
 		if (ret < 0) {
-			free(comp);
+			mrrc_comp_free(comp);
 			break;
 		}
 		pending_add(cq, comp);
 	}
 }
 
-struct mrrc_comp *mrrc_comp_new(void)
+int mrrc_comp_pool_open(uint32_t capacity, struct mrrc_pool **pool)
 {
-	return calloc(1, sizeof(struct mrrc_comp));
+	return mrrc_pool_open(sizeof(struct mrrc_comp), capacity, pool);
+}
+
+struct mrrc_comp *mrrc_comp_new(struct mrrc_pool *pool)
+{
+	struct mrrc_comp *comp = pool ? mrrc_pool_alloc(pool) : NULL;
+
+	if (!comp)
+		return calloc(1, sizeof(*comp));
+	comp->pool = pool;
+	return comp;
 }
 
 void mrrc_comp_free(struct mrrc_comp *comp)
 {
-	free(comp);
+	if (comp && comp->pool)
+		mrrc_pool_free(comp->pool, comp);
+	else
+		free(comp);
 }
 
 static void comp_fill(struct mrrc_comp *comp,
@@ -288,7 +302,7 @@ static void comp_fill(struct mrrc_comp *comp,
 
 void mrrc_pending_error(struct mrrc_cq *cq, const struct fi_cq_err_entry *entry)
 {
-	struct mrrc_comp *comp = mrrc_comp_new();
+	struct mrrc_comp *comp = mrrc_comp_new(NULL);
 
 	if (!comp)
 		return;
@@ -299,7 +313,7 @@ void mrrc_pending_error(struct mrrc_cq *cq, const struct fi_cq_err_entry *entry)
 bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
 			 fi_addr_t src)
 {
-	struct mrrc_comp *comp = mrrc_comp_new();
+	struct mrrc_comp *comp = mrrc_comp_new(NULL);
 
 	if (!comp)
 		return false;

@@ -362,7 +362,7 @@ static int file_part_get(const struct file_source *source, struct mrrc_op *op,
 	} else if (!(file->flags & FI_MRRC_FILE_COPY) && file->shared->leases &&
 		   !atomic_load(&file->shared->refused) &&
 		   !file_core_copies(op, source->len)) {
-		part->comp = mrrc_comp_new();
+		part->comp = mrrc_comp_new(NULL);
 		if (!part->comp)
 			return -FI_ENOMEM;
 		ret = file_map(source, op, limit, part, core);
