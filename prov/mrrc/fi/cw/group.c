@@ -301,8 +301,8 @@ static void cw_domain_progress(struct mrrc_domain *domain)
 }
 
 /*
- * Finds a write that has no tag yet, and whose source a writer of the file
- * waits for. Lock held.
+ * Finds a write without a tag whose source is part of a file that another
+ * process waits to change. Lock held.
  */
 static struct cw_rec *cw_wanted(struct mrrc_cw_group *group)
 {

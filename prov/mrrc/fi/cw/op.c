@@ -115,7 +115,7 @@ static int cw_get(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 	return 0;
 }
 
-/* Can it be posted now? The group's lock held */
+/* Can an operation be posted now? The group's lock held */
 static int cw_ready(struct mrrc_cw_ep *cw)
 {
 	return cw->rdm ? mrrc_cw_rdm_ready(cw) : cw_check(cw);
@@ -133,7 +133,7 @@ static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 			(uintptr_t) rec->context);
 }
 
-/* ret: the result of posting it */
+/* ret: the result of posting the operation */
 static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
 {
 	if (ret)
@@ -236,7 +236,7 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	rec->wr.len = cw_iov_len(bufs.iov, bufs.count);
 	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
 	rec->wr.data = rec->wr.has_data ? msg->data : 0;
-	/* a file may be cut: then only the core can read it without a signal */
+	/* reading a part that was cut off a file would raise SIGBUS */
 	if (bufs.count == 1 && !source && mrrc_cw_inline_max(via->domain))
 		rec->wr.bytes = bufs.iov->iov_base;
 	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);

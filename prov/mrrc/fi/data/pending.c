@@ -24,7 +24,7 @@
 
 struct mrrc_comp {
 	STAILQ_ENTRY(mrrc_comp) link;
-	struct mrrc_pool *pool; /* that it is from; NULL: from malloc */
+	struct mrrc_pool *pool; /* where to free it; NULL: malloc's heap */
 	bool error;
 	fi_addr_t src;
 	union {
