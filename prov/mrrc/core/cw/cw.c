@@ -199,6 +199,19 @@ static void cw_push_hello(struct mrrc_cw *cw)
 	cw->greeted = cw_send(cw, &msg);
 }
 
+/*
+ * Messages are made often, and are large for the tags' sake: they have only the
+ * fields of their type.
+ */
+static void cw_msg(struct mrrc_cw_msg *msg, enum mrrc_cw_msg_type type,
+		   uint64_t id, uint64_t len)
+{
+	msg->type = type;
+	msg->credits = 0;
+	msg->id = id;
+	msg->len = len;
+}
+
 /* The writer's answer to a tag has been sent, so the tag is gone. */
 static void cw_told(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 {
@@ -211,13 +224,13 @@ static void cw_told(struct mrrc_cw *cw, struct mrrc_cw_rtag *rtag)
 
 static bool cw_push_reply(struct mrrc_cw *cw, struct mrrc_cw_out *out)
 {
-	struct mrrc_cw_msg msg = { .type = out->type };
 	struct mrrc_cw_target *target;
 	struct mrrc_cw_rtag *rtag;
+	struct mrrc_cw_msg msg;
 
 	if (out->type == MRRC_CW_REVOKE) {
 		target = OUT_OF(out, mrrc_cw_target);
-		msg.id = target->id;
+		cw_msg(&msg, out->type, target->id, 0);
 		if (!cw_send(cw, &msg))
 			return false;
 		cw_unqueue(cw, out);
@@ -225,11 +238,11 @@ static bool cw_push_reply(struct mrrc_cw *cw, struct mrrc_cw_out *out)
 		return true;
 	}
 	rtag = OUT_OF(out, mrrc_cw_rtag);
-	msg.id = rtag->id;
-	msg.len = rtag->wr_len;
+	cw_msg(&msg, out->type, rtag->id, rtag->wr_len);
 	if (out->type == MRRC_CW_DONE) {
 		msg.done.has_data = rtag->has_data;
 		msg.done.data = rtag->data;
+		msg.done.bytes = NULL;
 	}
 	if (!cw_send(cw, &msg))
 		return false;
@@ -248,13 +261,11 @@ static bool cw_push_replies(struct mrrc_cw *cw)
 
 static bool cw_push_tag(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 {
-	struct mrrc_cw_msg msg = {
-		.type = MRRC_CW_TAG,
-		.id = target->id,
-		.len = target->len,
-		.tag = { .cwtag = target->cwtag, .count = target->count },
-	};
+	struct mrrc_cw_msg msg;
 
+	cw_msg(&msg, MRRC_CW_TAG, target->id, target->len);
+	msg.tag.cwtag = target->cwtag;
+	msg.tag.count = target->count;
 	memcpy(msg.tag.seg, target->seg,
 	       target->count * sizeof(target->seg[0]));
 	if (!cw_send(cw, &msg))
@@ -279,16 +290,18 @@ static void cw_ready_remove(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
  */
 static bool cw_issue(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, bool inlined)
 {
-	struct mrrc_cw_msg msg = {
-		.type = MRRC_CW_DONE,
-		.id = wr->rtag->id,
-		.len = wr->len,
-		.done = { wr->data, wr->has_data, wr->bytes },
-	};
+	struct mrrc_cw_msg msg;
 	int ret;
 
-	if (inlined)
-		return (FAULT(9) || cw_push_replies(cw)) && cw_send(cw, &msg);
+	if (inlined) {
+		if (!FAULT(9) && !cw_push_replies(cw))
+			return false;
+		cw_msg(&msg, MRRC_CW_DONE, wr->rtag->id, wr->len);
+		msg.done.has_data = wr->has_data;
+		msg.done.data = wr->data;
+		msg.done.bytes = wr->bytes;
+		return cw_send(cw, &msg);
+	}
 	ret = cw->ops->issue(cw->arg, wr, wr->rtag);
 	if (ret && ret != -EAGAIN)
 		cw_error(cw, ret);
@@ -324,8 +337,9 @@ static bool cw_push_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 
 static void cw_push_credit(struct mrrc_cw *cw)
 {
-	struct mrrc_cw_msg msg = { .type = MRRC_CW_CREDIT };
+	struct mrrc_cw_msg msg;
 
+	cw_msg(&msg, MRRC_CW_CREDIT, 0, 0);
 	if (cw->consumed >= (cw->attr.credits + 1) / 2 && !FAULT(3))
 		cw_send(cw, &msg);
 }

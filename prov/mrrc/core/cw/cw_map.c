@@ -81,7 +81,7 @@ static struct mrrc_cw_node **cw_place(const struct mrrc_cw_map *map,
 struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 				       uint64_t key)
 {
-	return *cw_place(map, key, cw_hash(map, key));
+	return map->keys ? *cw_place(map, key, cw_hash(map, key)) : NULL;
 }
 
 /*
