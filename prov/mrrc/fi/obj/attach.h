@@ -9,10 +9,10 @@
 
 #include "fi/reg.h"
 
-/* The core's domain is open, and nothing is registered yet. */
+/* To be called with the core's domain open, and nothing registered yet. */
 void mrrc_attach(struct mrrc_reg *reg, struct fid_domain *core);
 
-/* The core's domain is closed, or could not be opened: closes @reg. */
+/* Closes @reg, after the core's domain was closed or could not be opened. */
 void mrrc_detach(struct mrrc_reg *reg);
 
 #endif /* MRRC_ATTACH_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors: the core's. AV sets are handed out as the core's own: only
- * their own calls and fi_join() take one.
+ * Address vectors: forwarded to the core's. The application gets the core's own
+ * AV sets, since only the calls of AV sets and fi_join() take one.
  *
  * Threading: the core's.
  */
@@ -134,7 +134,7 @@ int mrrc_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	struct mrrc_av *av;
 	int ret;
 
-	/* the context would be a structure with objects of other providers */
+	/* the context of FI_PEER has objects of other providers */
 	if (attr && (attr->flags & FI_PEER))
 		return -FI_ENOSYS;
 

@@ -2,9 +2,9 @@
 /*
  * Connection management of endpoints and passive endpoints: forwarded.
  *
- * A connection request's handle is the core's own. So are multicast groups
- * (struct fid_mc) and AV sets, which nothing binds to or looks into: the
- * application holds the core's.
+ * The application holds the core's own handles of connection requests,
+ * multicast groups (struct fid_mc) and AV sets: nothing binds to these or looks
+ * into them.
  *
  * Threading: the core's.
  */
@@ -181,7 +181,7 @@ static int pep_no_shutdown(struct fid_ep *ep, uint64_t flags)
 	return -FI_ENOSYS;
 }
 
-/* without join: its callers test for it */
+/* without join: callers of join test whether the table has it */
 struct fi_ops_cm mrrc_pep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = pep_setname,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters: the core's. Where an application binds a counter and no CQ, the
- * provider binds a CQ of its own, and reads it whenever the application looks
- * at the counter.
+ * Counters: forwarded to the core's. Where an application binds a counter and
+ * no CQ, the provider binds a CQ of its own, and reads that CQ whenever the
+ * application looks at the counter.
  *
  * Threading: the core's; mrrc_domain_drain() is for any thread.
  */
@@ -112,10 +112,10 @@ int mrrc_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	int ret;
 
 	if (attr) {
-		/* as for address vectors */
+		/* refused as in mrrc_av_open() */
 		if (attr->flags & FI_PEER)
 			return -FI_ENOSYS;
-		/* as cores without such counters; see xpu.c */
+		/* the error of cores without such counters; see xpu.c */
 		if (attr->flags & FI_XPU)
 			return -FI_EINVAL;
 		if (attr->wait_obj == FI_WAIT_SET) {

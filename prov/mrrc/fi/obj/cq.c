@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queue: the core's, with the contexts of the operations that we
- * touch mapped back and unsignalled ones left out.
+ * Completion queues: the core's, but operations with a record get the
+ * application's context back, and completions of unsignalled operations are
+ * left out.
  *
- * Reading the core and claiming the records behind its completions is one
- * step under the CQ's spin lock, so that the close of an endpoint, which
- * takes the same lock, finds every record either claimed or its own. A thread
- * inside the core's sread holds no lock: while there is one, only it reads
- * this CQ, so that order is kept and no thread sleeps
+ * Reading the core and claiming the records behind its completions is one step
+ * under the CQ's spin lock, so that the close of an endpoint, which takes the
+ * same lock, finds every record either claimed or in flight. A thread inside
+ * the core's sread holds no lock. While a thread is there, only the application
+ * reads this CQ, so that completions keep their order and no thread sleeps
  * while completions are pending.
  *
- * data/pending.c reads a CQ on the application's behalf: the completions that
- * it read are pending, and the application gets these first.
+ * data/pending.c reads a CQ on the application's behalf: completions read there
+ * are pending, and the application gets pending completions first.
  */
 #include "config.h"
 
@@ -32,10 +33,10 @@ static ssize_t mrrc_cq_map_behind(struct mrrc_cq *cq, char *to, char *from,
 				  struct mrrc_op **done);
 
 /*
- * Map n entries as the core gave them at from to what the application gets at
- * to (the same place, or one with smaller entries). @behind: the entries are
- * those behind one that became an error; they become pending, too, where there
- * is memory. Lock held.
+ * Maps n entries of the core, at from, to the application's entries, at to (the
+ * same place, or one with smaller entries). @behind: the entries follow one
+ * that became an error, and become pending like that error, if there is memory.
+ * The CQ's lock is held.
  */
 static inline __attribute__((always_inline)) ssize_t
 mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
@@ -86,7 +87,7 @@ mrrc_cq_map_behind(struct mrrc_cq *cq, char *to, char *from, ssize_t n,
 	return mrrc_cq_map(cq, to, from, n, src, from_src, done, true);
 }
 
-/* Is one of the n completions at buf of an operation that we touch? */
+/* Does one of the n completions at buf belong to an operation with a record? */
 static inline bool cq_any_ours(const struct mrrc_cq *cq, const char *buf,
 			       ssize_t n)
 {
@@ -105,7 +106,7 @@ static inline ssize_t cq_core_read(struct mrrc_cq *cq, void *buf, size_t count,
 		     fi_cq_read(cq->core, buf, count);
 }
 
-/* Without waiting. No lock held. */
+/* Reads without waiting. The caller holds no lock. */
 static ssize_t __attribute__((noinline))
 mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
@@ -116,7 +117,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	ssize_t n, ret;
 
 	if (mrrc_unlikely(!count)) {
-		/* drives progress; nothing can be returned */
+		/* a read of no entries only drives progress */
 		ret = cq_core_read(cq, buf, 0, src);
 		if (ret == -FI_EAGAIN && atomic_load(&cq->pending_cnt))
 			return 0;
@@ -136,7 +137,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 		if (n > 0)
 			ret = mrrc_cq_map(cq, buf, core_buf, n, src, src, &done,
 					  false);
-		/* all were unsignalled: there may be more */
+		/* if all completions were unsignalled, others may follow */
 	} while (n > 0 && !ret);
 	mrrc_cq_unlock(cq);
 
@@ -144,7 +145,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return ret;
 }
 
-/* Called after a read that found n completions, some of them ours. Unlocks. */
+/* Called after a read of n completions, some with records. Unlocks the CQ. */
 static ssize_t __attribute__((noinline))
 mrrc_cq_read_mixed(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
@@ -156,7 +157,7 @@ mrrc_cq_read_mixed(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
 }
 
-/* The same; a single completion of a short operation needs no list. */
+/* Like mrrc_cq_read_mixed(), but a short operation alone needs no list. */
 static ssize_t MRRC_UNGUARDED __attribute__((noinline))
 mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 {
@@ -168,7 +169,7 @@ mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 	if (n != 1 || !mrrc_op_is_short(op))
 		return mrrc_cq_read_mixed(cq, buf, count, n);
 	hints = mrrc_cache_hit_table(domain->reg.cache);
-	/* the record is the thread's again; others look at it under the lock */
+	/* the record is spare again; flushes examine it under the lock */
 	if (mrrc_unlikely(!hints || !mrrc_hints_keep_spare(hints, op)))
 		return mrrc_cq_read_mixed(cq, buf, count, n);
 	entry->op_context = op->context;
@@ -181,8 +182,8 @@ mrrc_cq_read_ours(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 }
 
 /*
- * After a read of no entries. Not inline: otherwise each read would save and
- * restore its registers.
+ * Called after a read of no entries. Not inline: otherwise each read would save
+ * and restore registers for this call.
  */
 static ssize_t __attribute__((noinline))
 mrrc_cq_read_nothing(struct mrrc_cq *cq)
@@ -247,7 +248,7 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry,
 	return ret;
 }
 
-/* A thread comes out of the core's sread. Unlocks. */
+/* Called by a thread that leaves the core's sread. Unlocks the CQ. */
 static void cq_sread_end(struct mrrc_cq *cq, struct mrrc_op *done)
 {
 	if (!--cq->sreaders && mrrc_unlikely(cq->zombies || cq->awaited))
@@ -274,7 +275,7 @@ static void cq_sread_cancelled(void *cq)
 	mrrc_cq_leave_alone_end(cq);
 }
 
-/* A thread that waits may be cancelled. */
+/* Waits in the core, where the thread may be cancelled (pthread_cancel()). */
 static ssize_t cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
 			    fi_addr_t *src, const void *cond, int timeout)
 {
@@ -287,7 +288,7 @@ static ssize_t cq_core_wait(struct mrrc_cq *cq, void *buf, size_t count,
 	return ret;
 }
 
-/* One wait in the core. No lock held. */
+/* Waits in the core once. The caller holds no lock. */
 static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 			     fi_addr_t *src, const void *cond, int timeout)
 {
@@ -302,8 +303,8 @@ static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 	mrrc_cq_lock(cq);
 	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed)) {
 		/*
-		 * completions became pending since the poll: the core wakes no
-		 * one for them
+		 * completions became pending since mrrc_cq_poll(): the core
+		 * wakes no thread for them
 		 */
 		mrrc_cq_unlock(cq);
 		return 0;
@@ -344,8 +345,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	for (;;) {
 		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
 		/*
-		 * the calls were replaced in between: the rest is up to the new
-		 * ones
+		 * the CQ's calls were replaced meanwhile: the new calls do the
+		 * rest
 		 */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) &&
@@ -365,8 +366,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 					    count - cur, src ? src + cur : NULL,
 					    rest, timeout);
 			/*
-			 * the core's signal may be ours: only the application's
-			 * ends the wait
+			 * the provider signals the core, too: only a signal of
+			 * the application ends the wait
 			 */
 			if (ret == -FI_EAGAIN && timeout &&
 			    !atomic_exchange(&cq->signalled, 0) &&
@@ -413,7 +414,7 @@ static struct fi_ops_cq mrrc_cq_ops = {
 #endif
 };
 
-/* for a CQ with wider entries in the core, or which examines each entry */
+/* for CQs whose entries are wider in the core, or are examined one by one */
 static struct fi_ops_cq mrrc_cq_narrow_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read_narrow,
@@ -462,7 +463,7 @@ static int cq_close(struct fid *fid)
 	return 0;
 }
 
-/* The core's descriptor is not enough once the calls are replaced. */
+/* If the CQ's calls are replaced, the core's descriptor is not enough. */
 static int cq_getwait(struct mrrc_cq *cq, void *arg)
 {
 	const struct mrrc_cq_over *over = NULL;
@@ -513,7 +514,7 @@ static size_t format_size(enum fi_cq_format format)
 
 /*
  * complete.c needs flags, length and place of multi-receives, and the length of
- * every receive over a core that passes on what peers claim.
+ * every receive over a core that passes on lengths that peers claim.
  */
 static enum fi_cq_format core_format(const struct mrrc_domain *domain,
 				     enum fi_cq_format format)
@@ -537,10 +538,10 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 	struct mrrc_cq *cq;
 	int ret;
 
-	/* its context would be a structure of the caller's, not a fid */
+	/* with FI_PEER the context is a structure of the caller's, not a fid */
 	if (attr->flags & FI_PEER)
 		return -FI_ENOSYS;
-	/* as cores without such queues; see xpu.c */
+	/* the error of cores without such queues; see xpu.c */
 	if (attr->flags & FI_XPU)
 		return -FI_EINVAL;
 	cq = calloc(1, sizeof(*cq));
@@ -574,7 +575,8 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		return ret;
 	}
 	/*
-	 * as cores do if the size is left open; the rest of attr is unchanged
+	 * cores write the size back if it is left open; the rest of attr is
+	 * unchanged
 	 */
 	if (attr->size != core_attr->size)
 		attr->size = core_attr->size;
@@ -606,7 +608,7 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		 struct fid_cq **cq_fid, void *context)
 {
-	/* like sockets, the core that accepts NULL */
+	/* the defaults of sockets, the core that accepts attr NULL */
 	struct mrrc_cq_attrs none = { {
 		{ .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD },
 	} };
@@ -624,14 +626,14 @@ void mrrc_cq_set_buffered(struct mrrc_cq *cq)
 {
 	const struct mrrc_cq_over *over;
 
-	/* without flags, messages and buffers cannot be told apart */
+	/* entries without flags do not tell messages from buffers */
 	if (cq->core_entry_size < sizeof(struct fi_cq_msg_entry))
 		return;
 	mrrc_mutex_lock(&cq->domain->cq_lock);
 	mrrc_cq_lock(cq);
 	cq->buffered = true;
 	mrrc_cq_unlock(cq);
-	/* the table that examines every entry */
+	/* use the table that examines every entry */
 	over = atomic_load(&cq->over);
 	if (over)
 		over->set_below(cq, &mrrc_cq_narrow_ops);

@@ -10,7 +10,7 @@ int mrrc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 
 /*
  * From now on only the application reads the core's CQ, until
- * mrrc_cq_leave_alone_end() was called as often.
+ * mrrc_cq_leave_alone_end() was called as often as this function.
  */
 void mrrc_cq_leave_alone(struct mrrc_cq *cq);
 void mrrc_cq_leave_alone_end(struct mrrc_cq *cq);

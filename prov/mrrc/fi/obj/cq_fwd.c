@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues of a domain that resolves nothing: the core's, with no
- * context to map. Threading: the core's.
+ * CQs of a domain that resolves no descriptors: calls go to the core's CQs,
+ * with no context to map. Threading: the core's.
  */
 #include "config.h"
 #include "fi/obj/cq_fwd.h"

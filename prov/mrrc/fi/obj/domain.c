@@ -2,10 +2,10 @@
 /*
  * Domain: holds the cache of registrations and the records of operations.
  *
- * Where null descriptors are ours to resolve (implicit), threads of the
- * application that it does not serialise against each other meet in here, so
- * the core is opened FI_THREAD_SAFE unless the application serialises the
- * whole domain (info.c).
+ * Where the provider resolves null descriptors (domain->implicit), threads that
+ * the application does not serialise meet in the provider, so the core is
+ * opened FI_THREAD_SAFE unless the application serialises the whole domain
+ * (info.c).
  */
 #include "config.h"
 
@@ -48,7 +48,7 @@ static int domain_close(struct fid *fid)
 	ret = over ? over->close(domain) : 0;
 	if (ret)
 		return ret;
-	/* our registrations are the core's children */
+	/* the core's domain cannot close before our registrations */
 	mrrc_alloc_close(&domain->reg);
 	if (domain->ops)
 		mrrc_domain_flush_ops(domain);
@@ -69,9 +69,9 @@ static int domain_close(struct fid *fid)
 }
 
 /*
- * The EQ is the default for endpoints opened from now on, where the core has
- * such. With FI_REG_MR the core would also report our cache's registrations:
- * mr.c writes the events of the application's own.
+ * The EQ is the default for endpoints opened from now on, if the core has such
+ * a default. With FI_REG_MR the core would also report registrations of the
+ * cache, so mr.c writes the events of the application's registrations.
  */
 static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
@@ -163,8 +163,8 @@ static int domain_cache_open(struct mrrc_domain *domain)
 	int ret = 0;
 
 	/*
-	 * records hold lengths; tcp alone needs none, since its lengths are
-	 * passed on
+	 * records hold lengths of receives; tcp alone needs no records, since
+	 * its lengths are passed on
 	 */
 	if (domain->implicit || (domain->reg.below & MRRC_BELOW_LEN_CLAIMED &&
 				 domain->reg.below & MRRC_BELOW_LAYERED))
@@ -183,12 +183,13 @@ static int domain_cache_open(struct mrrc_domain *domain)
 	return ret;
 }
 
-#define BOUNCE_PART  8			/* of the cache's limit, for blocks */
-#define BOUNCE_BYTES ((size_t) 8 << 20) /* at most */
+/* parts of the cache's limit; blocks get one */
+#define BOUNCE_PART  8
+#define BOUNCE_BYTES ((size_t) 8 << 20) /* limit for blocks */
 #define EAGER	     16384 /* longer messages of ofi_rxm are read by peers */
 
 /*
- * Without blocks everything is registered, so failing is no error. Device
+ * Without blocks all buffers are registered, so failing is no error. Device
  * memory cannot be copied here.
  */
 static void domain_open_blocks(struct mrrc_domain *domain)

@@ -20,8 +20,8 @@
 /*
  * ofi_rxm over verbs uses an endpoint that it has closed and freed if a message
  * of its flow control is still unread (rxm_close_conn() and
- * rxm_handle_credit(), 1.17): so read as many of them as possible first. An
- * endpoint cannot be read before it is enabled.
+ * rxm_handle_credit(), 1.17): so this reads as many such messages as possible
+ * first. The CQs cannot be read before the endpoint is enabled.
  */
 static void ep_settle(struct mrrc_ep *ep)
 {
@@ -75,7 +75,7 @@ static int ep_close(struct fid *fid)
 		return ret;
 
 	if (base) {
-		/* operations posted through an alias are the endpoint's */
+		/* operations posted through an alias belong to its endpoint */
 		mrrc_ref_put(&base->ref);
 		free(ep);
 		return 0;
@@ -115,13 +115,13 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	/*
 	 * tcp takes FI_COMPLETION for receives from a shared context from the
-	 * endpoint's CQ, and only at fi_enable() it is known whether there is
-	 * one.
+	 * endpoint's CQ, and only at fi_enable() it is known whether there is a
+	 * shared context.
 	 */
 	if (ep->domain->implicit && !ep->is_srx &&
 	    bfid->fclass == FI_CLASS_CQ && (flags & FI_RECV) &&
 	    (flags & FI_SELECTIVE_COMPLETION)) {
-		/* the core's error */
+		/* return the errors that the core would */
 		if (!mrrc_fid_core(bfid))
 			return -FI_EINVAL;
 		if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
@@ -182,7 +182,7 @@ static bool dir_lacks(const struct mrrc_ep_dir *dir, uint64_t caps,
 	return !dir->cq && !dir->counter && (caps & wanted || !(caps & any));
 }
 
-/* Is something unbound that the core needs for enabling it? */
+/* Is an object unbound that the core needs to enable the endpoint? */
 static bool ep_lacks(const struct mrrc_ep *ep)
 {
 	const struct fi_info *info = ep->base->info;
@@ -193,7 +193,7 @@ static bool ep_lacks(const struct mrrc_ep *ep)
 	return info->ep_attr->type == FI_EP_MSG ? !ep->eq : !ep->av;
 }
 
-/* A direction with only a counter: our completions need a CQ. */
+/* Binds a CQ of the provider to a direction that has only a counter. */
 static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 			  uint64_t flags)
 {
@@ -215,8 +215,8 @@ static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 }
 
 /*
- * Data in a block are in place only when their completion is read: a counter
- * must not count before, and the length of a receive must be known.
+ * Incoming data are copied from a block only when their completion is read: a
+ * counter must not count before, and the length of a receive must be known.
  */
 static void ep_allow_copies(struct mrrc_ep *ep)
 {
@@ -230,14 +230,14 @@ static void ep_allow_copies(struct mrrc_ep *ep)
 				  sizeof(struct fi_cq_msg_entry);
 }
 
-/* @copied: bytes that the core copies unasked. */
+/* @copied: the longest message that the core copies without being asked. */
 static void ep_set_least(const struct mrrc_ep *ep, struct mrrc_least *least,
 			 size_t copied)
 {
 	const size_t most = copied > ep->inject_size ? copied : ep->inject_size;
 
 	least->known = ep->domain->core_local ? most + 1 : 1;
-	/* with recording a call is needed */
+	/* recording needs a function call */
 	if (!ep->domain->reg.traced)
 		least->quick = least->known;
 }
@@ -262,8 +262,8 @@ static void ep_set_known(struct mrrc_ep *ep)
 }
 
 /*
- * Prepares an endpoint for its first transfer. Cores enable one in fi_enable(),
- * or (verbs) when it is connected without.
+ * Prepares an endpoint for its first transfer. Cores enable an endpoint in
+ * fi_enable(), or (verbs) when it connects without fi_enable().
  */
 int mrrc_ep_prepare(struct mrrc_ep *ep)
 {
@@ -278,7 +278,7 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 			return ret;
 		ep->rx_bind_late = false;
 	}
-	/* it stays bound: later the application could not bind its own */
+	/* the provider's CQ stays bound, so the application can bind none */
 	if (ep->domain->implicit && !ep->is_srx && !ep_lacks(ep)) {
 		ret = ep_bind_own_cq(ep, &ep->tx, FI_TRANSMIT);
 		if (!ret)
@@ -370,7 +370,7 @@ static int ep_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
 	return -FI_ENOSYS;
 }
 
-/* deprecated calls, of the core's table and not of fi_endpoint.h */
+/* deprecated calls: in the core's table, but not in fi_endpoint.h */
 static ssize_t ep_rx_size_left(struct fid_ep *ep)
 {
 	struct fid_ep *core = mrrc_ep_of(ep)->core;
@@ -421,10 +421,10 @@ static void ep_note(struct mrrc_ep *ep)
 }
 
 /*
- * Decides which calls have a record of the operation: those with a context that
- * looks like one of ours. Over a core that passes on lengths that peers claim
- * every receive has one; and of a shared context, since whether its completion
- * is wanted depends on the endpoint that receives it.
+ * Decides which calls with descriptors have a record: those whose context could
+ * be the address of a record, and, if the core passes on lengths that peers
+ * claim, all receives. All receives of a shared context have one, too, since it
+ * depends on the receiving endpoint whether a completion is wanted.
  */
 static void ep_init_records(struct mrrc_ep *ep)
 {
@@ -441,7 +441,7 @@ static void ep_init_records(struct mrrc_ep *ep)
 	}
 }
 
-/* Everything but the core's endpoint. */
+/* Sets all fields except the core's endpoint. */
 static void ep_init(struct mrrc_ep *ep, struct mrrc_domain *domain,
 		    size_t fclass, void *context)
 {
@@ -503,7 +503,7 @@ static void ep_init_attr(struct mrrc_ep *ep, const struct fi_info *info)
 	const bool splits = info->ep_attr &&
 			    info->ep_attr->type != FI_EP_DGRAM &&
 			    !(info->mode & FI_MSG_PREFIX);
-	/* these adapters read into one buffer, despite tx_attr */
+	/* iWARP adapters read into one buffer, despite tx_attr */
 	const bool splits_reads = splits &&
 				  info->ep_attr->protocol != FI_PROTO_IWARP;
 	const bool splits_msgs =
@@ -561,7 +561,7 @@ static int ep_alias(struct mrrc_ep *ep, struct fi_alias *arg)
 	return 0;
 }
 
-/* The application may set another limit, but the buffers stay as long. */
+/* Notes the length of the core's buffers, which later limits do not change. */
 static void ep_set_buffered_max(struct mrrc_ep *ep)
 {
 	size_t size = sizeof(ep->buffered_max);
@@ -607,7 +607,7 @@ int mrrc_ep_open2(struct fid_domain *domain_fid, struct fi_info *info,
 		ep->request_noted =
 			mrrc_request_take(domain->fabric, core_info->handle);
 	}
-	core_info->handle = NULL; /* is used up */
+	core_info->handle = NULL; /* the endpoint took it */
 	ep->info = core_info;
 	if (ep->buffered)
 		ep_set_buffered_max(ep);
@@ -690,7 +690,7 @@ int mrrc_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr,
 	return 0;
 }
 
-/* No supported core has them. */
+/* No supported core has scalable endpoints. */
 int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context)
 {

@@ -15,8 +15,9 @@ int mrrc_sep_open(struct fid_domain *domain, struct fi_info *info,
 		  struct fid_ep **sep, void *context);
 
 /*
- * An endpoint without a core's object, for decisions by endpoint when
- * buffers are resolved. It keeps its domain open.
+ * Opens an endpoint without an object of the core, for the decisions that
+ * depend on the endpoint when buffers are resolved. The endpoint keeps its
+ * domain open.
  */
 int mrrc_ep_stand_in(struct mrrc_domain *domain, const struct fi_info *info,
 		     struct mrrc_ep **ep);

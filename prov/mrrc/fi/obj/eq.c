@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues: the core's, with the objects that its events name changed into
- * ours.
+ * Event queues: the core's, but events name the application's objects instead
+ * of the core's.
  *
- * mrrc_fid_find() finds our object for the core's. Events that name others pass
- * unchanged: those that the application wrote, which name its own objects, and
- * those of multicast groups, which it holds unwrapped. FI_MR_COMPLETE is
- * written by mr.c, so it names ours from the start.
+ * mrrc_fid_find() finds the provider's object for the core's. Some events pass
+ * unchanged: those that the application wrote name its own objects, and the
+ * application holds the core's multicast groups. mr.c writes FI_MR_COMPLETE,
+ * which names the provider's object from the start.
  *
  * Threading: any thread, as far as the core's queue allows.
  */
@@ -27,14 +27,14 @@ static bool name_has_us(const char *name)
 	return !strcmp(last ? last + 1 : name, MRRC_PROV_NAME);
 }
 
-/* The info that fi_getinfo() would return for the same peer. */
+/* Changes the core's info to that of fi_getinfo() for the same peer. */
 static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 {
 	const char *below = eq->fabric->core_prov_name;
 	char *name;
 	size_t len;
 
-	/* also when it was peeked at before: the core gives the same info */
+	/* if the event was peeked at before, its info is changed already */
 	if (!info || !info->fabric_attr ||
 	    (info->fabric_attr->prov_name &&
 	     name_has_us(info->fabric_attr->prov_name)))
@@ -56,7 +56,7 @@ static void connreq_info(struct mrrc_eq *eq, struct fi_info *info)
 	mrrc_info_from_core(info);
 }
 
-/* len may end anywhere: the core fills no more than the caller's buffer. */
+/* Changes an event, which the end of the caller's buffer may cut off. */
 static void eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
 			 size_t len)
 {
@@ -81,9 +81,10 @@ static void eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
 }
 
 /*
- * Conditional writes may replace the calls while it is read, and need all of an
- * event. So it is read into a buffer with room for private data, if the caller
- * has room for an event without, and as much as fits is passed on.
+ * Conditional writes may replace the calls while an event is read, and need all
+ * of it. So an event is read into a buffer with room for private data, if the
+ * caller has room for an event without such data, and as much as fits is passed
+ * on.
  */
 static ssize_t eq_read_any(struct mrrc_eq *eq, uint32_t *event, void *buf,
 			   size_t len, bool wait, int timeout, uint64_t flags)
@@ -152,7 +153,7 @@ static ssize_t eq_readerr(struct fid_eq *eq_fid, struct fi_eq_err_entry *entry,
 	ours = mrrc_fid_find(eq->fabric, entry->fid, &copy);
 	if (ours) {
 		entry->fid = ours;
-		/* an AV's context is the insertion's, from the application */
+		/* an error of an AV has the context of the insertion */
 		if (copy.fclass != FI_CLASS_AV && entry->context == ours)
 			entry->context = copy.context;
 	}
@@ -213,14 +214,14 @@ int mrrc_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		 struct fid_eq **eq_fid, void *context)
 {
 	struct mrrc_fabric *fab = mrrc_fabric_of(fabric);
-	/* without attributes: as sockets does, the core that takes NULL */
+	/* the defaults of sockets, the core that accepts attr NULL */
 	struct mrrc_eq_attrs copy = { { { .wait_obj = FI_WAIT_FD } } };
 	struct fi_eq_attr *core_attr = copy.attr;
 	struct mrrc_eq *eq;
 	struct fid *wait;
 	int ret;
 
-	/* its context would be a structure of the caller's, not a fid */
+	/* with FI_PEER the context is a structure of the caller's, not a fid */
 	if (attr && (attr->flags & FI_PEER))
 		return -FI_ENOSYS;
 	if (attr)

@@ -55,8 +55,8 @@ static struct fi_ops_fabric mrrc_fabric_ops = {
 };
 
 /*
- * The core's attributes for an application's. If ours is the only name, the
- * core is not known: ask which core has a fabric of that name.
+ * Makes the core's attributes from the application's. If prov_name names no
+ * core, ask which core has a fabric of this name.
  */
 static int fabric_core_attr(const struct fi_fabric_attr *attr,
 			    struct fi_info **core_info)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations that the application makes. Local ones come from the cache,
- * where there is one. Each one that peers can reach is a separate registration
- * of the core, so that closing it revokes its key.
+ * Registrations that the application makes. Those for local use come from the
+ * cache, if there is one. A registration that peers can reach is a separate
+ * registration of the core, so that closing it revokes its key.
  *
- * The descriptor is the core's: an application passes it in data calls, and we
- * pass it on.
+ * Descriptors are the core's: applications pass them in data calls, and the
+ * provider passes them on.
  *
- * Events: the domain is not bound to the core with FI_REG_MR, or the core would
- * report our cache's registrations to the application. Registering without it
- * is synchronous, so FI_MR_COMPLETE is written here.
+ * Events: the core's domain is bound to an EQ without FI_REG_MR, or the core
+ * would report registrations of the cache to the application. Without FI_REG_MR
+ * registering is synchronous, so mr.c writes FI_MR_COMPLETE.
  *
  * Threading: any thread, as far as the core allows.
  */
@@ -25,7 +25,7 @@ static void mr_refresh(struct mrrc_mr *mr)
 {
 	mr->mr.mem_desc = mr->no_desc ? NULL : mr->core->mem_desc;
 	mr->mr.key = mr->core->key;
-	/* the requested key; peers cannot use it */
+	/* show the requested key, which peers cannot use */
 	if (mr->region && !(mr->domain->reg.mr_mode & FI_MR_PROV_KEY))
 		mr->mr.key = mr->key;
 }
@@ -49,7 +49,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-/* A local registration may share a region: it cannot be bound. */
+/* A registration that may share its region with others cannot be bound. */
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct mrrc_mr *mr = container_of(fid, struct mrrc_mr, mr.fid);
@@ -81,8 +81,9 @@ static struct fi_ops mrrc_mr_fid_ops = {
 
 /*
  * An application that need not register its buffers may register them for peers
- * alone, and pass the resulting descriptor: it is given only if it allows all
- * local use. Device memory has no other way.
+ * alone, and pass the resulting descriptor. So a descriptor is given only if it
+ * allows all local use. Registrations of device memory always have one: there
+ * is no other way to get one.
  */
 static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 				const struct fi_mr_attr *attr, void *context)
@@ -105,8 +106,8 @@ static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 }
 
 /*
- * Registers from the cache. false: not possible, or the cache failed; then the
- * core returns its own error.
+ * Registers through the cache. false: the cache cannot make this registration,
+ * or failed; a registration by the core then returns the core's error.
  */
 static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct mrrc_mr *mr)
@@ -128,7 +129,7 @@ static bool mr_cached(struct mrrc_domain *domain, const struct fi_mr_attr *attr,
 	return true;
 }
 
-/* Completes mr after the core registered it, or failed with ret. */
+/* Completes mr after the core registered it, or returned the error ret. */
 static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 {
 	struct mrrc_eq *eq = mr->domain->mr_eq;
@@ -159,9 +160,10 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 }
 
 /*
- * verbs keeps closed registrations in a cache of its own, with all rights:
- * close would not revoke. Other cores have no such flag. Device memory that no
- * peer has a key of is not in our cache, so it may be in that one.
+ * verbs keeps closed registrations in a cache of its own, with all rights, so
+ * that fi_close() would not revoke a key; its flag MRRC_MR_NOCACHE avoids that.
+ * Device memory without a key for peers is not in this provider's cache, so
+ * verbs may cache it.
  */
 static uint64_t mr_core_flags(const struct mrrc_domain *domain,
 			      const struct fi_mr_attr *attr, uint64_t flags)
@@ -174,7 +176,8 @@ static uint64_t mr_core_flags(const struct mrrc_domain *domain,
 }
 
 /*
- * The key is taken: perhaps by an idle region of ours, which is then evicted.
+ * If an idle region of the cache may have the key, evicts idle regions. true:
+ * try again.
  */
 static bool mr_make_way(struct mrrc_domain *domain, int ret)
 {
@@ -242,8 +245,8 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 }
 
 /*
- * A region within another names that one, from API 2.0 on: ours in attr, the
- * core's in the copy that attr then points to.
+ * From API 2.0 on, base_mr names the registration that contains this one: the
+ * provider's in *attr, the core's in the copy that *attr then points to.
  */
 static int mr_base_to_core(const struct mrrc_domain *domain,
 			   const struct fi_mr_attr **attr,
@@ -267,8 +270,8 @@ static int mr_base_to_core(const struct mrrc_domain *domain,
 }
 
 /*
- * The attributes are passed as they are: the application's may be longer than
- * this header's, so the context in them stays the application's.
+ * The core gets the application's attributes unchanged, with the application's
+ * context: their structure may be longer than in this header.
  */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct fid_mr **mr_fid)
@@ -282,7 +285,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	MRRC_RECORD_REG(&domain->reg);
 	if (!attr)
 		return -FI_EINVAL;
-	/* the key would be a structure that names an address vector of ours */
+	/* the key of FI_AUTH_KEY names an address vector of ours */
 	if (flags & FI_AUTH_KEY)
 		return -FI_ENOSYS;
 	ret = mr_base_to_core(domain, &attr, &copy);

@@ -48,15 +48,15 @@ int mrrc_domain_open2(struct fid_fabric *fabric, struct fi_info *info,
 		      void *context);
 extern struct fi_ops_domain mrrc_domain_ops;
 
-/* The calls of struct mrrc_domain, and of nothing else */
+/* The calls of struct mrrc_domain, and of no other object */
 extern struct fi_ops mrrc_domain_fid_ops;
 
-/* The registrations of our domain; NULL: not ours */
+/* The registrations of a domain; NULL: it is another provider's */
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 
 /*
  * stats.c: the extension's tables of a domain, the provider's or a hooked one.
- * -FI_ENOSYS: the name is of another table.
+ * -FI_ENOSYS: the extension has no table of this name.
  */
 int mrrc_ext_open(const char *name, uint64_t flags, void **ops);
 

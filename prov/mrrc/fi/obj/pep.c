@@ -80,7 +80,7 @@ struct fi_ops mrrc_pep_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-/* the rest is not for passive endpoints */
+/* the calls behind these are not for passive endpoints */
 struct fi_ops_ep mrrc_pep_ep_ops = {
 	.size = offsetof(struct fi_ops_ep, tx_ctx),
 	.cancel = pep_cancel,
@@ -89,8 +89,9 @@ struct fi_ops_ep mrrc_pep_ep_ops = {
 };
 
 /*
- * The core matches each connection request against the info that we open
- * with, and drops what does not match: it must find its FI_MR_LOCAL there.
+ * The core compares each connection request with the passive endpoint's info,
+ * and drops requests that do not match: that info must have the core's
+ * FI_MR_LOCAL.
  */
 static int pep_core_info(struct mrrc_fabric *fabric, const struct fi_info *info,
 			 struct fi_info **core_info)

@@ -75,7 +75,7 @@ static int poll_poll(struct fid_poll *poll_fid, void **context, int count)
 	return cnt || ret > 0 ? cnt : ret;
 }
 
-/* Lock held. A CQ that is added twice counts once, as in cores. */
+/* Finds @fid, lock held. A CQ that is added twice counts once, as in cores. */
 static struct mrrc_poll_cq **poll_find(struct mrrc_poll *poll,
 				       const struct fid *fid)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes about connection requests, taken when their event is read, by handle:
- * until an endpoint is opened with the handle or the request is rejected. A
- * request for which neither happens stays noted until the fabric closes, as the
- * core keeps the handle.
+ * Notes about connection requests, by handle. A request is noted when its event
+ * is read, until an endpoint is opened with the handle or the request is
+ * rejected. If neither happens, the request stays noted until the fabric
+ * closes, as the core keeps the handle.
  *
  * Threading: any; the fabric's track_lock guards the list.
  */
@@ -32,7 +32,7 @@ bool mrrc_request_take(struct mrrc_fabric *fabric, const struct fid *handle)
 	return request != NULL;
 }
 
-/* Also when an address is used again, or an event peeked at first. */
+/* Replaces a note: the address is used again, or the event was peeked at. */
 void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 		       bool noted)
 {

@@ -6,8 +6,8 @@
 #include "fi/mrrc_fi.h"
 
 /*
- * Notes a connection request; removes a note, and returns whether there was
- * one.
+ * mrrc_request_note() notes a connection request, if @noted;
+ * mrrc_request_take() removes a note, and returns whether there was one.
  */
 void mrrc_request_note(struct mrrc_fabric *fabric, const struct fid *handle,
 		       bool noted);

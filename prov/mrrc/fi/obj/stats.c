@@ -12,7 +12,7 @@
 #include "fi/obj/obj.h"
 #include "fi/parts.h"
 
-/* What the provider's own domains count. */
+/* Adds the counters that only the provider's own domains have. */
 static void stats_add(struct mrrc_domain *domain, uint64_t *value)
 {
 	struct mrrc_cq *cq;
@@ -29,8 +29,8 @@ static void stats_add(struct mrrc_domain *domain, uint64_t *value)
 }
 
 /*
- * Hooking providers (FI_HOOK) hand out our table but keep our fid: such a call
- * comes with a domain that is not ours. Returns NULL then.
+ * Hooking providers (FI_HOOK) hand out this table, but not our domain: a call
+ * may come with a domain of theirs. Returns NULL then.
  */
 static struct mrrc_reg *stats_fill(struct fid_domain *domain,
 				   struct mrrc_stats *stats)

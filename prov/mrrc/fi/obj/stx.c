@@ -66,7 +66,7 @@ static struct fi_ops mrrc_stx_fid_ops = {
 	.ops_set = mrrc_fid_ops_set,
 };
 
-/* the rest is not for shared contexts */
+/* the calls behind these are not for shared contexts */
 static struct fi_ops_ep mrrc_stx_ep_ops = {
 	.size = offsetof(struct fi_ops_ep, tx_ctx),
 	.cancel = stx_cancel,

@@ -80,7 +80,7 @@ int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 	return 0;
 }
 
-/* Has it completions that the core no longer has? */
+/* Has the object completions that the core no longer has? */
 static bool fid_has_pending(struct fid *fid)
 {
 	const struct mrrc_cq_over *over;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Objects that a GPU posts to and reads by itself (fi_xpu(3), since libfabric
- * 2.7): none over us. The GPU's operations would not pass through here, and the
- * queues' entries could not be told from those of our operations. info.c does
- * not offer them. An application may call nevertheless, and libfabric calls a
- * table without a look at its size: so each call exists, and refuses.
+ * 2.7): not supported. The GPU's operations would bypass the provider, and
+ * their completions could not be told from those of operations with records.
+ * info.c does not offer such objects. An application may call nevertheless, and
+ * libfabric does not check a table's size before a call: so each call exists,
+ * and refuses.
  *
- * The hooking form leaves objects to the core, and these with them.
+ * The hooking form leaves all objects to the core, these among them.
  *
  * Threading: any.
  */
