@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Atomics, on endpoints that resolve null descriptors, in the way of msg.c. An
- * operation has up to three local buffers: operand, compare and result. It is
- * never split.
+ * operation has up to three local buffers: operand, compare and result. Atomic
+ * operations are never split.
  */
 #include "config.h"
 #include "fi/data/resolve.h"

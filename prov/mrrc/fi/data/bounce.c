@@ -3,15 +3,15 @@
  * Copies that operations hold in place of buffers: because a copy is cheaper
  * than a registration, or because no registration can be made.
  *
- * Small ones are blocks of registered memory (blocks.h). Received data are
- * copied from a block to the buffer under the lock of the CQ that reports them,
- * so that the data are there before the completion is read.
+ * Copies of small buffers are blocks of registered memory (blocks.h). Received
+ * data are copied from a block to the buffer under the lock of the CQ that
+ * reports them, so that the data are there before the completion is read.
  *
  * Sources of any size that can be read but not registered are sent from memory
- * by malloc that is registered instead: verbs' own cache registers with all
- * rights, whatever is asked for, so with it memory mapped read-only cannot be
- * registered at all (verbs_mr.c, 1.17). The kernel makes that copy, and returns
- * an error where memory is not mapped.
+ * by malloc that is registered instead. One such source is read-only memory
+ * with verbs' own cache, which registers with all rights, whatever is asked for
+ * (verbs_mr.c, 1.17). The kernel copies the source, and returns an error where
+ * memory is not mapped.
  */
 #include "config.h"
 #include <limits.h>

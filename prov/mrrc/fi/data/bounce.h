@@ -15,8 +15,8 @@ int mrrc_bounce_out(struct mrrc_op *op, struct iovec *iov);
 bool mrrc_bounce_allowed(const struct mrrc_op *op, enum mrrc_access access);
 
 /*
- * Takes a block for a buffer at this offset in its message: -FI_ENOMEM if none
- * is left, -FI_EFAULT if the buffer is not mapped or not writable.
+ * Takes a block for a buffer at this offset in its message: -FI_ENOMEM if no
+ * block is left, -FI_EFAULT if the buffer is not mapped or not writable.
  */
 int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 		      size_t offset, enum mrrc_access access, void **base,

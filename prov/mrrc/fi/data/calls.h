@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libfabric's data calls as lists, for code that does the same with each of a
- * group.
+ * libfabric's data calls as lists, for code that does the same with each call
+ * of a group.
  *
- * MRRC_*_CALLS: calls that name memory to be registered, as X(group, call, what
- * the recorder calls it, peer, (parameters), arguments behind the endpoint).
- * They return ssize_t.
+ * MRRC_*_CALLS: calls that name memory to be registered, as X(group, call, the
+ * recorder's name of the call, peer, (parameters), arguments behind the
+ * endpoint). They return ssize_t.
  *
  * MRRC_*_PLAIN_CALLS and the lists of collective calls: the other calls, as
  * X(type, group, call, (parameters), arguments).

@@ -11,12 +11,12 @@
 
 /*
  * A multi-receive buffer is over when the core places nothing more in it and
- * every message in it has completed. FI_MULTI_RECV reports the first, but an
- * earlier message may complete later (a rendezvous), and the flag may come
- * alone, without a message. So the buffer is over when the completed lengths
- * add up to the end of the last known message, and the rest is too small for
- * another one, or the flag came with a message, which is then the last one
- * placed.
+ * every message in it has completed. FI_MULTI_RECV reports that the core places
+ * nothing more, but an earlier message may complete later (a rendezvous), and
+ * FI_MULTI_RECV may come without a message. So the buffer is over when the
+ * completed lengths add up to the end of the last known message, and the rest
+ * is too small for another one, or FI_MULTI_RECV came with a message, which is
+ * then the last one placed.
  */
 static bool multi_over(struct mrrc_op *op, uint32_t *state,
 		       const struct fi_cq_data_entry *entry, int err)
@@ -55,7 +55,8 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
 					 memory_order_release);
 	/*
-	 * shared contexts lack the option: their last message shows the limit
+	 * shared contexts lack the option: FI_MULTI_RECV on the last message
+	 * shows the end
 	 */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ?
@@ -64,10 +65,11 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 }
 
 /*
- * An operation with copies has completed, under the CQ's lock. false: the
- * completion is not reported, because its endpoint is closed, so that its
- * buffers must not be written any more, or because the part of a file that it
- * read is to be reported as an error instead (mrrc_bounce_free()).
+ * Handles the completion of an operation with copies, under the CQ's lock.
+ * false: the completion is not reported, because the endpoint is closed, so
+ * that the buffers must not be written any more, or because the part of a file
+ * that the operation read is to be reported as an error instead
+ * (mrrc_bounce_free()).
  */
 static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 			 struct fi_cq_data_entry *entry, int err)
@@ -83,16 +85,19 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 		entry->buf = mrrc_bounce_user(op, entry->buf);
 	if (state & MRRC_OP_ZOMBIE)
 		return !op->bounces->in;
-	/* a write with data takes a receive, but puts nothing in its buffer */
+	/*
+	 * a remote write with data takes a receive, but puts nothing in its
+	 * buffer
+	 */
 	if (!err && !((state & MRRC_OP_RX) && (entry->flags & FI_RMA)))
 		mrrc_bounce_in(op, state & MRRC_OP_RX ? entry->len : SIZE_MAX);
 	return true;
 }
 
 /*
- * Is the message longer than its buffers? Some cores pass on what the peer
- * claims. Formats without a length cannot tell, and need not. A write with data
- * takes a receive, but is not in its buffers.
+ * Is the message longer than its buffers? Some cores pass on the length that
+ * the peer claims. CQ formats without a length cannot tell, and need not. A
+ * remote write with data takes a receive, but puts nothing in its buffers.
  */
 static bool rx_too_long(const struct mrrc_cq *cq, const struct mrrc_op *op,
 			uint32_t state, const struct fi_cq_data_entry *entry,
@@ -132,7 +137,10 @@ static bool claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry, int err,
 	silent = cq->internal || (silent && !err);
 
 	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
-		/* stays until the message is claimed, or the endpoint closes */
+		/*
+		 * the record stays until the message is claimed or the endpoint
+		 * closes
+		 */
 		mrrc_op_retire_silent(op);
 		atomic_store_explicit(&op->flags,
 				      MRRC_OP_FOUND | MRRC_OP_RX |

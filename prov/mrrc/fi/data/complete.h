@@ -23,7 +23,10 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 				 void *entry, int err, void **context,
 				 struct mrrc_op **done)
 {
-	/* a transmission that is reported, and needs no other work */
+	/*
+	 * the short way: a transmission that is reported, and needs no other
+	 * work
+	 */
 	if (mrrc_unlikely(
 		    atomic_load_explicit(&op->flags, memory_order_acquire) &
 		    ~MRRC_OP_GENERAL) ||
@@ -38,8 +41,8 @@ static inline bool mrrc_op_claim(struct mrrc_cq *cq, struct mrrc_op *op,
 }
 
 /*
- * Makes an error of a message that claims @len bytes for buffers of @room
- * bytes.
+ * Counts and logs a message that claims @len bytes for buffers of @room bytes.
+ * @fate: the end of the message, for the log.
  */
 void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
 		     const char *fate);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations by their endpoint: cancelling one, and ending those in flight when
- * an endpoint is closed.
+ * Finds operations by their endpoint: to cancel one, and to end those in flight
+ * when an endpoint is closed.
  *
- * Both are rare, so they take the locks of all CQs of the domain and examine
- * every operation in flight; posting and completing keep no lists for them.
+ * Cancelling and closing are rare, so they take the locks of all CQs of the
+ * domain and examine every operation in flight; posting and completing keep no
+ * lists for them.
  */
 #include "config.h"
 #include "fi/data/pending.h"
@@ -66,7 +67,7 @@ ssize_t mrrc_ep_cancel(struct fid *fid, void *context)
 }
 
 struct mrrc_flush {
-	const struct mrrc_ep *ep; /* its records; NULL: zombies' */
+	const struct mrrc_ep *ep; /* owner of the records; NULL: of zombies */
 	const struct mrrc_cq *cq; /* zombies that this CQ reports */
 	bool busy;		  /* some thread is inside a core's sread */
 	struct mrrc_op *done;
@@ -132,14 +133,14 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
 /*
  * Ends the operations of an endpoint. The core's endpoint is closed: the
  * network no longer accesses its buffers, and remaining reports are in the
- * core's CQs. They are read as pending completions; then operations that were
- * never reported are ended.
+ * core's CQs. These reports are read as pending completions; then operations
+ * that were never reported are ended.
  *
  * A thread inside a core's sread may hold a completion that is not visible
- * here, and is the only thread to read that CQ. Records that are reported there
- * stay as zombies until the last such thread comes out (mrrc_cq_reap). Any CQ
- * may report receives of a shared context: these wait until the threads inside
- * sread now have left every CQ (`awaited`).
+ * here, and only the application reads that CQ meanwhile. Records that are
+ * reported there stay as zombies until the last such thread leaves
+ * (mrrc_cq_reap). Any CQ may report receives of a shared context: such receives
+ * wait until the threads inside sread now have left every CQ (`awaited`).
  */
 void mrrc_ep_flush_ops(struct mrrc_ep *ep)
 {
@@ -171,7 +172,7 @@ static void flush_all_cb(void *object, void *arg)
 {
 	struct mrrc_op *op = object;
 
-	/* a thread's spare record */
+	/* the record is a thread's spare one */
 	if (atomic_load(&op->flags) & MRRC_OP_CLAIMED)
 		return;
 	/* its CQ is closed already */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Ends of operations: cancelling one, and those in flight at a close. */
+/* Cancels operations, and ends those in flight when an endpoint closes. */
 #ifndef MRRC_FLUSH_H
 #define MRRC_FLUSH_H
 
@@ -15,8 +15,8 @@ void mrrc_domain_flush_ops(struct mrrc_domain *domain);
 void mrrc_ep_flush_ops(struct mrrc_ep *ep);
 
 /*
- * Ends the zombies of a CQ, and adds them to *done: the last thread left the
- * core's sread. Lock held.
+ * Ends the zombies of a CQ, and adds them to *done. To be called when the last
+ * thread has left the core's sread, with the CQ's lock held.
  */
 void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done);
 

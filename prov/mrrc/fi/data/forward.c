@@ -61,7 +61,7 @@ struct fi_ops_atomic mrrc_atomic_fwd_ops = {
 
 MRRC_COLLECTIVE_CALLS(FWD)
 
-/* newer than the other calls: the core's table may lack it */
+/* barrier2 is newer than the other calls: the core's table may lack it */
 static ssize_t fwd_collective_barrier2(struct fid_ep *ep, fi_addr_t coll_addr,
 				       uint64_t flags, void *context)
 {

@@ -48,8 +48,8 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 /*
  * With FI_BUFFERED_RECV the context is a structure of the core, which contains
  * the context of the completion. A discarded message does not complete. A
- * receive without either flag never matches a message, so its buffers are not
- * registered; the core's message form would take its context for that
+ * receive with neither FI_CLAIM nor FI_DISCARD never matches a message, so its
+ * buffers are not registered; fi_recvmsg() would take its context for that
  * structure.
  */
 static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes the buffers of a data call for a helper that predicts uses: those that
- * come without a descriptor.
+ * Notes the buffers of data calls that come without a descriptor, for a helper
+ * that predicts uses.
  *
- * MRRC_NOTE(CALL): notes a call of fi/data/calls.h that is no atomic, with the
- * cache and the call site in `cache` and `site`; tells whether a buffer was
- * noted.
+ * MRRC_NOTE(CALL): notes the buffers of a call of fi/data/calls.h that is no
+ * atomic, with the cache and the call site in `cache` and `site`; tells whether
+ * a buffer was noted.
  */
 #ifndef MRRC_NOTE_H
 #define MRRC_NOTE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Operation records: taken before posting, ended after completion. Any thread;
- * op.h says which thread owns a record when.
+ * op.h says which thread owns a record at which time.
  */
 #include "config.h"
 #include "fi/data/pending.h"
@@ -11,7 +11,8 @@
 
 /*
  * Unsignalled operations are signalled internally. The application may never
- * read their CQ, so posting reads it once for each MRRC_SILENT_MAX of them.
+ * read their CQ, so posting reads the CQ once for each MRRC_SILENT_MAX such
+ * operations.
  */
 #define MRRC_SILENT_MAX 64
 
@@ -25,8 +26,8 @@ static inline void op_free(struct mrrc_op *op, struct mrrc_hints *hints)
 		mrrc_bounce_free(op);
 	op->region_cnt = 1;
 	/*
-	 * marked as claimed until it begins again, so that its old fields are
-	 * not used
+	 * a free record is marked as claimed, so that its old fields are not
+	 * used
 	 */
 	atomic_store_explicit(&op->flags, MRRC_OP_CLAIMED,
 			      memory_order_relaxed);
@@ -66,10 +67,13 @@ int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 	uint32_t op_flags;
 	struct mrrc_op *op;
 
-	/* these contexts are more than a pointer: no record can replace them */
+	/*
+	 * with these flags the context is a structure that no record can
+	 * replace
+	 */
 	if (mrrc_unlikely(flags & (FI_TRIGGER | FI_CLAIM)))
 		return -FI_EOPNOTSUPP;
-	/* the CQ's format may lack what complete.c needs */
+	/* the CQ's format may lack fields that complete.c needs */
 	if (mrrc_unlikely(flags & FI_MULTI_RECV) && !domain->multi_recv)
 		return -FI_EOPNOTSUPP;
 
@@ -122,7 +126,7 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 	if (!mrrc_pool_is_live(ep->domain->ops, op) || op->context != context ||
 	    atomic_load_explicit(&op->ep, memory_order_relaxed) != ep->base)
 		return -FI_EINVAL;
-	/* only one of several threads may get it */
+	/* only one of several threads may get the message */
 	if (!atomic_compare_exchange_strong(&op->flags, &state,
 					    mrrc_op_flags(ep, &ep->rx, flags) |
 						    MRRC_OP_RETRIEVE))
@@ -195,11 +199,12 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 }
 
 /*
- * A core may place messages in a buffer and then refuse it: the buffer does not
- * come back, but the messages complete (ofi_rxm, when it runs out of entries
- * for unexpected messages). FI_MULTI_RECV shows it, and completes before the
- * call returns. Other threads may have read all these completions by then:
- * POSTING keeps them from ending the record.
+ * A core may place messages in a multi-receive buffer and then refuse the
+ * buffer, which does not come back, but the messages complete (ofi_rxm, when it
+ * runs out of entries for unexpected messages). A completion with FI_MULTI_RECV
+ * shows this case, before the call returns. Other threads may have read all
+ * these completions by then: MRRC_OP_POSTING keeps those threads from ending
+ * the record.
  */
 ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 {
@@ -243,8 +248,8 @@ bool mrrc_op_make_room(struct mrrc_op *op)
 	int before;
 
 	/*
-	 * without unsignalled operations, reading makes no room; and the core
-	 * may not be safe for it
+	 * without unsignalled operations, reading the CQ makes no room; and the
+	 * core may not allow any thread to read it
 	 */
 	if (!cq || (flags & MRRC_OP_RETRIED) || !op->domain->implicit)
 		return false;

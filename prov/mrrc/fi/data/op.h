@@ -3,10 +3,10 @@
  * The record of an operation that the provider changes. It is the core's
  * operation context from posting until completion, cancel or close.
  *
- * Life: mrrc_op_begin() -> resolve buffers -> posted. From then on exactly one
- * thread claims the record: the one that reads its completion, under that CQ's
- * lock, or the one that closes its endpoint (ep.c). It then calls mrrc_op_end()
- * outside all locks, because that may deregister.
+ * Life: mrrc_op_begin() -> resolve buffers -> posted. Exactly one thread claims
+ * a posted record: the thread that reads its completion, under that CQ's lock,
+ * or the thread that closes its endpoint (ep.c). The claiming thread then calls
+ * mrrc_op_end() outside all locks, because ending may deregister.
  */
 #ifndef MRRC_OP_H
 #define MRRC_OP_H
@@ -19,7 +19,7 @@
 /* records of one domain in flight and spare (sys/cache/region_hints.h) */
 #define MRRC_OPS_MAX (1U << 20)
 
-/* three arrays: of an atomic that fetches and compares */
+/* an atomic that fetches and compares has three arrays */
 _Static_assert(3ULL * MRRC_IOV_MAX * MRRC_OPS_MAX < MRRC_REGION_INDEX_BIT,
 	       "all operations may hold the same region");
 
@@ -35,7 +35,7 @@ enum {
 	MRRC_OP_PEEK = 1 << 8,	    /* FI_PEEK | FI_CLAIM */
 	MRRC_OP_FOUND = 1 << 9,	    /* a peek that found a message: op.c */
 	MRRC_OP_RETRIEVE = 1 << 10, /* FI_CLAIM of that message */
-	MRRC_OP_POSTING = 1 << 11,  /* MULTI, with the core: see op.c */
+	MRRC_OP_POSTING = 1 << 11,  /* MULTI: being posted; see op.c */
 	MRRC_OP_OVER = 1 << 12,	    /* MULTI: ended while POSTING */
 	/*
 	 * began in mrrc_op_begin(). Without any flag an operation is a
@@ -50,14 +50,14 @@ struct mrrc_op {
 	struct mrrc_ep *_Atomic ep;	 /* read by flushes of any endpoint */
 	struct mrrc_domain *domain;
 	struct mrrc_op *next; /* in the list of its claimer */
-	/* CQ that reports it; NULL: of a shared context */
+	/* CQ that reports the operation; NULL: posted to a shared context */
 	struct mrrc_cq *cq;
 	uint64_t seq; /* age in its CQ: smaller is older */
 	/* in a free record: bounces and more are NULL, region_cnt is 1 */
 	struct mrrc_block *bounces; /* copies instead of buffers */
 	/* receive: number of bytes posted; SIZE_MAX: any length is possible */
 	size_t rx_len;
-	/* of a multi-receive buffer, see complete.c */
+	/* multi-receive buffers: see complete.c */
 	uintptr_t multi_base;
 	size_t multi_min, multi_done, multi_end;
 	_Atomic uint32_t flags; /* once posted: under a CQ's lock */
@@ -115,8 +115,8 @@ static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 }
 
 /*
- * Counts one in a counter that is written under a lock and read without: one
- * instruction, and none that locks the bus.
+ * Adds one to a counter that is written under a lock and read without a lock:
+ * one instruction, and none that locks the bus.
  */
 static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
 {
@@ -131,8 +131,8 @@ static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
 }
 
 /*
- * The counter of the operations that a CQ reports; cq NULL: of those that no CQ
- * reports.
+ * The counter of the operations that a CQ reports; cq NULL: of operations that
+ * no CQ reports.
  */
 static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
 						  struct mrrc_cq *cq)
@@ -164,9 +164,9 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
 
 /*
  * Begins a record for FI_PEEK | FI_CLAIM, and for the FI_CLAIM that follows.
- * Cores keep the first call's context, or data in it, until the
- * second call: both get the same record, whose place is in the application's
- * struct fi_context. -FI_EINVAL when there is no message under this context.
+ * Cores keep the first call's context, or data in it, until the second call:
+ * both calls get the same record, and the application's struct fi_context holds
+ * its address. -FI_EINVAL: no message was found with this context.
  */
 int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
 		 struct mrrc_op **op);

@@ -10,8 +10,8 @@
 #include "fi/data/resolve.h"
 
 /*
- * Does the direction allow this many buffers? It never allows more than fit in
- * struct mrrc_bufs.
+ * Does the direction allow this many buffers? The limit is never higher than
+ * that of struct mrrc_bufs.
  */
 static inline bool mrrc_post_fits(const struct mrrc_ep_dir *dir, size_t count)
 {
@@ -63,8 +63,8 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 /*
  * ssize_t name(ep, msg, flags): a transmission by @call, the core's form for
- * struct @type. Messages that the core copies in the call need no record; it
- * copies up to @copies bytes without being asked.
+ * struct @type. Messages that the core copies in the call need no record; the
+ * core copies up to @copies bytes without being asked.
  */
 #define MRRC_POST_TX(name, type, call, split, access, copies)                  \
 	static ssize_t __attribute__((noinline))                               \
@@ -100,8 +100,9 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 #define MRRC_IN(...) __VA_ARGS__
 
 /*
- * The function gets all parameters of its caller, in the same places:
- * parameters that it does not use stay where they are, so that none is moved.
+ * A function with MRRC_AS_IS gets all parameters of its caller, in the same
+ * places: parameters that it does not use stay where they are, so that no
+ * parameter is moved.
  */
 #ifdef __clang__
 #define MRRC_AS_IS __attribute__((noinline))
@@ -112,9 +113,9 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 /*
  * ssize_t mrrc_NAME(ep, buf, len, desc, @params, context): one buffer. A call
  * that gives a descriptor goes to the core's @call as it is. Otherwise three
- * steps are tried, as separate functions, so that none saves registers for the
- * next: a region that this thread used before; the same by function calls, or
- * memory of fi_mr_alloc(3); @post, with a struct @type of the remaining
+ * steps are tried, as separate functions, so that no step saves registers for
+ * the next: a region that this thread used before; the same by function calls,
+ * or memory of fi_mr_alloc(3); @post, with a struct @type of the remaining
  * arguments.
  */
 #define MRRC_ONE_BUFFER(name, call, pointer, access, least, params, args,      \

@@ -2,11 +2,11 @@
 /*
  * Data calls of recorded objects: each notes which call it is and makes the
  * usual call, so that the usual calls need no code for recording and cost
- * nothing more if nothing is recorded. They also note uses for a predicting
- * helper, as noted.c does.
+ * nothing more if nothing is recorded. Recorded calls also note uses for a
+ * predicting helper, as noted.c does.
  *
- * The call site is the return address of the application's call, or of the
- * library's in between: cheap, and good enough to tell calls apart.
+ * The call site is the return address of the application's call, or of a call
+ * by a library in between: cheap, and good enough to tell calls apart.
  */
 #include "config.h"
 #include "fi/data/calls.h"
@@ -14,7 +14,7 @@
 #include "fi/data/tables.h"
 #include "fi/record/record.h"
 
-/* Records the peer; an endpoint with one peer stands for it. */
+/* Records the peer; a connected endpoint stands for its peer. */
 static void record_call(enum mrrc_trace_op op, struct fid_ep *ep_fid,
 			fi_addr_t addr, const void *site)
 {

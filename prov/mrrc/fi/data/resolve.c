@@ -125,9 +125,7 @@ err_put:
 	return ret;
 }
 
-/*
- * Replaces the buffer by a block. Unless it returns 0, the buffer is unchanged.
- */
+/* Replaces the buffer by a block. On an error the buffer is unchanged. */
 static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 			 size_t offset, enum mrrc_access access,
 			 struct mrrc_bufs *core)
@@ -142,7 +140,7 @@ static int resolve_block(struct mrrc_op *op, const struct iovec *iov,
 }
 
 /*
- * Is this error a limit of the core's or the system's, not a property of the
+ * Does this error show a limit of the core or the system, not a property of the
  * memory?
  */
 static bool resolve_limited(int ret)
@@ -152,7 +150,7 @@ static bool resolve_limited(int ret)
 }
 
 /*
- * Resolves a buffer in at most @limit pieces, or by a copy, if that is cheaper
+ * Resolves a buffer in at most @pieces pieces, or by a copy, if that is cheaper
  * or registering fails.
  */
 static int resolve_one(struct mrrc_op *op, const struct iovec *iov,
@@ -231,7 +229,7 @@ int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 				 desc[i]);
 			continue;
 		}
-		/* what the remaining buffers leave */
+		/* the pieces that the remaining buffers leave */
 		pieces = limit - (count - 1 - i) - core->count;
 		ret = resolve_one(op, &iov[i], offset, access, pieces, core);
 		if (ret)
@@ -330,8 +328,8 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 	if (*flags & FI_INJECT)
 		return true;
 	/*
-	 * for other cores the provider reads the queue, since they need
-	 * progress
+	 * operations that the application does not see need a record: the
+	 * provider reads their CQ, since the core needs progress
 	 */
 	if (!seen)
 		most = 0;
@@ -345,7 +343,7 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 		if (iov[i].iov_len > most - len)
 			return false;
 		len += iov[i].iov_len;
-		/* it may be device memory */
+		/* the buffer may be device memory */
 		if (mrrc_unlikely(ep->domain->reg.hmem) && desc && desc[i])
 			return false;
 	}

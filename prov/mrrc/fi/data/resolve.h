@@ -8,9 +8,9 @@
 #include "fi/record/record.h"
 
 /*
- * Can the call go to the core as it is? The hit path of an application that
- * gives descriptors: a descriptor, and a context that cannot be taken for one
- * of our records.
+ * Can the call go to the core as it is? It can with a descriptor, and with a
+ * context that cannot be taken for a record: the hit path of applications that
+ * give descriptors.
  */
 static inline bool mrrc_given(const struct mrrc_ep_dir *dir, const void *desc,
 			      const void *context)
@@ -18,7 +18,7 @@ static inline bool mrrc_given(const struct mrrc_ep_dir *dir, const void *desc,
 	return desc && (uintptr_t) context - dir->ops_base >= dir->ops_len;
 }
 
-/* The same for an array of buffers. */
+/* mrrc_given() for an array of buffers. */
 static inline bool mrrc_given_iov(const struct mrrc_ep_dir *dir,
 				  void *const *desc, size_t count,
 				  const void *context)
@@ -50,8 +50,8 @@ struct mrrc_bufs {
  * take: a transmission that completes by default, from or to a region that this
  * thread used before. Returns a record that holds the region, or NULL: take the
  * general path. Without @calls, to be tried first, no function is called and
- * hence no register saved: it fails where the kernel has to be asked, or a
- * record fetched.
+ * hence no register saved: this form returns NULL where the kernel has to be
+ * asked, or a record fetched.
  */
 static inline __attribute__((always_inline)) struct mrrc_op *
 mrrc_resolve_known(struct mrrc_ep *ep, const struct mrrc_least *least,
@@ -111,8 +111,8 @@ static inline bool mrrc_resolve_born(const struct mrrc_ep *ep,
 }
 
 /*
- * Resolves to the regions of a plan, which are held, and the part of the buffer
- * in each.
+ * Resolves a buffer to the regions of a plan, which are held, and its part in
+ * each region.
  */
 int mrrc_resolve_plan(struct mrrc_op *op, const struct iovec *iov,
 		      const struct mrrc_plan *plan, struct mrrc_bufs *core);
@@ -134,9 +134,9 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
  * in all. Sources that cannot be registered, and small buffers for which
  * copying is cheaper, are replaced by copies. On error the caller still has to
  * end op (mrrc_op_posted()). Empty buffers get a neighbour's descriptor: verbs
- * reads every descriptor that it is given. *any is false if there was no
- * descriptor; if the core needs one, there always is one. A domain that
- * resolves nothing passes buffers as they are, and sets no *any.
+ * reads every descriptor that it is given. *any: is there a descriptor? There
+ * always is, if the core needs one. A domain that resolves nothing passes
+ * buffers as they are, and sets no *any.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 		 size_t count, size_t limit, enum mrrc_access access,

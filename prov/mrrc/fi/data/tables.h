@@ -18,7 +18,7 @@ extern struct fi_ops_tagged mrrc_tagged_ops, mrrc_tagged_fwd_ops;
 extern struct fi_ops_atomic mrrc_atomic_ops, mrrc_atomic_fwd_ops;
 extern struct fi_ops_collective mrrc_collective_fwd_ops;
 
-/* forward.c: forwarders whose receives have records; init: once, before use */
+/* forward.c: forwarders whose receives have records; init: to be called once */
 extern struct fi_ops_msg mrrc_msg_checked_ops;
 extern struct fi_ops_tagged mrrc_tagged_checked_ops;
 void mrrc_checked_init(void);

@@ -11,7 +11,7 @@
 MRRC_POST_TX(mrrc_post_tsend, fi_msg_tagged, fi_tsendmsg, ep->tx.split_limit,
 	     MRRC_RO, ep->copied)
 
-/* Post with this record, for msg's buffers. */
+/* Posts msg's buffers with the record op. */
 static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 			     const struct fi_msg_tagged *msg, uint64_t flags)
 {
@@ -37,7 +37,7 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 					    flags | FI_COMPLETION));
 }
 
-/* As mrrc_recv_buffered(). */
+/* Like mrrc_recv_buffered() in msg.c. */
 static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 				   const struct fi_msg_tagged *msg,
 				   uint64_t flags)
