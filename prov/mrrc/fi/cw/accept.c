@@ -10,11 +10,11 @@
  * unanswered until its own has succeeded or failed; the other side drops its
  * own request in favour of the one that it receives. The accepting side sends
  * the nonce of its own attempt, which makes that attempt void: it cannot
- * replace the connection that they agreed on. A request with a newer nonce does
- * replace the connection, which that peer has lost.
+ * replace the connection that both sides agreed on. A request with a newer
+ * nonce does replace the connection, which that peer has lost.
  *
- * Requests are read under their listener's group's lock, and handled without
- * it, since they are for links in other groups.
+ * Requests are read under the lock of their listener's group, and handled
+ * without that lock, since they are for links in other groups.
  */
 #include "config.h"
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
 
-#define CW_REQUESTS 1024 /* waiting requests of a group */
+#define CW_REQUESTS 1024 /* limit of waiting requests of a group */
 
 static struct cw_request *cw_request_new(const struct cw_mark *mark,
 					 const void *name)
@@ -120,7 +120,7 @@ static void cw_greet_link(struct mrrc_cw_ep *cw, struct cw_request *request)
 
 /* ---- the endpoint that a request is for ---------------------------------- */
 
-/* It stays until its users are fewer. */
+/* The endpoint stays until its users are fewer. */
 static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 					 uint32_t number)
 {
@@ -153,7 +153,7 @@ static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 
 /*
  * Does the request ask about our attempt to connect to its sender? Then the
- * request is consumed
+ * request is consumed.
  */
 static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Verifies the sender of a request for a reliable datagram endpoint: see cw.h.
- * A name is no secret: any process could use it to connect. So the named
- * endpoint is asked, at the port that its name gives, which no other process
- * has as long as that endpoint lives. The asked endpoint confirms the request
- * if it is connecting to this endpoint at this moment, with the same nonce. So
- * an existing connection is not given up for a forged request.
+ * A name is no secret: any process could connect under it. So the provider asks
+ * the named endpoint, at the port in its name, which no other process has as
+ * long as that endpoint lives. The asked endpoint confirms the request if it is
+ * connecting to this endpoint at this moment, with the same nonce. So a forged
+ * request does not end an existing connection.
  *
  * A question is a connection that is always refused, and the answer is in the
  * refusal: the asked side needs neither an endpoint nor a message for it.
@@ -15,7 +15,7 @@
 #include "fi/cw/mark.h"
 #include "fi/cw/rdm.h"
 
-#define CW_ASKS 256 /* questions at a time, of a group */
+#define CW_ASKS 256 /* limit of a group's questions at a time */
 /*
  * while other questions wait, a question is dropped when it has been unanswered
  * for this time
@@ -23,7 +23,7 @@
 #define CW_ASK_MS    1000
 #define CW_ASK_TRIES 3 /* tries when the network fails */
 
-/* The question is over. */
+/* Ends the question of a request. */
 static void cw_ask_end(struct mrrc_cw_group *group, struct cw_request *request)
 {
 	int ret = fi_close(&request->ask->fid);
@@ -42,7 +42,7 @@ static void cw_ask_no(struct mrrc_cw_group *group, struct cw_request *request,
 		      const char *why)
 {
 	cw_ask_end(group, request);
-	/* also usual when both sides connect at once */
+	/* a refusal is also usual when both sides connect at once */
 	MRRC_INFO(EP_CTRL, "control connection from %s is refused: %s\n",
 		  mrrc_cw_addr_text(&request->from).text, why);
 	mrrc_cw_refuse(request);
@@ -94,7 +94,7 @@ static int cw_ask_connect(struct mrrc_cw_group *group,
 	return ret;
 }
 
-/* Ask, for an endpoint that exists. Lock held */
+/* Asks; the endpoint that the request is for exists. Lock held */
 static int cw_ask_begin(struct mrrc_cw_group *group,
 			const struct mrrc_cw_rdm *rdm,
 			struct cw_request *request, struct fi_info *info)
@@ -150,7 +150,7 @@ void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 	if (!request)
 		return;
 	if (err && err != FI_ECONNREFUSED && ++request->tries < CW_ASK_TRIES) {
-		/* no answer yet: the network failed, or there is no room */
+		/* not a refusal: the network failed, or the peer has no room */
 		cw_ask_end(group, request);
 		mrrc_cw_greet_later(group, request);
 		return;

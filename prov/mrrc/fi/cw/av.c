@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address vectors with names of endpoints with conditional writes: the core
- * gets its plain addresses, and the name of each is kept here. See cw.h,
- * name.c. Every address vector is of this kind: names may come before an
- * endpoint opts in.
+ * gets plain addresses, and struct mrrc_cw_av keeps their names. See cw.h,
+ * name.c. Every address vector keeps names: they may come before an endpoint
+ * opts in.
  *
  * Threading: any; the lock guards the names, and the endpoints' tables of links
- * (rdm.c). The core is not called under it.
+ * (rdm.c). The core is not called under this lock.
  */
 #include "config.h"
 #include "fi/cw/mark.h"
@@ -23,7 +23,7 @@ static void cw_av_unlink(struct mrrc_cw_av *names, struct cw_av_entry *entry)
 /* ---- inserting ----------------------------------------------------------- */
 
 /*
- * Notes that the core's address addr has this name from now on. *old: a name
+ * Notes that the core's address addr has this name from now on. *old: the name
  * that no address has any more, or zero
  */
 static int cw_av_note(struct mrrc_av *av, fi_addr_t addr,
@@ -79,7 +79,7 @@ static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 	}
 }
 
-/* Bytes of the addresses; 0: none of them has a mark */
+/* Bytes of the addresses; 0: no address has a mark */
 static size_t cw_av_span(const char *addr, size_t count)
 {
 	const char *pos = addr;

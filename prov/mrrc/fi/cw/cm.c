@@ -3,11 +3,12 @@
  * The application's connection of two endpoints with conditional writes, over
  * which their control endpoints learn of each other. See cw/cw.h.
  *
- * They learn it from marks in front of the application's own private data: the
- * connecting side says that it takes part; the accepting side says the same,
- * and adds the port where it listens for the control endpoint, and a cookie
- * that the control endpoint has to bring. The listener is our own, as the
- * application may close its listener, or never look at it again.
+ * The control endpoints learn of each other from marks in front of the
+ * application's private data: the connecting side says that it takes part; the
+ * accepting side says the same, and adds the port where it listens for the
+ * control endpoint, and a cookie that the control endpoint has to bring. The
+ * listener is the provider's own, as the application may close its listener, or
+ * never read its events again.
  *
  * The handle of a connection request is noted if the request had a mark
  * (obj/request.c).
@@ -25,7 +26,7 @@
 
 /* ---- connecting and accepting -------------------------------------------- */
 
-/* Connects to the port at which the peer said that it listens. Lock held. */
+/* Connects to the port that the peer gave. The group's lock is held. */
 static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
 	struct cw_mark mine;
@@ -38,7 +39,7 @@ static int cw_connect(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 			    sizeof(mine));
 }
 
-/* mark, then the application's data: malloc'd */
+/* Allocates private data: the mark, then the application's data */
 static void *cw_with_mark(const struct cw_mark *mark, const void *param,
 			  size_t len)
 {
@@ -52,7 +53,7 @@ static void *cw_with_mark(const struct cw_mark *mark, const void *param,
 	return data;
 }
 
-/* Cores may not check whether it fits. */
+/* Checks the length of the private data, as cores may not. */
 static int cw_param_check(const struct mrrc_ep *ep, size_t len)
 {
 	size_t max = UINT16_MAX, size = sizeof(max);
@@ -171,7 +172,8 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep)
 
 /*
  * Finds the link of an event: the endpoint may close concurrently, and an event
- * that an application wrote may name any object. It stays until cw_put().
+ * that an application wrote may name any object. The link stays until
+ * mrrc_cw_put().
  */
 static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 				 const struct fid *core)
@@ -190,8 +192,8 @@ static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 }
 
 /*
- * Handles that the connection was accepted, on the connecting side. mark: NULL
- * if the peer does not take part
+ * Handles acceptance, on the connecting side. mark: NULL if the peer does not
+ * take part
  */
 static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 {
@@ -214,8 +216,8 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 }
 
 /*
- * The application's connection has ended. Connected control endpoints notice
- * that by themselves, after all data under way have arrived.
+ * The application's connection has ended. Connected control endpoints detect
+ * that end themselves, after all data under way have arrived.
  */
 static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 {
@@ -286,11 +288,11 @@ static size_t cw_eq_seen(struct mrrc_eq *eq, uint32_t event, void *buf,
 		char room[sizeof(struct fi_eq_cm_entry) + MRRC_EQ_CM_DATA];
 	} entry;
 
-	/* longer: an event of the application's */
+	/* a longer event is the application's */
 	if (event > FI_JOIN_COMPLETE || len < sizeof(entry.cm) ||
 	    len > sizeof(entry))
 		return len;
-	/* it may be unaligned */
+	/* the buffer may be unaligned */
 	memcpy(&entry, buf, len);
 	len = cw_eq_event(eq, event, &entry.cm, len, flags & FI_PEEK);
 	memcpy(buf, &entry, len);

@@ -177,7 +177,8 @@ int mrrc_cw_answer(struct mrrc_cw_ep *cw, struct fi_info *info,
 	ret = fi_accept(cw->ctl, param, len);
 	if (ret) {
 		/*
-		 * the request is rejected then: the control endpoint may own it
+		 * the control endpoint may own the request, which is rejected
+		 * next
 		 */
 		fi_close(&cw->ctl->fid);
 		cw->ctl = NULL;
@@ -302,7 +303,7 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 	case FI_CONNECTED:
 		if (cw)
 			cw_connected(cw, entry->data, len - sizeof(*entry));
-		else /* a question is never accepted */
+		else /* a question, which is never accepted */
 			mrrc_cw_over->answer(group, entry->fid, NULL, 0, 0);
 		break;
 	case FI_SHUTDOWN:

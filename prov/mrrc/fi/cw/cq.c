@@ -2,14 +2,14 @@
 /*
  * Completion queues of endpoints with conditional writes: see cw/cw.h. Reading
  * such a queue makes progress with conditional writes, and first returns their
- * completions, which are pending. Otherwise it works like any queue (the table
- * below). A wait covers the core's CQ, the control endpoints' and pending
- * completions alike.
+ * completions, which are pending. Otherwise such a queue works like any queue
+ * (the table below). A wait covers the core's CQ, the control endpoints' and
+ * pending completions alike.
  *
  * Threading: any, as for the CQ. The domain's cw->lock guards its list of CQs;
- * whether one of them takes part is also guarded by the domain's cq_lock, which
- * is taken under it. A CQ may begin to take part while other threads read it: a
- * thread that uses the new table of calls sees all state that was set up
+ * whether a CQ takes part is also guarded by the domain's cq_lock, which is
+ * taken under cw->lock. A CQ may begin to take part while other threads read
+ * it: a thread that uses the new table of calls sees all state that was set up
  * before.
  */
 #include "config.h"
@@ -81,8 +81,8 @@ static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 		ret = mrrc_pending_readerr(cq, entry);
 	mrrc_cq_unlock(cq);
 	/*
-	 * became pending after the core reported an error: the caller asks for
-	 * that error
+	 * completions became pending after the core reported an error: the
+	 * caller asks for that error
 	 */
 	return ret != -FI_EAGAIN ? ret :
 				   cq->cw->below->readerr(cq_fid, entry, flags);
@@ -141,9 +141,7 @@ static int cw_cq_trywait(struct mrrc_cq *cq)
 	return ret ? -FI_EAGAIN : 0;
 }
 
-/*
- * Lists the core's descriptors, then ours; returns their number, or an error.
- */
+/* Lists the core's descriptors, then ours. Returns their number or an error. */
 static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 {
 	struct fi_wait_pollfd set = { .nfds = CW_FDS - 2, .fd = fds };
@@ -166,7 +164,7 @@ static int cw_cq_fds(struct mrrc_cq *cq, struct pollfd *fds, int *core_cnt)
 
 /*
  * Sleeps until a descriptor is ready; only briefly if the core has more
- * descriptors than fit. Returns whether one is ready.
+ * descriptors than fit. Returns whether a descriptor is ready.
  */
 static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 {
@@ -196,7 +194,7 @@ static bool cw_cq_sleep(struct mrrc_cq *cq, int timeout)
 	return core_cnt >= 0;
 }
 
-/* With the shortest timeout. */
+/* Waits in the core with the shortest timeout. */
 static ssize_t cw_cq_below_sread(struct mrrc_cq *cq, void *buf, size_t count,
 				 fi_addr_t *src)
 {
@@ -233,7 +231,7 @@ static ssize_t cw_cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 			break;
 		/*
 		 * A descriptor is ready, but there is no event: in tcp and net
-		 * (1.17) one is reset only by the core's own wait.
+		 * (1.17) a descriptor is reset only by the core's own wait.
 		 */
 		if (ret == -FI_EAGAIN && ready)
 			ret = cw_cq_below_sread(
@@ -417,8 +415,8 @@ static const struct mrrc_cq_over cw_cq_over = {
 };
 
 /*
- * Replaces the CQ's calls, unless its descriptor was given to the application,
- * for which other threads may be asking just now.
+ * Replaces the CQ's calls, unless the application has its descriptor. Other
+ * threads may be asking for the descriptor just now.
  */
 static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 {

@@ -47,8 +47,8 @@
  * Control endpoints of a domain share CQ and EQ by groups, so that a poll looks
  * at few of them. A group's lock guards the state of all its members. The core
  * is called under it, but no memory is registered and no CQ's lock is taken.
- * Operations that have ended are put on the member's list, and finished by one
- * thread at a time after the lock is released.
+ * Operations that have ended go to a list of the group; one thread at a time
+ * finishes them after the lock is released.
  */
 #ifndef MRRC_CW_FI_H
 #define MRRC_CW_FI_H
@@ -58,7 +58,7 @@
 /* modes that exclude registrations that the provider makes itself */
 #define CW_NO_MODES (FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
-/* cw/ep.c: once */
+/* cw/ep.c: to be called once */
 void mrrc_cw_ep_init(void);
 /* Replaces the calls of an endpoint by those of ep.c. */
 void mrrc_cw_ep_calls(struct mrrc_ep *ep);
@@ -76,7 +76,7 @@ int mrrc_cw_connect(struct mrrc_ep *ep, const void *addr, const void *param,
 		    size_t paramlen);
 int mrrc_cw_accept(struct mrrc_ep *ep, const void *param, size_t paramlen);
 void mrrc_cw_shutdown(struct mrrc_ep *ep);
-/* From now on the private data of its events is checked for marks. */
+/* From now on the private data of the EQ's events is checked for marks. */
 void mrrc_cw_eq_join(struct mrrc_eq *eq);
 
 /* cw/ext_ops.c: once, before any object is opened */

@@ -37,7 +37,7 @@ static bool cw_inet(const struct fi_info *info)
 	       info->addr_format == FI_SOCKADDR_IN6;
 }
 
-/* What is missing, or NULL */
+/* The requirement that the endpoint does not meet, or NULL */
 static const char *cw_lacks(const struct mrrc_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -74,8 +74,8 @@ static int cw_check_ep(const struct mrrc_ep *ep)
 		MRRC_WARN(EP_CTRL,
 			  "conditional writes complete before they are "
 			  "delivered, but tx_attr->op_flags are %s: give "
-			  "fi_endpoint() op_flags without, and the flags to "
-			  "the calls that need them\n",
+			  "completion levels to the calls that need them, "
+			  "and not to fi_endpoint()\n",
 			  fi_tostr(&ep->tx.op_flags, FI_TYPE_OP_FLAGS));
 		return -FI_EOPNOTSUPP;
 	}
@@ -117,8 +117,8 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 }
 
 /*
- * Enables conditional writes. domain->cw->enabling held, as another thread may
- * do the same.
+ * Enables conditional writes. domain->cw->enabling is held, as another thread
+ * may enable the endpoint, too.
  */
 static int cw_enable_once(struct mrrc_ep *ep)
 {

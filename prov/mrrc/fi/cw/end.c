@@ -46,7 +46,7 @@ void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
 /* ---- cancelled targets --------------------------------------------------- */
 
 /*
- * The link counts as one that is connecting, so that the group's deadlines are
+ * The link counts as connecting meanwhile, so that the group's deadlines are
  * checked.
  */
 void mrrc_cw_confirm(struct cw_rec *rec)
@@ -119,7 +119,7 @@ void mrrc_cw_finish(struct cw_list *list)
 			mrrc_cw_conceal(cw->via->domain, rec);
 		cw_report(rec);
 		mrrc_cw_rec_free(rec);
-		/* after this the endpoint may be gone */
+		/* from now on the endpoint may be gone */
 		atomic_fetch_sub(&cw->ending, 1);
 	}
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The calls of endpoints and passive endpoints on which fi_cw_enable() was
- * called: these calls do their part and then make the usual calls (obj/ep.c,
- * obj/cm.c, obj/pep.c).
+ * called: they do their part and then make the usual calls (obj/ep.c, obj/cm.c,
+ * obj/pep.c).
  *
- * Threading: as for the usual calls.
+ * Threading: that of the usual calls.
  */
 #include "config.h"
 #include "fi/cw/cw.h"
@@ -136,7 +136,7 @@ static struct fi_ops cw_ep_fid_ops;
 static struct fi_ops_ep cw_ep_ops;
 static struct fi_ops_cm cw_cm_ops;
 
-/* Replaced while other threads may be calling. */
+/* Replaces the calls, which other threads may be making. */
 void mrrc_cw_ep_calls(struct mrrc_ep *ep)
 {
 	__atomic_store_n(&ep->ep.fid.ops, &cw_ep_fid_ops, __ATOMIC_RELEASE);

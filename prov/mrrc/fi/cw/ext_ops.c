@@ -18,7 +18,7 @@ static struct mrrc_ep *cw_ops_own(struct fi_mrrc_cw *cw)
 	return container_of(cw, struct mrrc_ep, ext_cw);
 }
 
-/* The endpoint of cw, which may be an alias's */
+/* The endpoint of cw, also if cw is an alias's */
 static struct mrrc_ep *cw_ops_ep(struct fi_mrrc_cw *cw)
 {
 	return mrrc_cw_base(cw_ops_own(cw));
@@ -90,9 +90,9 @@ static ssize_t cw_ops_cwtag(struct fi_mrrc_cw *cw, void *buf, size_t len,
 			       cw_ops_own(cw)->rx.op_flags & FI_COMPLETION);
 }
 
-#define CW_GIVEN (1ULL << 63) /* marks tags given here */
+#define CW_GIVEN (1ULL << 63) /* marks tags that the provider gives */
 
-/* Then the endpoint's number, or a bit: */
+/* Bits 62 to 32: the endpoint's number */
 static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
 {
 	const uint64_t number = rdm->number & 0x7fffffff;
@@ -101,7 +101,7 @@ static uint64_t cw_ops_rdm_tag(struct mrrc_cw_rdm *rdm)
 	       (uint32_t) atomic_fetch_add(&rdm->tags, 1);
 }
 
-/* bit 62 tells the two sides apart. */
+/* Gives a tag; on a connected endpoint, bit 62 tells the two sides apart. */
 static int cw_ops_tag_alloc(struct fi_mrrc_cw *cw, uint64_t *cwtag)
 {
 	struct mrrc_ep *ep = cw_ops_ep(cw);
@@ -155,7 +155,7 @@ static int cw_ops_ep_query(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr)
 	return cw_ops_limits(attr, cw_ops_own(cw)->tx.iov_limit);
 }
 
-/* Its endpoints have infos of their own. */
+/* The endpoints of a passive endpoint have infos of their own. */
 static int cw_ops_pep_query(struct fi_mrrc_cw *cw, struct fi_mrrc_cw_attr *attr)
 {
 	return cw_ops_limits(attr, 0);

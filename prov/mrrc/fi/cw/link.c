@@ -159,8 +159,8 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group)
 /* ---- the state machine's calls ------------------------------------------- */
 
 /*
- * Queues a message, which is sent when the group is unlocked, together with
- * others, and so after all writes that were issued until then.
+ * Queues a message, which is sent with others when the group is unlocked, and
+ * so after all writes that were issued until then.
  */
 static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 {
@@ -213,8 +213,9 @@ static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 }
 
 /*
- * Notes that the core had no room. Its queues may be full with other
- * connections' transfers: then no completion of this connection announces room.
+ * Notes that the core had no room for a transfer. Its queues may be full with
+ * other connections' transfers: then no completion of this connection announces
+ * room.
  */
 static void cw_full_begin(struct mrrc_cw_ep *cw)
 {
@@ -253,7 +254,7 @@ static ssize_t cw_write_piece(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 	return fi_writemsg(cw->ctl, &msg, FI_COMPLETION);
 }
 
-/* Post the pieces that are left. */
+/* Posts the pieces that are left. */
 static int cw_write(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 {
 	uint64_t off = 0;
@@ -296,7 +297,7 @@ static int cw_issue(void *arg, struct mrrc_cw_wr *wr,
 	cw->issued_ns = mrrc_cw_now_ns();
 	ret = cw_write(cw, rec);
 	if (ret == -FI_EAGAIN && rec->posted) {
-		/* it is issued: no other write may come between its parts */
+		/* the write is issued: no other may come between its parts */
 		cw->partial = rec;
 		return 0;
 	}
@@ -445,8 +446,8 @@ static void cw_sent(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 }
 
 /*
- * An error ends the connection: a reliable connection cannot continue after
- * one.
+ * An error ends the connection: a reliable connection cannot continue after an
+ * error.
  */
 static void cw_complete(struct cw_context *context, size_t len, int err)
 {
@@ -475,8 +476,8 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 }
 
 /*
- * Handles a peer's write with data, for which tcp names no peer, and verbs the
- * receive that it consumed.
+ * Handles a peer's write with data, whose completion names no peer (tcp), or
+ * the receive that it consumed (verbs).
  */
 static void cw_stray(struct cw_context *context)
 {
@@ -486,7 +487,7 @@ static void cw_stray(struct cw_context *context)
 	mrrc_cw_lose(context->cw, "a write with data");
 }
 
-/* At most max batches. */
+/* Reads at most max batches of completions. */
 static void cw_read(struct mrrc_cw_group *group, unsigned max)
 {
 	struct fi_cq_msg_entry entry[CW_BATCH];
@@ -527,12 +528,12 @@ void mrrc_cw_link_close(struct mrrc_cw_ep *cw)
 		MRRC_WARN(EP_CTRL, "cannot close a control endpoint: %s\n",
 			  fi_strerror(-ret));
 	cw->ctl = NULL;
-	/* its memory stays until its completions have been read from the CQ */
+	/* the link's memory stays until its completions are read from the CQ */
 	cw_read(cw->group, UINT_MAX);
 }
 
 /*
- * Pushes each link of the list once: pushing one may put it on the list again,
+ * Pushes each link of the list once: a pushed link may get on the list again,
  * or end another link.
  */
 static void cw_push_full(struct mrrc_cw_group *group)

@@ -15,15 +15,15 @@
 
 #define CW_RX	 128 /* buffers for messages, besides HELLO */
 #define CW_TX	 64  /* transfers of one endpoint in flight */
-#define CW_SLOTS 32  /* of these, transfers with messages */
+#define CW_SLOTS 32  /* limit of transfers with messages */
 
-#define CW_PENDING 65536 /* operations of each kind */
+#define CW_PENDING 65536 /* limit of operations of each kind */
 
 /* Levels of completion that a conditional write does not have */
 #define CW_NO_LEVELS \
 	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)
 
-/* The kind of transfer that a completion of the core's is for. */
+/* The kind of transfer that a completion of the core reports */
 enum cw_kind { CW_RECV, CW_SEND, CW_WRITE };
 
 struct cw_context {
@@ -34,7 +34,7 @@ struct cw_context {
 
 struct cw_slot {
 	struct cw_context context;
-	struct cw_slot *next; /* free ones */
+	struct cw_slot *next; /* list of free slots */
 	char *buf;
 };
 
@@ -63,7 +63,7 @@ struct cw_rec {
 	void *context;
 	void *buf;
 	uint64_t flags;
-	uint64_t seq; /* of reliable datagrams: age of the operation */
+	uint64_t seq; /* reliable datagrams: age of the operation */
 	struct mrrc_cw_node by_context;
 	struct mrrc_cw_end end;
 	/* deadline for the peer's confirmation of a cancelled target; or 0 */
@@ -82,7 +82,7 @@ struct cw_rec {
 	/*
 	 * not cleared in a new record: the counts tell which entries are valid
 	 */
-	struct iovec few[MRRC_CW_SEGS]; /* of a target: its buffers */
+	struct iovec few[MRRC_CW_SEGS]; /* a target's: its buffers */
 	void *few_desc[MRRC_CW_SEGS];
 	struct cw_piece piece[MRRC_CW_SEGS];
 	struct mrrc_cw_seg seg[MRRC_CW_SEGS];
@@ -93,7 +93,7 @@ STAILQ_HEAD(cw_list, cw_rec);
 
 /* A link. ANY: written under the group's lock, read without it as well */
 struct mrrc_cw_ep {
-	/* Set before it is found by others; no lock */
+	/* Set before other threads find the link; no lock */
 	struct mrrc_ep *ep;
 	/*
 	 * endpoint whose domain and info the control endpoint has: ep, or that
@@ -114,7 +114,7 @@ struct mrrc_cw_ep {
 	 */
 	atomic_int ending;
 
-	/* The AV's lock, of reliable datagrams */
+	/* The AV's lock; reliable datagrams */
 	struct mrrc_cw_node by_name;
 	TAILQ_ENTRY(mrrc_cw_ep) of_rdm;
 	/* the peer's name is not in the AV. Read without a lock */
@@ -184,13 +184,14 @@ static inline bool mrrc_cw_closed(const struct mrrc_cw_ep *cw)
 
 static inline void mrrc_cw_put(struct mrrc_cw_ep *cw)
 {
-	/* after this it may be gone */
+	/* from now on the link may be gone */
 	atomic_fetch_sub(&cw->ending, 1);
 }
 
 /*
  * cw/end.c. The group's lock held. Sets a deadline for the peer to confirm that
- * it will not write to a cancelled target; if it passes, the connection ends.
+ * it will not write to a cancelled target. After the deadline the connection
+ * ends.
  */
 void mrrc_cw_confirm(struct cw_rec *rec);
 void mrrc_cw_confirmed(struct cw_rec *rec);
@@ -214,7 +215,7 @@ struct mrrc_cw_over {
 			const void *data, size_t len);
 	/*
 	 * Handles an event of a core's endpoint that belongs to no link. err:
-	 * its error, or 0
+	 * the event's error, or 0
 	 */
 	void (*answer)(struct mrrc_cw_group *group, const struct fid *fid,
 		       const void *data, size_t len, int err);
@@ -239,8 +240,8 @@ void mrrc_cw_lose(struct mrrc_cw_ep *cw, const char *why);
 /* Called after each call of the state machine. */
 void mrrc_cw_after(struct mrrc_cw_ep *cw);
 /*
- * Sends the queued messages of all links; those that the core does not take now
- * are sent with the next completion.
+ * Sends the queued messages of all links. Messages that the core does not take
+ * now are sent with the next completion.
  */
 void mrrc_cw_flush_all(struct mrrc_cw_group *group);
 /*

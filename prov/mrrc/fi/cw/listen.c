@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A group's listener, for control endpoints: see cw/cw.h. It has the address of
- * the application's endpoints and a port of its own, stays open while a
- * connection is expected and a second longer, and is not passed on to programs
- * that are executed.
+ * A group's listener, for control endpoints: see cw/cw.h. The listener has the
+ * address of the application's endpoints and a port of its own, stays open
+ * while a connection is expected and a second longer, and is closed on exec.
  *
- * tcp keeps silent connections without a limit of time or number, and reports
- * none. So when its event queue was readable but had no event, silent
+ * tcp keeps silent connections without a limit of time or number, and does not
+ * report them. So when tcp's event queue was readable but had no event, silent
  * connections are searched for, and ended after some time or beyond a number.
- * If that repeats, because no descriptor is left or many connections come, the
- * event queue is muted for some time, as it would wake threads in vain.
+ * If such wakes repeat, because no descriptor is left or many connections come,
+ * the event queue is muted for some time, as it would wake threads in vain.
  *
- * tcp of libfabric 2.x may accept in a thread of its own, and its event queue
- * does not become readable then: there silent connections are searched for at
- * all times, but less often, and the listener stays open, as it cannot be
- * closed safely between two accepts.
+ * tcp of libfabric 2.x may accept in a thread of its own, without making its
+ * event queue readable: there silent connections are searched for at all times,
+ * but less often, and the listener stays open, as it cannot be closed safely
+ * between two accepts.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -27,12 +26,12 @@
 #include "fi/cw/rdm.h"
 #include "sys/base/sockets.h"
 
-#define CW_SILENT	  64	/* at a time */
+#define CW_SILENT	  64	/* limit of silent connections */
 #define CW_SILENT_MS	  10000 /* before a silent connection is ended */
-#define CW_SWEEP_MS	  1000	/* between looks for silent ones */
-#define CW_SWEEP_BLIND_MS 5000	/* where no event announces them */
-#define CW_VAIN		  256	/* wakes in a row for nothing */
-#define CW_VAIN_AGAIN	  8	/* after the queue was muted */
+#define CW_SWEEP_MS	  1000	/* time between searches */
+#define CW_SWEEP_BLIND_MS 5000	/* the same without events */
+#define CW_VAIN		  256	/* useless wakes before muting */
+#define CW_VAIN_AGAIN	  8	/* useless wakes to mute again */
 #define CW_MUTE_MS	  100
 #define CW_CLOSE_MS	  1000 /* after the last expected connection */
 
@@ -55,7 +54,7 @@ static bool cw_listen_sockets(const struct mrrc_cw_group *group)
 	return group->domain->reg.below & MRRC_BELOW_SOCKETS;
 }
 
-/* Its address, with the port */
+/* The listener's address, with the port */
 static void cw_listen_name(const struct mrrc_cw_group *group,
 			   struct sockaddr_storage *at)
 {
@@ -143,7 +142,7 @@ int mrrc_cw_listen(struct mrrc_cw_group *group, struct mrrc_ep *via)
 	return 0;
 }
 
-/* Ends silent connections older than that. How many are left */
+/* Ends silent connections older than max_ms; returns the number of others */
 static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 {
 	struct sockaddr_storage at;
@@ -225,15 +224,15 @@ static void cw_mute_at(int epoll_fd, int fd, bool mute)
 }
 
 /*
- * Stops the event queue from waking threads, or lets it do so again; false: not
- * possible now
+ * Stops the event queue from waking threads, or lets it wake them again; false:
+ * not possible now
  */
 static bool cw_mute(struct mrrc_cw_group *group, bool mute)
 {
 	struct mrrc_cw_domain *cwd = group->cwd;
 	struct mrrc_cw_cq *ccq;
 
-	/* this lock ranks before a group's */
+	/* the domain's lock ranks before a group's */
 	if (!mrrc_mutex_try(&cwd->lock))
 		return false;
 	cw_mute_at(cwd->wake_fd, group->eq_fd, mute);
@@ -270,7 +269,7 @@ static void cw_listen_close(struct mrrc_cw_group *group, int64_t now)
 	}
 }
 
-/* Sweep; returns when to sweep again. */
+/* Sweeps; returns the time of the next sweep. */
 static int64_t cw_listen_again(struct mrrc_cw_group *group, int64_t now)
 {
 	if (cw_listen_sweep(group, CW_SILENT_MS))

@@ -16,7 +16,7 @@ enum cw_mark_kind {
 	CW_MARK_CONNECT = 1,
 	CW_MARK_ACCEPT,
 	CW_MARK_CONTROL,
-	/* of reliable datagrams; the sender's name follows */
+	/* reliable datagrams: the sender's name follows */
 	CW_MARK_PEER,
 	CW_MARK_ASK, /* does this nonce belong to you? */
 	CW_MARK_YES,
@@ -73,7 +73,7 @@ uint16_t *mrrc_cw_addr_port(void *addr); /* NULL: no such address */
 struct cw_addr_text mrrc_cw_addr_text(const void *addr);
 size_t mrrc_cw_addr_len(const struct sockaddr *addr);
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr);
-/* has the address a host, other than "any"? */
+/* Does the address have a host other than "any"? */
 bool mrrc_cw_addr_known(const void *addr);
 bool mrrc_cw_addr_same_host(const void *addr, const void *other);
 /* Is this a marked name? Copies it, unless name is NULL */
@@ -83,7 +83,7 @@ void mrrc_cw_name_strip(void *addr);
 bool mrrc_cw_name_make(const void *addr, uint16_t port, uint32_t number,
 		       struct mrrc_cw_name *name);
 uint32_t mrrc_cw_name_number(const struct mrrc_cw_name *name);
-/* The address where it listens for control connections */
+/* The address where the endpoint listens for control connections */
 void mrrc_cw_name_dest(const struct mrrc_cw_name *name,
 		       struct sockaddr_storage *dest);
 /* A key for maps; different names may have the same key. */

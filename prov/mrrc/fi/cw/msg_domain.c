@@ -6,8 +6,8 @@
  * The domain of the datagram endpoints hides its connections: it does not
  * report that a peer has died, and a write that fails in it breaks the
  * application's connection. So buffers are registered in the MSG domain, which
- * has its own cache. When they are resolved, an endpoint without a core's
- * object stands in for the application's.
+ * has its own cache. To resolve buffers there, an endpoint without a core's
+ * object takes the place of the application's endpoint.
  */
 #include "config.h"
 #include "fi/below.h"
@@ -29,8 +29,8 @@ static int cw_below_info(const struct mrrc_domain *domain,
 
 	if (name && at) {
 		/*
-		 * the application's endpoint uses the port: verbs would try to
-		 * bind to it, too
+		 * the application's endpoint uses the port: verbs would bind to
+		 * the same port
 		 */
 		port = mrrc_cw_addr_port(at->src_addr);
 		if (port)
@@ -68,7 +68,7 @@ int mrrc_cw_below_open(struct mrrc_domain *domain, const struct fi_info *app)
 	ret = mrrc_domain_open(fabric, info, &below, NULL);
 	if (ret)
 		goto err_fabric;
-	/* the application could not pass descriptors of this domain */
+	/* applications cannot pass descriptors of the MSG domain */
 	ret = mrrc_domain_of(below)->reg.mr_mode & CW_NO_MODES ||
 			      (mrrc_params.reg == MRRC_REGISTER_NEVER &&
 			       mrrc_domain_of(below)->reg.mr_mode &

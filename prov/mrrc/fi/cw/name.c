@@ -2,9 +2,9 @@
 /*
  * Names of reliable datagram endpoints with conditional writes: see cw.h. A
  * name is the core's socket address with a magic number, the port where the
- * provider listens, and the endpoint's own number in its unused fields. So it
- * keeps its length and format, and arrays of names, marked or not, keep their
- * stride.
+ * provider listens, and the endpoint's own number in its unused fields. So a
+ * name keeps its length and format, and arrays of names, marked or not, keep
+ * their stride.
  *
  *   IPv4   sin_zero       magic (2), port (2), number (4)
  *   IPv6   sin6_flowinfo  magic (2), port (2)
@@ -18,7 +18,7 @@
 
 #include "fi/cw/mark.h"
 
-#define CW_NAME_MAGIC 0x4d57 /* "MW"; a new layout needs another */
+#define CW_NAME_MAGIC 0x4d57 /* "MW"; a new layout needs a new number */
 
 struct cw_name_fields {
 	uint16_t magic, port;
@@ -69,7 +69,7 @@ size_t mrrc_cw_addr_len(const struct sockaddr *addr)
 					    sizeof(struct sockaddr_in6);
 }
 
-/* verbs takes its port space from the address format in the info. */
+/* The address format for an info, from which verbs takes its port space. */
 uint32_t mrrc_cw_addr_format(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;

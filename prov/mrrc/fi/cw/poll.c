@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Progress of a group: its completions, events and deadlines, and the work left
- * for when its lock is released. See cw/cw.h.
+ * Progress of a group: its completions, events and deadlines, and the work that
+ * is left until its lock is released. See cw/cw.h.
  */
 #include "config.h"
 #include <sys/timerfd.h>
@@ -40,7 +40,7 @@ static void cw_set_timer(struct mrrc_cw_group *group)
 		at.it_value.tv_sec = ++first / 1000;
 		at.it_value.tv_nsec = first % 1000 * 1000000;
 	}
-	/* set even without a deadline: then the timer is no longer readable */
+	/* without a deadline, setting makes the timer unreadable */
 	timerfd_settime(group->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
@@ -52,7 +52,7 @@ void mrrc_cw_group_release(struct mrrc_cw_group *group)
 	mrrc_mutex_unlock(&group->lock);
 }
 
-/* Give up links whose peer has not come, or has not answered, in time. */
+/* Gives up links whose peer has not come, or not answered, in time. */
 static void cw_group_late(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
@@ -152,7 +152,7 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 	struct mrrc_cw_group *group = atomic_load(&domain->groups);
 
 	for (; group; group = group->next) {
-		/* the lock's holder makes progress */
+		/* whoever holds the lock makes progress */
 		if ((!asleep && !mrrc_cw_group_used(group)) ||
 		    !mrrc_mutex_try(&group->lock))
 			continue;
@@ -163,8 +163,8 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 
 /*
  * Sends the messages queued for the peer first: otherwise the peer has received
- * data and would not be told. It may be slow to make room; other links of the
- * group continue.
+ * data and would not be told. The peer may be slow to make room; other links of
+ * the group continue.
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 {

@@ -5,11 +5,11 @@
  * until the domain closes.
  *
  * While the application reads its completion queues often enough, reading makes
- * the progress, and the thread only checks from time to time that it still
- * does: two threads that poll would hinder each other. Otherwise, as when the
- * application computes between reads, the thread sleeps until a control
- * endpoint has events. The application must not have asked for
- * FI_THREAD_DOMAIN: this is another thread in the core.
+ * the progress, and the thread only checks now and then that the application
+ * still reads: two threads that poll would hinder each other. Otherwise, as
+ * when the application computes between reads, the thread sleeps until a
+ * control endpoint has events. The application must not have asked for
+ * FI_THREAD_DOMAIN: the progress thread also calls the core.
  */
 #include "config.h"
 #include <poll.h>
@@ -28,10 +28,10 @@
 #define CW_AUTO_LOOK_NS 1000000 /* between checks whether reads make progress */
 /* longest sleep, in case a core does not wake the thread */
 #define CW_AUTO_WAIT_MS 500
-/* grace for the application to read first; longer if it does */
+/* time for the application to read first; longer if it does read */
 #define CW_AUTO_GRACE_NS    20000
 #define CW_AUTO_PATIENCE_NS 160000
-#define CW_AUTO_SLICE_NS    100000 /* a turn of the processor */
+#define CW_AUTO_SLICE_NS    100000 /* length of a turn on the processor */
 
 struct mrrc_cw_auto {
 	struct mrrc_domain *domain;
@@ -50,8 +50,8 @@ static void cw_auto_nap(long ns)
 /*
  * Forks wait until no progress thread is at work: a child may close objects
  * that it inherited, and locks that a thread held, also the core's, would stay
- * locked there. The wait is bounded: the forking thread may hold what this one
- * waits for.
+ * locked there. The wait is bounded: the forking thread may hold a lock that a
+ * progress thread waits for.
  */
 #define CW_AUTO_FORK_NS 200000000
 #define CW_AUTO_TRY_NS	50000
@@ -68,7 +68,7 @@ static void cw_auto_begin(void)
 	pthread_rwlock_rdlock(&cw_auto_work);
 }
 
-/* Not pthread_rwlock_timedwrlock(): its clock can be set. */
+/* Polls: the clock of pthread_rwlock_timedwrlock() can be set. */
 static void cw_auto_fork_prepare(void)
 {
 	const uint64_t begin = mrrc_cw_now_ns();
@@ -109,8 +109,8 @@ static void cw_auto_init(void)
 
 /*
  * Collects the descriptors to sleep on, if no group has work. Does not wait for
- * a group's lock: its holder makes progress, and might wait for this thread in
- * turn.
+ * a group's lock: the thread that holds it makes progress, and might wait for
+ * this thread.
  */
 static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 {
@@ -161,7 +161,7 @@ static void cw_auto_short_turns(void)
 /* Has the application read often enough lately? */
 static bool cw_auto_idle(struct mrrc_cw_domain *cwd)
 {
-	/* loaded before the time is taken, so that it is not later than that */
+	/* loaded before the time, so that `seen` is not later than `now` */
 	const uint64_t seen = atomic_load(&cwd->seen);
 	const uint64_t missed = atomic_load(&cwd->missed);
 	const uint64_t now = mrrc_cw_now_ns();
@@ -207,9 +207,9 @@ static void *cw_auto_main(void *arg)
 }
 
 /*
- * The thread blocks all signals, which are for the application's threads. Not
- * mrrc_thread_start(): this thread frees memory, so it must count as one of the
- * application's.
+ * The thread blocks all signals, which are for the application's threads. It is
+ * not started by mrrc_thread_start(): it frees memory, so it must count as a
+ * thread of the application.
  */
 static int cw_auto_thread(struct mrrc_cw_auto *cwa)
 {
@@ -232,7 +232,7 @@ int mrrc_cw_auto_start(struct mrrc_domain *domain)
 	struct mrrc_cw_auto *cwa;
 	int ret = 0;
 
-	/* an endpoint's info may say otherwise */
+	/* an endpoint's info may differ from its domain's */
 	if (!domain->automatic)
 		return 0;
 	pthread_once(&once, cw_auto_init);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reliable datagram endpoints with conditional writes: a link for each peer
- * with which there are operations, found by the peer's name. It is connected
- * when it is first needed, or when the peer connects (cw/accept.c). See
- * cw/cw.h.
+ * with which there are operations, found by the peer's name. A link is
+ * connected when it is first needed, or when the peer connects (cw/accept.c).
+ * See cw/cw.h.
  *
  * A link outlives its connections: the next operation connects a lost link
  * again. A link ends when the peer's address is removed, or with the endpoint.
  *
  * Lock order: the AV's lock of names, then a group's. A link is found under the
- * first, held by its count (ending), and used under the second.
+ * AV's lock, held by its count (ending), and used under the group's.
  */
 #include "config.h"
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void cw_link_add(struct mrrc_cw_ep *cw, bool stranger)
 			mrrc_cw_name_key(&cw->peer));
 }
 
-/* It is not found any more. */
+/* Removes a link: it is not found any more. */
 static void cw_link_remove(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_rdm *rdm = cw->rdm;
@@ -86,7 +86,7 @@ static int cw_link_new(struct mrrc_cw_rdm *rdm, const struct mrrc_cw_name *name,
 	return 0;
 }
 
-/* Removed before. Its counters are kept. */
+/* Frees a removed link, and keeps its counters. */
 static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 {
 	struct mrrc_cw_rdm *rdm = cw->rdm;
@@ -120,7 +120,7 @@ static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 	return heard ? 3 : 1;
 }
 
-/* Strangers of its host */
+/* Number of strangers of the link's host */
 static unsigned cw_stranger_kin(const struct mrrc_cw_rdm *rdm,
 				const struct mrrc_cw_ep *cw)
 {
@@ -218,7 +218,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		return -FI_EOPBADSTATE;
 	if (addr == FI_ADDR_UNSPEC)
 		return -FI_EINVAL;
-	/* twice if no link exists yet, since none is opened under this lock */
+	/* a link that does not exist yet is opened without this lock */
 	do {
 		mrrc_mutex_lock(&av->cw->lock);
 		known = mrrc_cw_av_name(av, addr, &name);
@@ -244,7 +244,7 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 		mrrc_cw_link_free(fresh, FI_ECANCELED);
 	if (ret)
 		return ret;
-	if (!known) /* removed meanwhile, or not marked */
+	if (!known) /* the name was removed meanwhile, or is not marked */
 		cw_say_nameless(addr);
 	if (!cw)
 		return -FI_EOPNOTSUPP;
@@ -367,7 +367,7 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name)
 			continue;
 		cw_link_remove(cw);
 		TAILQ_INSERT_TAIL(&gone, cw, of_rdm);
-		/* its endpoint's close waits for it */
+		/* the close of the endpoint waits for the link */
 		atomic_fetch_add(&rdm->users, 1);
 	}
 	mrrc_mutex_unlock(&av->cw->lock);
@@ -493,8 +493,8 @@ void mrrc_cw_rdm_close(struct mrrc_ep *ep)
 
 	if (mrrc_cw_inherited(ep->domain)) {
 		/*
-		 * the core did not close control endpoints, which keep their
-		 * domain open
+		 * in a child the core does not close control endpoints, which
+		 * keep their domain open
 		 */
 		mrrc_ref_get(&ep->domain->ref);
 		ep->cw_rdm = NULL;

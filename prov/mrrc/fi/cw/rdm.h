@@ -17,10 +17,10 @@ struct cw_request {
 	struct fid_pep *pep;
 	struct fi_info *info;
 	struct mrrc_cw_name from;
-	uint32_t to; /* our number */
+	uint32_t to; /* number of our endpoint */
 	uint64_t nonce;
-	bool asks;   /* it is a question, not a connection */
-	bool proven; /* its sender has confirmed it */
+	bool asks;   /* a question, not a connection */
+	bool proven; /* the sender has confirmed it */
 	/* endpoint that waits for the end of the request, or NULL */
 	struct mrrc_cw_rdm *rdm;
 	/* endpoint for the question to the sender, until the answer */
@@ -33,22 +33,22 @@ STAILQ_HEAD(cw_requests, cw_request);
 /* State of an address vector for conditional writes */
 struct mrrc_cw_av {
 	bool inet;		/* may have names: IPv4 or IPv6 */
-	struct mrrc_mutex lock; /* guards what follows */
+	struct mrrc_mutex lock; /* guards the rest */
 	struct mrrc_cw_map by_addr, by_name;
-	LIST_HEAD(, mrrc_cw_rdm) rdms; /* endpoints bound to it */
+	LIST_HEAD(, mrrc_cw_rdm) rdms; /* endpoints bound to the AV */
 };
 
-#define CW_STRANGERS 64 /* links to strangers, of one endpoint */
+#define CW_STRANGERS 64 /* an endpoint's links to strangers */
 
 /* State of a reliable datagram endpoint with conditional writes */
 struct mrrc_cw_rdm {
-	/* Set when it is opened; no lock */
+	/* Set when the endpoint is opened; no lock */
 	struct mrrc_ep *ep;
-	struct mrrc_cw_group *home; /* the group that listens for it */
+	struct mrrc_cw_group *home; /* the group that listens */
 	uint32_t number;
 
 	/* No lock */
-	atomic_int users; /* threads that use it */
+	atomic_int users; /* threads that use the endpoint */
 	/* the endpoint has a name, which is final from then on */
 	atomic_bool started;
 	struct mrrc_cw_name name;
@@ -62,7 +62,7 @@ struct mrrc_cw_rdm {
 	LIST_ENTRY(mrrc_cw_rdm) of_av;
 	TAILQ_HEAD(, mrrc_cw_ep) links;
 	struct mrrc_cw_map by_name;
-	atomic_uint strangers;	      /* read without it as well */
+	atomic_uint strangers;	      /* read without the lock as well */
 	struct fi_mrrc_cw_stats past; /* counters of freed links */
 };
 
@@ -111,8 +111,8 @@ void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request);
 void mrrc_cw_refuse(struct cw_request *request);
 /*
- * Handles the request that was deferred until our own attempt ended, which it
- * has.
+ * Handles the request that was deferred until now, when our own attempt has
+ * ended.
  */
 void mrrc_cw_greet_deferred(struct mrrc_cw_ep *cw);
 
@@ -125,7 +125,7 @@ int mrrc_cw_ask(struct mrrc_cw_group *group, const struct mrrc_cw_rdm *rdm,
 		struct cw_request *request);
 /* Is another question possible? An unanswered question makes room. */
 bool mrrc_cw_ask_room(struct mrrc_cw_group *group);
-/* These are the calls of mrrc_cw_admission. */
+/* Calls of mrrc_cw_admission */
 void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 		       const void *data, size_t len, int err);
 int64_t mrrc_cw_ask_until(const struct mrrc_cw_group *group);
@@ -137,13 +137,13 @@ extern const struct mrrc_cw_over mrrc_cw_admission;
 
 /* An address of the core's, with a name. Guarded by its AV's lock */
 struct cw_av_entry {
-	struct mrrc_cw_node by_addr; /* its key is the address */
+	struct mrrc_cw_node by_addr; /* key: the address */
 	struct mrrc_cw_node by_name;
 	struct mrrc_cw_name name;
-	unsigned uses; /* times that it was inserted */
+	unsigned uses; /* number of inserts */
 };
 
-/* cw/av.c: once; then each AV that is opened can have names */
+/* cw/av.c: to be called once; AVs opened later can have names */
 void mrrc_cw_av_init(void);
 
 /* cw/av_names.c. The AV's lock held */

@@ -17,8 +17,8 @@ void mrrc_cw_greet_later(struct mrrc_cw_group *group,
 			 struct cw_request *request)
 {
 	/*
-	 * requests first that need no question, or whose question is answered:
-	 * the rest may have to wait
+	 * requests that need no question, or whose question is answered, go
+	 * first: other requests may have to wait
 	 */
 	if (request->asks || request->proven)
 		STAILQ_INSERT_HEAD(&group->requests, request, link);
