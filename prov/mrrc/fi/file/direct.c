@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads parts past the page cache, and the next ones ahead (direct.h).
+ * Reads parts past the page cache, and reads the next parts ahead (direct.h).
  *
  * A part that was read ahead has the bytes that the file had before the
- * posting. It is used only under the lease under which it was read: while that
- * lease holds, the file does not change. Reading ahead takes no hold, so that a
- * writer need not wait: the file then loses the lease, and with it the parts
- * read ahead.
+ * posting. The part is used only under the lease under which it was read: while
+ * that lease holds, the file does not change. Reading ahead takes no hold, so
+ * that a writer need not wait: the file then loses the lease, and with it the
+ * parts read ahead.
  *
  * The application posts a part again if the core had no room for it. So a part
- * that was not posted is put in front of those that were read ahead.
+ * that was not posted is put in front of the parts read ahead.
  */
 #include "config.h"
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #include "fi/alloc/alloc.h"
 #include "fi/file/file.h"
 
-#define DIRECT_AHEAD	 ((size_t) 16 << 20) /* of a file */
-#define DIRECT_AHEAD_ALL ((size_t) 64 << 20) /* of a domain */
+#define DIRECT_AHEAD	 ((size_t) 16 << 20) /* most for a file */
+#define DIRECT_AHEAD_ALL ((size_t) 64 << 20) /* most for a domain */
 
 /* ---- one part ---- */
 
@@ -96,7 +96,8 @@ static void ahead_drop_all(struct mrrc_file *file)
 }
 
 /*
- * Takes the part, if it was read under this lease; drops all parts before it.
+ * Takes the part at offset, if it was read ahead under this lease; drops all
+ * parts before it.
  */
 static struct mrrc_direct *ahead_find(struct mrrc_file *file, uint64_t offset,
 				      size_t len, uint64_t lease)
@@ -114,7 +115,7 @@ static struct mrrc_direct *ahead_find(struct mrrc_file *file, uint64_t offset,
 	return NULL;
 }
 
-/* Reads parts of this length ahead, from offset on, more of them each time. */
+/* Reads parts of this length ahead, from offset on, more parts each time. */
 static void ahead_more(struct mrrc_file *file, uint64_t offset, size_t len,
 		       uint64_t length, uint64_t lease)
 {

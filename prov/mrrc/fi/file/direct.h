@@ -16,7 +16,7 @@ struct mrrc_file;
 
 struct mrrc_direct {
 	struct mrrc_ring_read read;
-	uint64_t offset; /* of the part in the file */
+	uint64_t offset; /* the part's place in the file */
 	size_t len;
 	char *addr; /* address of the part in read.buf */
 	/* number of the lease under which it was read; 0: none */
@@ -26,14 +26,12 @@ struct mrrc_direct {
 
 TAILQ_HEAD(mrrc_direct_list, mrrc_direct);
 
-/* -FI_EOPNOTSUPP, which is logged, or another error */
+/* Opens the file past the page cache. -FI_EOPNOTSUPP is logged. */
 int mrrc_direct_open(struct mrrc_file *file);
-/* All parts were put, except those that were read ahead. */
+/* To be called when all parts were put, except those that were read ahead. */
 void mrrc_direct_close(struct mrrc_file *file);
 
-/*
- * Reads a part. follows: the next ones are read, too. -FI_EAGAIN: copy it.
- */
+/* Reads a part. follows: the next parts are read, too. -FI_EAGAIN: copy it. */
 int mrrc_direct_get(struct mrrc_file *file, uint64_t offset, size_t len,
 		    bool follows, struct mrrc_direct **out);
 

@@ -16,7 +16,7 @@
 #include "sys/file/lease_file.h"
 #include "sys/monitor/mon.h"
 
-#define FILE_AGAIN_MS 10 /* after a writer was met */
+#define FILE_AGAIN_MS 10 /* pause after a writer was met */
 #define FILE_IDLE_MAX 64 /* mappings kept after a close */
 
 #define FILE_MODES (FI_MRRC_FILE_COPY | FI_MRRC_FILE_MAP | FI_MRRC_FILE_DIRECT)
@@ -28,7 +28,7 @@ bool mrrc_file_forked(const struct mrrc_file *file)
 
 /* ---- leases ---- */
 
-/* May it change by itself? */
+/* May the reason for having no lease pass by itself? */
 static bool file_passing(int why)
 {
 	return why == -EAGAIN || why == -ESTALE || why == -ENODATA ||
@@ -43,8 +43,8 @@ static void file_no_lease(struct mrrc_file *file, int why)
 }
 
 /*
- * Is no lease to be asked for, because a writer came recently, or never again?
- * Lock held.
+ * Is no lease to be asked for, because a writer came recently, or for good? The
+ * file's lock is held.
  */
 static bool file_barred(const struct mrrc_file *file)
 {
@@ -128,7 +128,7 @@ int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
 
 /*
  * Does the core refuse to register mappings of the file? FI_MRRC_FILE_DIRECT
- * needs none.
+ * needs no mappings.
  */
 static bool file_refused(const struct mrrc_file *file)
 {
@@ -197,13 +197,13 @@ static void file_forget(void *arg, uintptr_t start, size_t len)
 {
 	struct mrrc_domain *domain = arg;
 
-	/* conditional writes have a cache of their own: all of the process */
+	/* all caches of the process: conditional writes have their own */
 	mrrc_mon_invalidate(domain->reg.mon, start, len);
 }
 
 /*
- * Conditional writes without a tag give up their parts: a writer would have to
- * wait until the tag comes.
+ * Conditional writes without a tag give up their parts: a writer of the file
+ * would have to wait until the tag comes.
  */
 static void file_yield(struct mrrc_domain *domain,
 		       const struct mrrc_domain_over *over)
@@ -245,7 +245,7 @@ static void file_domain_free(struct mrrc_file_domain *shared)
 	free(shared);
 }
 
-/* No file is open. A child must not end its parent's leases. */
+/* To be called with no file open. A child must not end its parent's leases. */
 static void file_domain_close(struct mrrc_domain *domain)
 {
 	struct mrrc_file_domain *shared = atomic_exchange(&domain->files, NULL);
@@ -297,7 +297,8 @@ static int file_domain_get(struct mrrc_domain *domain,
 
 /*
  * Returns a descriptor of our own, which stays open when the application closes
- * its own. Its position is separate where the file may be opened again.
+ * its own. Where the file may be opened again, our descriptor has its own
+ * position.
  */
 static int file_open_fd(int fd, struct mrrc_file *file)
 {
@@ -375,8 +376,8 @@ static int file_open_check(const struct mrrc_domain *domain, uint64_t flags)
 }
 
 /*
- * Sets up the descriptors of file, and whatever else can fail; its domain and
- * flags are set.
+ * Sets up the descriptors of file, and all else that can fail; the file's
+ * domain and flags are set.
  */
 static int file_setup(struct mrrc_file *file, int fd)
 {

@@ -4,11 +4,11 @@
  *
  * file.c opens files, post.c posts operations. A part is mapped, held by a
  * lease (sys/file/lease.h) and registered in the domain's cache, or it is read
- * into memory of fi_mr_alloc(3), from the page cache or (direct.c) past it. In
+ * into memory of fi_mr_alloc(3), from or (direct.c) past the page cache. In
  * each case the part is in the operation's list of blocks, and ends with the
  * operation.
  *
- * Any thread; posting as the endpoint's threading allows.
+ * Any thread; posting follows the endpoint's threading.
  */
 #ifndef MRRC_FILE_H
 #define MRRC_FILE_H
@@ -33,7 +33,7 @@ struct mrrc_file {
 	struct mrrc_domain *domain;
 	struct mrrc_file_domain *shared; /* the domain's */
 	uint64_t flags;
-	int fd; /* of ours */
+	int fd; /* a descriptor of our own */
 	struct mrrc_fd_id id;
 	atomic_uint parts;	     /* parts that operations read now */
 	_Atomic uint64_t last, next; /* begin and end of the latest part */
@@ -44,20 +44,20 @@ struct mrrc_file {
 	/* FI_MRRC_FILE_DIRECT: our descriptor, with O_DIRECT */
 	int direct_fd;
 	size_t direct_align;	  /* alignment of offsets, lengths and memory */
-	struct mrrc_mutex lock;	  /* guards what follows */
-	struct mrrc_lease *lease; /* or NULL */
-	int no_lease;		  /* why */
+	struct mrrc_mutex lock;	  /* guards the rest */
+	struct mrrc_lease *lease; /* NULL: none */
+	int no_lease;		  /* why there is none */
 	int64_t again;		  /* ms: when to ask for a lease again */
 	uint64_t leases;
-	struct mrrc_direct_list parts_ahead; /* in their order */
-	size_t ahead;			     /* bytes in them */
+	struct mrrc_direct_list parts_ahead; /* by offset */
+	size_t ahead;			     /* bytes in parts_ahead */
 	/* number of parts in order so far */
 	unsigned run;
 };
 
 /*
- * file.c: hold a part of the mapping, which is then at *addr. -FI_ENODATA: the
- * file ends before; -FI_EAGAIN: no lease: read it.
+ * file.c: holds a part of the mapping, which is then at *addr. -FI_ENODATA: the
+ * file ends before; -FI_EAGAIN: there is no lease, so read the part.
  */
 int mrrc_file_hold(struct mrrc_file *file, uint64_t offset, size_t len,
 		   struct mrrc_lease_hold *hold, char **addr);
@@ -66,8 +66,8 @@ int mrrc_file_hold(struct mrrc_file *file, uint64_t offset, size_t len,
 bool mrrc_file_asks(struct mrrc_file *file);
 
 /*
- * The number of the lease that the file has now, which no earlier or later one
- * has, and the file's length; -FI_ENODATA and -FI_EAGAIN as above.
+ * The number of the file's present lease, different from those of all other
+ * leases, and the file's length; errors as for mrrc_file_hold().
  */
 int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
 		     uint64_t *lease, uint64_t *length);
@@ -82,7 +82,7 @@ extern const struct fi_mrrc_ops_file mrrc_file_ops;
 int mrrc_file_query(struct fid_mrrc_file *file_fid,
 		    struct fi_mrrc_file_stats *attr);
 
-/* Once, before any domain is open: adds the calls to those of domains. */
+/* To be called once, before any domain is open: adds calls to domains'. */
 void mrrc_file_calls_init(void);
 
 static inline struct mrrc_file *mrrc_file_of(struct fid_mrrc_file *file)
