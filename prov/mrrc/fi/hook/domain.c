@@ -16,10 +16,10 @@
 #include "sys/base/pool.h"
 #include "fi/obj/obj.h"
 
-#define MRRC_HOOK_MRS_MAX   (1U << 20) /* open on one domain */
+#define MRRC_HOOK_MRS_MAX   (1U << 20) /* limit for one domain */
 #define MRRC_HOOK_REVOKE_MS 1000
 
-/* The modes that FI_MR_BASIC stands for, where it still exists. */
+/* The modes that FI_MR_BASIC stands for, where libfabric still has it. */
 #define MRRC_MR_BASIC_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 static int hook_mr_mode(const struct fi_info *info)
@@ -56,8 +56,8 @@ bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags)
 
 /*
  * How long the keys of closed registrations may go on working. libfabric's own
- * cache, where there is one, keeps them for as long as the memory is mapped: by
- * default ours keeps the same ones, but not for long.
+ * cache, where there is one, keeps such keys for as long as the memory is
+ * mapped: by default ours keeps the same keys, but not for long.
  */
 static uint64_t hook_revoke(const struct mrrc_reg *reg)
 {
@@ -72,15 +72,15 @@ static uint64_t hook_revoke(const struct mrrc_reg *reg)
 			     0;
 	if (ms && !reg->helper) {
 		MRRC_WARN(DOMAIN,
-			  "%s: FI_OFI_MRRC_REVOKE_MS has no effect: no "
-			  "helper thread could revoke keys\n",
+			  "%s: FI_OFI_MRRC_REVOKE_MS has no effect: there "
+			  "is no helper thread to revoke keys\n",
 			  reg->core_name);
 		ms = 0;
 	}
 	return ms * UINT64_C(1000000);
 }
 
-/* Give the core its tables back. */
+/* Gives the core its own tables back. */
 static void hook_domain_restore(struct mrrc_hook_domain *domain)
 {
 	domain->core->fid.ops = domain->fid_ops;
@@ -95,7 +95,7 @@ static int hook_domain_close(struct fid *fid)
 	struct fi_ops_mr *mr_ops = core->mr;
 	int ret;
 
-	/* the core may refuse, so nothing is freed before it agrees */
+	/* the core may refuse to close: nothing is freed before */
 	if (mrrc_pool_live(domain->mrs) || mrrc_alloc_busy(&domain->reg))
 		return -FI_EBUSY;
 	mrrc_reg_flush(&domain->reg);
@@ -116,8 +116,8 @@ static int hook_domain_close(struct fid *fid)
 }
 
 /*
- * Events of registrations are wanted: the core writes them for its own
- * registrations only.
+ * If events of registrations are wanted, nothing is cached: the core writes
+ * events for its own registrations only.
  */
 static int hook_domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {

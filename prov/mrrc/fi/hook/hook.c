@@ -36,7 +36,7 @@ void mrrc_hook_table_free(void *table)
 		free((char *) table - 2 * sizeof(void *));
 }
 
-/* Was it called by libfabric itself or by another provider? */
+/* Was the domain opened by libfabric itself or by another provider? */
 static bool hook_by_provider(const void *from)
 {
 	Dl_info caller, libfabric;
@@ -162,7 +162,7 @@ static void hook_cleanup(void)
 {
 }
 
-/* libfabric writes to it: it must not be const */
+/* not const: libfabric writes to it */
 static struct fi_provider hook_prov = {
 	.version = FI_MRRC_VERSION,
 	.name = MRRC_HOOK_NAME,

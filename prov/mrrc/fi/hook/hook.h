@@ -21,7 +21,7 @@ __attribute__((visibility("default"))) struct fi_provider *mrrc_hook_ini(void);
 struct mrrc_hook_fabric {
 	struct fid_fabric *core;
 	const char *core_name;
-	/* the core's tables; ours are copies */
+	/* the core's tables, of which the fabric has copies */
 	struct fi_ops *fid_ops;
 	struct fi_ops_fabric *fabric_ops;
 };
@@ -32,7 +32,7 @@ struct mrrc_hook_domain {
 	struct fi_ops *fid_ops; /* the core's */
 	struct mrrc_pool *mrs;	/* open registrations, struct mrrc_hook_mr */
 	bool inner;		/* opened by another provider, as ofi_rxm */
-	atomic_bool events;	/* registrations are reported: none is cached */
+	atomic_bool events;	/* registrations are reported, and not cached */
 };
 
 /*
@@ -48,15 +48,15 @@ static inline void *mrrc_hook_owner(const void *table)
 }
 
 /*
- * hook/domain.c: after the core opened a domain; by_provider: for another
- * provider
+ * hook/domain.c: to be called after the core opened a domain; by_provider: for
+ * another provider
  */
 int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 			     const struct fi_info *info,
 			     struct fid_domain *core, bool by_provider);
 /* The registrations of a hooked domain; NULL: it is not hooked. */
 struct mrrc_reg *mrrc_hook_domain_reg(struct fid_domain *domain);
-/* Are registrations of such a domain to be cached? */
+/* Are registrations of a domain with this info and these flags to be cached? */
 bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags);
 /* Does the core ask for local registrations? */
 bool mrrc_hook_domain_local(const struct fi_info *info);

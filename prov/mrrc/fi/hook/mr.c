@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations on a hooked domain. Those that the cache serves are objects of
- * ours that hold a region; the others are the core's own.
+ * Registrations on a hooked domain. Registrations that the cache serves are
+ * objects of ours that hold a region; the others are the core's own.
  *
- * Local ones are always cached. Remotely accessible ones only where their keys
- * may go on working for a while after they were closed (FI_OFI_MRRC_REVOKE_MS);
- * else closing one revokes its key.
+ * Local registrations are always cached. Remotely accessible ones are cached
+ * only if their keys may go on working for a while after the close
+ * (FI_OFI_MRRC_REVOKE_MS); otherwise the close revokes the key.
  *
  * Any thread, as far as the core allows.
  */
@@ -19,7 +19,7 @@
 
 #define HOOK_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* ofi_rxm's own keys have it (rxm_msg_mr_reg_internal) */
+/* ofi_rxm's own keys have this bit (rxm_msg_mr_reg_internal) */
 #define HOOK_RXM_KEY (1ULL << 31)
 
 struct mrrc_hook_mr {
@@ -27,7 +27,7 @@ struct mrrc_hook_mr {
 	struct mrrc_hook_domain *domain;
 	struct mrrc_region *region;
 	bool ends;	/* peers know its key, which will be revoked */
-	uint64_t trace; /* what record.c ends; else 0 */
+	uint64_t trace; /* for mrrc_record_end(); 0: not recorded */
 };
 
 size_t mrrc_hook_mr_size(void)
@@ -96,7 +96,7 @@ static struct fi_ops hook_mr_fid_ops = {
 
 /*
  * Is it a registration that ofi_rxm made for a rendezvous (1.17 to 2.x)? By
- * default its key is not revoked, as its user has no part in it.
+ * default its key is not revoked, since the application does not see it.
  */
 static bool hook_rendezvous(const struct mrrc_hook_domain *domain,
 			    const struct fi_mr_attr *attr)
@@ -107,7 +107,7 @@ static bool hook_rendezvous(const struct mrrc_hook_domain *domain,
 	       (attr->requested_key & HOOK_RXM_KEY);
 }
 
-/* The kind of region that serves a registration; false: none may. */
+/* The kind of region that serves a registration; false: no region may. */
 static bool hook_kind(const struct mrrc_hook_domain *domain,
 		      const struct fi_mr_attr *attr, uint64_t flags,
 		      enum mrrc_access *kind)
@@ -159,7 +159,7 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 		.ends = ends,
 		.trace = trace,
 	};
-	/* the requested key; peers cannot use it */
+	/* show the requested key, which peers cannot use */
 	if (!mrrc_access_remote(kind) &&
 	    !(domain->reg.mr_mode & FI_MR_PROV_KEY))
 		mr->mr.key = attr->requested_key;
@@ -168,9 +168,10 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 }
 
 /*
- * The core's own. Closing a remotely accessible one must revoke its key, so it
- * bypasses a cache that the core may have. Our cache never has device memory:
- * where keys may outlive their registrations at all, the core's cache keeps it.
+ * The flags of a registration by the core. Closing a remotely accessible one
+ * must revoke its key, so it bypasses a cache of the core. Our cache never has
+ * device memory: where keys may outlive their registrations, the core's cache
+ * keeps it.
  */
 static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 				const struct fi_mr_attr *attr, uint64_t flags)
@@ -203,8 +204,8 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	if (!attr)
 		return domain->reg.core_ops->regattr(fid, attr, flags, mr);
 	/*
-	 * if the cache cannot register the memory, the core refuses it with its
-	 * own error
+	 * if the cache cannot register the memory, the core does below, or
+	 * returns its own error
 	 */
 	if (hook_kind(domain, attr, flags, &kind) &&
 	    !hook_mr_cached(domain, attr, kind, mr))
