@@ -101,7 +101,7 @@ static void alloc_end(struct mrrc_reg *reg, void (*end)(struct mrrc_heaps *))
 	for (i = 0; i < MRRC_ALLOC_RIGHTS; i++)
 		atomic_store(&reg->alloc_usual[i], NULL);
 	atomic_store(&reg->alloc_heaps, NULL);
-	/* a child leaves its parent's alone */
+	/* a child leaves its parent's budget alone */
 	if (alloc->budget && !mrrc_heaps_forked(alloc->heaps))
 		mrrc_budget_keep_end(alloc->budget, &alloc->keeper);
 	end(alloc->heaps);
@@ -201,7 +201,7 @@ int mrrc_alloc_pages(uint64_t flags, enum mrrc_pages *pages)
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* The heap for these rights and pages; the first caller makes it. */
+/* The heap for these rights and pages, which the first caller makes. */
 static int alloc_own_heap(struct mrrc_reg *reg, enum mrrc_access rights,
 			  enum mrrc_pages pages, struct mrrc_heap **out)
 {
@@ -304,9 +304,7 @@ static int alloc_free_any(struct fid_domain *domain, void *buf)
 		return -FI_EINVAL;
 	if (!buf)
 		return 0;
-	/*
-	 * opened even if nothing was allocated: to answer that buf is not ours
-	 */
+	/* opened even if nothing was allocated, to tell that buf is not ours */
 	ret = mrrc_alloc_open(reg, &alloc);
 	if (ret)
 		return reg->pid != getpid() ? 0 : ret;
@@ -324,8 +322,8 @@ static uintptr_t alloc_key(const struct fid_domain *domain, uint64_t access)
 
 /*
  * Most of the time of these calls is spent on jumps, and on instructions that
- * wait for them. So the usual case runs straight on to the return, and other
- * cases continue in separate functions.
+ * wait for them. So the usual case runs straight on to the return of these
+ * calls, and other cases continue in separate functions.
  */
 static __attribute__((noinline)) struct fi_mr_place
 alloc_place_slow(struct fid_domain *domain, size_t len, uint64_t access)
@@ -390,7 +388,7 @@ static uint64_t alloc_raddr(const struct mrrc_reg *reg,
 						place->base - place->block;
 }
 
-/* Between look and looked. */
+/* To be called between mrrc_heap_look() and mrrc_heap_looked(). */
 static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
 			  const void *addr, struct fi_mr_query_attr *full)
 {

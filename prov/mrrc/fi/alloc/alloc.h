@@ -15,7 +15,7 @@
 
 struct fi_mrrc_ops_alloc;
 
-/* FI_MRRC_ALLOC_OPS; or NULL */
+/* The table FI_MRRC_ALLOC_OPS, or NULL */
 extern const struct fi_mrrc_ops_alloc *const mrrc_alloc_ops;
 
 /*
@@ -42,7 +42,7 @@ bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 
 /*
  * The slot of a block in the domain's ring (reg->ring): of the block with this
- * range, which stays in the ring until it is deregistered. -1: none.
+ * range, which stays in the ring until it is deregistered. -1: no slot.
  */
 int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
 
@@ -51,17 +51,17 @@ int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
 /*
  * Whether the domain must not be closed: the application has open heaps, or
  * allocations, which are logged; a forked child has neither. Allocations by
- * process.h's calls do not count: they stay, and are deregistered, as is all
- * memory that is not allocated. No thread may use the allocator concurrently.
+ * process.h's calls do not count: their memory stays, but is deregistered. No
+ * thread may use the allocator concurrently.
  */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
-/* For init.c: gives process.h's calls to a library that wants them. */
+/* For init.c: gives process.h's calls to a library, if one wants them. */
 void mrrc_process_init(void);
 
 /*
- * The domain is open: from now on, until mrrc_alloc_busy() says that it may be
- * closed, it serves process.h's calls.
+ * From now on, until mrrc_alloc_busy() says that it may be closed, an open
+ * domain serves process.h's calls.
  */
 void mrrc_process_add(struct mrrc_reg *reg);
 

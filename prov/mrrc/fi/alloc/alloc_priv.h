@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of fi_mr_alloc(3) share (alloc.h).
+ * Declarations that the files of fi_mr_alloc(3) share (alloc.h).
  */
 #ifndef MRRC_ALLOC_PRIV_H
 #define MRRC_ALLOC_PRIV_H
@@ -15,8 +15,8 @@
 struct mrrc_alloc {
 	struct mrrc_reg *reg;
 	struct mrrc_heaps *heaps;
-	struct mrrc_budget *budget;	  /* of the node; or NULL */
-	struct mrrc_budget_keeper keeper; /* in it */
+	struct mrrc_budget *budget;	  /* the node's; or NULL */
+	struct mrrc_budget_keeper keeper; /* in the budget */
 	bool process; /* allocations of process.c; its lock guards this */
 	/* number of heaps that the application opened */
 	atomic_int open;

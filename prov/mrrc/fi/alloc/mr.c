@@ -18,11 +18,11 @@
  * missing bytes.
  */
 #define ALLOC_WAIT_MS 50
-#define ALLOC_GIVE_MS 1000 /* idle for so long: for other processes */
+#define ALLOC_GIVE_MS 1000 /* blocks idle for this time go to other processes */
 
 static int alloc_mr_close(struct fid *fid)
 {
-	return -FI_EBUSY; /* others' allocations are in it */
+	return -FI_EBUSY; /* other allocations are in the block */
 }
 
 static int alloc_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
@@ -104,15 +104,15 @@ int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len)
 	if (atomic_compare_exchange_strong(&mr->slot, &known,
 					   slot < 0 ? -1 : slot + 1))
 		return slot;
-	/* another thread was first */
+	/* another thread stored a slot first */
 	if (slot >= 0)
 		mrrc_ring_unpin(ring, slot);
 	return known < 0 ? -1 : known - 1;
 }
 
 /*
- * Takes the block out of the ring before its memory has another use: the ring
- * would read into the old pages.
+ * Takes the block out of the ring before its memory has another use, as the
+ * ring would still read into the old pages.
  */
 static void alloc_mr_unpin(struct mrrc_alloc *alloc, struct mrrc_alloc_mr *mr)
 {
@@ -182,7 +182,7 @@ static bool alloc_reap(void *arg)
 
 /*
  * Was this limit logged? The limits of a domain are logged once for each
- * domain, that of a heap once for each heap; the calls return the error.
+ * domain, the limit of a heap once for each heap; the calls return the error.
  */
 static bool said(struct mrrc_alloc *alloc, const struct mrrc_heap_note *note)
 {

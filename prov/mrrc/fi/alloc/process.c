@@ -4,8 +4,8 @@
  * open domains, the oldest first.
  *
  * The lock is held while memory is allocated and freed, since another thread
- * may close the domain. So a thread may hold it at a fork, with the list half
- * changed: a child begins with new ones.
+ * may close the domain. So a thread may hold the lock at a fork, with the list
+ * half changed: a child begins with a new lock and list.
  */
 #include "config.h"
 

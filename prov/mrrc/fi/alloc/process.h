@@ -18,15 +18,15 @@ struct mrrc_process_alloc {
 	 */
 	int (*alloc)(size_t len, void **buf);
 	/*
-	 * As fi_mr_free(). Has no effect if the domain is closed. -FI_ENOENT:
+	 * Frees as fi_mr_free(). No effect if the domain is closed. -FI_ENOENT:
 	 * buf is not in a block of fi_mr_alloc().
 	 */
 	int (*release)(void *buf);
 };
 
 /*
- * Defined by the library, if there is one. The provider calls it once, when it
- * is loaded; it stays loaded.
+ * Defined by the library, if there is one. The provider calls it once, when the
+ * provider is loaded, and stays loaded.
  */
 __attribute__((weak, visibility("default"))) void
 mrrc_process_alloc_ready(const struct mrrc_process_alloc *calls);
