@@ -2,7 +2,7 @@
 /*
  * The recorder (record.h): from requests to records.
  *
- * One file per process, opened with its first domain and closed at its exit.
+ * Each process has one file, opened with the first domain and closed at exit.
  */
 #include "config.h"
 #include <endian.h>
@@ -20,9 +20,9 @@
 
 static struct {
 	pthread_once_t once;
-	struct mrrc_mutex lock; /* before any with a rank; guards opening */
-	bool tried;		/* in this process */
-	bool child;		/* forked since libfabric loaded us */
+	struct mrrc_mutex lock; /* before locks with a rank; guards opening */
+	bool tried;		/* opened, or failed, here */
+	bool child;		/* forked since init */
 	struct mrrc_trace_file *_Atomic file; /* NULL: none */
 	atomic_bool warned;
 	_Atomic uint64_t eps;
@@ -35,7 +35,7 @@ static struct {
 static _Thread_local struct {
 	const void *site;
 	uint64_t peer;
-	uint64_t now; /* one time for several ends, meanwhile */
+	uint64_t now; /* the time of a group of ends; else 0 */
 	enum mrrc_trace_op op;
 	enum mrrc_trace_peer kind;
 } recorded_call __attribute__((tls_model("initial-exec")));
@@ -94,7 +94,7 @@ static const char *record_why(int ret)
 	}
 }
 
-/* With the lock. */
+/* Opens the file. The lock is held. */
 static void record_open_file(void)
 {
 	struct mrrc_trace_file *file;
@@ -267,7 +267,7 @@ uint64_t mrrc_record_start(const struct mrrc_reg *reg)
 	return reg->traced && file ? mrrc_trace_file_now(file) : 0;
 }
 
-/* The access that the request would have in a cache. */
+/* The access that a cache would record for the request. */
 static unsigned record_access(uint64_t access)
 {
 	unsigned bits = 0;
@@ -298,7 +298,7 @@ void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 		record_put(file, reg, &rec,
 			   ret ? MRRC_TRACE_FAILED : MRRC_TRACE_CORE,
 			   record_access(attr->access), ret ? NULL : chain);
-		rec.cost = 0; /* it was a single call */
+		rec.cost = 0; /* a single call */
 	}
 }
 

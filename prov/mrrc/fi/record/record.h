@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The recorder: every request for registered memory, in a file of the process
- * (FI_OFI_MRRC_TRACE; core/text/trace.h has the format).
+ * The recorder writes every request for registered memory to a file of the
+ * process (FI_OFI_MRRC_TRACE; core/text/trace.h has the format).
  *
- * Which call asks is noted when the application makes it: recorded endpoints
- * have tables of calls (data/recorded.c) that note it and then make the usual
- * ones. The request is recorded where the cache, or the core, is asked, and its
- * end where the region is put.
+ * Recorded endpoints have tables of calls (data/recorded.c) that note which
+ * call the application makes, and then make the usual calls. A request is
+ * recorded where the cache, or the core, is asked, and its end where the region
+ * is put.
  *
  * A forked child that opens a domain records into its own file if the path has
  * %p; otherwise it records nothing.
  *
- * Any thread, no lock held, but for mrrc_record_end.
+ * Any thread, no lock held, except in mrrc_record_end().
  */
 #ifndef MRRC_RECORD_H
 #define MRRC_RECORD_H
@@ -32,19 +32,19 @@ void mrrc_record_by(enum mrrc_trace_op op, enum mrrc_trace_peer kind,
 
 /*
  * mrrc_cache_mt_get_pieces() with a record, or mrrc_cache_mt_get_or_copy()
- * unless admit is NULL; *chain is what mrrc_record_end needs: 0, or what was
- * asked for already and ends together with this.
+ * unless admit is NULL; *chain is for mrrc_record_end(): on entry 0, or the
+ * requests that end together with this one.
  */
 int mrrc_record_get(struct mrrc_reg *reg, uint64_t *chain,
 		    const struct iovec *iov, enum mrrc_access access,
 		    unsigned pieces, struct mrrc_plan *plan,
 		    struct mrrc_admit *admit, bool *copy);
 
-/* A request that was found registered; chain as above, or NULL. */
+/* Records a request that was found registered. chain may be NULL. */
 void mrrc_record_hit(const struct mrrc_reg *reg, uint64_t *chain,
 		     const void *addr, size_t len, enum mrrc_access access);
 
-/* mrrc_cache_mt_get(), recorded if anything is. */
+/* mrrc_cache_mt_get(), recorded if the domain is recorded. */
 static inline int mrrc_record_get_one(struct mrrc_reg *reg, uint64_t *chain,
 				      const struct iovec *iov,
 				      enum mrrc_access access,
@@ -63,14 +63,14 @@ static inline int mrrc_record_get_one(struct mrrc_reg *reg, uint64_t *chain,
 }
 
 /*
- * A registration of the core's own. start() before it; @start 0: it is not
- * recorded. chain NULL: its end is not seen.
+ * Records a registration of the core's own; mrrc_record_start() comes before
+ * it. @start 0: it is not recorded. chain NULL: its end is not recorded.
  */
 uint64_t mrrc_record_start(const struct mrrc_reg *reg);
 void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
 		     const struct fi_mr_attr *attr, int ret, uint64_t *chain);
 
-/* Records the end of a hold; *chain becomes 0. Any lock. */
+/* Records the end of a hold; *chain becomes 0. Any lock may be held. */
 void mrrc_record_end(uint64_t *chain);
 
 /*
@@ -80,7 +80,7 @@ void mrrc_record_end(uint64_t *chain);
 void mrrc_record_end_begin(void);
 void mrrc_record_end_done(void);
 
-/* Called in a call that registers memory: notes its caller. */
+/* Used in calls that register memory: notes the caller. */
 #define MRRC_RECORD_REG(reg)                                                 \
 	({                                                                   \
 		if ((reg)->traced)                                           \

@@ -20,7 +20,7 @@
 
 static struct {
 	pthread_once_t once;
-	int ready; /* 0, or why not */
+	int ready; /* 0, or the error of init */
 	/* guards the list; taken before locks with a rank */
 	struct mrrc_mutex lock;
 	TAILQ_HEAD(, mrrc_reg) open;
@@ -184,8 +184,8 @@ void mrrc_stats_file_close(struct mrrc_reg *reg)
 }
 
 /*
- * At exit: domains that are still open. One that is closed meanwhile is not
- * written twice.
+ * Writes, at exit, domains that are still open. A domain that is closed
+ * meanwhile is not written twice.
  */
 __attribute__((destructor)) static void stats_file_exit(void)
 {
