@@ -4,17 +4,17 @@
  * in struct fi_info, bound to the versions of the libfabric that loaded the
  * provider.
  *
- * Linked as usual, they would have the versions that the provider was built
- * with. An older libfabric lacks these versions, and would not load the
- * provider, without a message; a newer one keeps them for old applications, and
- * leaves out the attributes that were added since. These structures grow at
- * their ends, so those that the newest version allocates and copies fit here,
+ * Linked as usual, the calls would have the versions of the libfabric that the
+ * provider was built with. An older libfabric lacks these versions, and would
+ * not load the provider, without a message; a newer libfabric keeps them for
+ * old applications, and leaves out the attributes that were added since. The
+ * structures grow at their ends, so structures of the newest version fit here,
  * too.
  *
  * The definitions below are for the provider alone, which finds them before
  * libfabric's.
  *
- * Threading: bound once, before the provider is registered with libfabric.
+ * Threading: mrrc_abi_bind() runs once, before libfabric knows the provider.
  */
 #include "config.h"
 #include "fi/abi.h"

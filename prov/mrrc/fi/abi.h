@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* false if the libfabric that loaded us lacks what it needs */
+/* Binds the calls. false: the libfabric that loaded us lacks one */
 bool mrrc_abi_bind(void);
 
 #endif /* MRRC_ABI_H */

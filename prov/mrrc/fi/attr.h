@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Attributes with which an application opens an object, where the core gets
- * changed ones.
+ * Changes for the core the attributes with which an application opens an
+ * object.
  *
  * These structures grow at their ends. The application's may be shorter than
- * this header's, or longer: its API version tells which fields it has, and that
- * may be newer than the headers that we were built with. So attributes are
- * passed on as they are wherever possible. A copy has the fields of all
- * versions, and zeroes behind them, since a newer core reads more. A field that
- * was added since is lost in a copy, so objects for which one is needed are
+ * this header's, or longer: its API version tells which fields it has, and may
+ * be newer than the headers that the provider was built with. So attributes are
+ * passed on as they are wherever possible. A copy has the fields that this
+ * header knows, and zeroes behind them, since a newer core reads more. A copy
+ * loses fields that were added since, so objects that need such a field are
  * refused (FI_XPU).
  *
- * Infos need none of this: applications have them from libfabric, which gives
- * them its own size (fi_getinfo(3)).
+ * Infos need no such copies: applications get them from libfabric, in
+ * libfabric's own size (fi_getinfo(3)).
  *
  * Threading: any.
  */
@@ -28,8 +28,8 @@
 	(offsetof(type, last) + sizeof(((type *) NULL)->last))
 
 /*
- * Copies of attributes for the core. The second of the two is room for fields
- * of newer versions.
+ * Copies of attributes for the core; attr[1] is room for fields of newer
+ * versions.
  */
 struct mrrc_cq_attrs {
 	struct fi_cq_attr attr[2];

@@ -9,8 +9,8 @@
 
 #define ALONE ""
 
-#define RXM_BUFFER 16384u /* ofi_rxm's buffers, unless set */
-/* ofi_rxm does not accept less than about this size */
+#define RXM_BUFFER 16384u /* default size of ofi_rxm's buffers */
+/* ofi_rxm refuses buffers smaller than about this size */
 #define RXM_LEAST 64u
 
 /* A core provider, the utility providers over it, and their properties. */
@@ -51,7 +51,7 @@ unsigned mrrc_below(const char *name)
 	return has;
 }
 
-/* rxm_ep_init_proto(), 1.17 to 2.7 */
+/* As rxm_ep_init_proto() of ofi_rxm, 1.17 to 2.7 */
 size_t mrrc_below_copied(size_t buffer, size_t segmented)
 {
 	if (buffer == SIZE_MAX)
@@ -66,7 +66,7 @@ size_t mrrc_below_copied(size_t buffer, size_t segmented)
 
 char *mrrc_below_connected(const char *name)
 {
-	/* net has its own connected endpoints; tcp is the older of the two */
+	/* net has its own connected endpoints; tcp is the older provider */
 	if (!strcasecmp(name, "net"))
 		return strdup("tcp");
 	return strndup(name, strcspn(name, ";"));

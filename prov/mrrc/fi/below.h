@@ -26,8 +26,8 @@ enum mrrc_below {
 	/* any thread may deregister, however the domain was opened */
 	MRRC_BELOW_DEREG_SAFE = 1 << 3,
 	/*
-	 * a utility provider over another one. It takes descriptors for its own
-	 * structures, and reads them even if none is needed
+	 * a utility provider over another provider: it takes descriptors for
+	 * its own structures, and reads them even if it needs no descriptor
 	 */
 	MRRC_BELOW_LAYERED = 1 << 4,
 	/* peers read longer messages from the sender's buffer */

@@ -5,8 +5,9 @@
  *	range: | slab | slab | ... | not used yet |
  *	slab:  | head, data | head, data | ...      one size, one registration
  *
- * Free blocks of a size form a stack, as in sys/base/pool.c: linked by place, the
- * top carries a tag that each change increments. Slabs stay until flush.
+ * Free blocks of a size form a stack, as in sys/base/pool.c: they are linked by
+ * place, and the top has a tag that each change increments. Slabs stay until
+ * flush.
  */
 #include "config.h"
 #include <sys/mman.h>
@@ -25,7 +26,7 @@
 
 #define SLABS_MAX    128
 #define SLAB_LEN     ((size_t) 256 * 1024) /* at most, with two blocks */
-#define FAILURES_MAX 8			   /* then no more slabs are tried */
+#define FAILURES_MAX 8			   /* after these, no slabs are tried */
 
 static const size_t block_sizes[] = { 256, 1024, 4096, 16384, 65536 };
 #define CLASSES count_of(block_sizes)
@@ -34,9 +35,9 @@ _Static_assert(sizeof(struct mrrc_block) <= MRRC_BLOCK_HEAD, "block head");
 
 struct mrrc_blocks {
 	struct mrrc_reg *reg;
-	size_t max;	     /* of one block */
-	size_t bytes;	     /* of all slabs, at most */
-	char *base;	     /* NULL until the first */
+	size_t max;	     /* largest block */
+	size_t bytes;	     /* limit of all slabs */
+	char *base;	     /* NULL: no slab yet */
 	atomic_bool growing; /* guards the rest */
 	size_t used;
 	unsigned failures;
@@ -113,7 +114,7 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 	unsigned i;
 	int ret;
 
-	/* in a child they are the parent's */
+	/* in a child the registrations are the parent's */
 	if (!blocks || mrrc_mon_forked(blocks->reg->mon))
 		return;
 	for (i = 0; i < CLASSES; i++)
@@ -240,7 +241,7 @@ struct mrrc_block *mrrc_blocks_alloc(struct mrrc_blocks *blocks, size_t len)
 		atomic_store_explicit(&blocks->growing, false,
 				      memory_order_release);
 	}
-	/* a larger block is better than none */
+	/* a larger block is better than no block */
 	for (k = i; !block && k < CLASSES && k < i + 2; k++)
 		block = blocks_pop(blocks, k);
 	return block;

@@ -3,8 +3,8 @@
  * Bounce blocks: registered memory that data are copied through. Blocks of a
  * few sizes, in a bounded range, registered a slab at a time as needed.
  *
- * alloc and free are for any thread, lock-free, and call out only when a slab
- * is added, which one thread at a time does, holding no lock.
+ * Any thread may allocate and free, without a lock. Only adding a slab calls
+ * other code; one thread at a time adds slabs, holding no lock.
  */
 #ifndef MRRC_BLOCKS_H
 #define MRRC_BLOCKS_H
@@ -19,7 +19,7 @@
 struct mrrc_blocks;
 struct mrrc_op;
 
-/* Before each block's data: 64 bytes. */
+/* The 64 bytes before each block's data. */
 struct mrrc_block {
 	struct mrrc_block *next; /* the next block of the operation */
 	char *user;		 /* the application's buffer */
@@ -69,8 +69,8 @@ int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 		     struct mrrc_blocks **blocks);
 
 /*
- * Deregisters all blocks; none is in use. They can be used again later. blocks
- * may be NULL.
+ * Deregisters all blocks, which are not in use, and can be used again later.
+ * blocks may be NULL.
  */
 void mrrc_blocks_flush(struct mrrc_blocks *blocks);
 void mrrc_blocks_close(struct mrrc_blocks *blocks);
@@ -78,7 +78,7 @@ void mrrc_blocks_close(struct mrrc_blocks *blocks);
 /* The largest block; 0 for NULL. */
 size_t mrrc_blocks_max(const struct mrrc_blocks *blocks);
 
-/* NULL: none is left. */
+/* NULL: no block is left. */
 struct mrrc_block *mrrc_blocks_alloc(struct mrrc_blocks *blocks, size_t len);
 void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block);
 
@@ -86,8 +86,7 @@ void mrrc_blocks_free(struct mrrc_blocks *blocks, struct mrrc_block *block);
 int mrrc_blocks_touch(const void *addr, size_t len, bool write);
 
 /*
- * Copy from or to memory of the application's; -FI_EFAULT if that is not
- * mapped.
+ * Copies from or to the application's memory; -FI_EFAULT if it is not mapped.
  */
 int mrrc_blocks_copy(void *to, const void *from, size_t len, bool to_user);
 

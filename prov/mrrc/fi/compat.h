@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Definitions that libfabric's public headers lack: those that only some
- * versions have, those that others call deprecated, and a few internal bits of
- * libfabric.
+ * Definitions that some versions of libfabric's public headers lack, or call
+ * deprecated, and a few internal bits of libfabric.
  */
 #ifndef MRRC_COMPAT_H
 #define MRRC_COMPAT_H
@@ -28,7 +27,7 @@
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
 #ifdef FI_XPU		 /* since 2.7 */
-#define MRRC_XPU_CALLS 1 /* tables of calls have entries for them */
+#define MRRC_XPU_CALLS 1 /* tables of calls have XPU entries */
 #else
 #define FI_XPU (1ULL << 44) /* FI_XPU_TRIGGER in 1.x, which no core has */
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Functions that all wrapped objects share: finding the core's object of one of
- * ours, the generic calls of struct fi_ops, and finding our object for an
- * object of the core that an event names (mrrc_fid_track and related calls).
+ * Functions that all wrapped objects share: finding the core's object for an
+ * object of ours, the generic calls of struct fi_ops, and finding our object
+ * for an object of the core that an event names (mrrc_fid_track and related
+ * calls).
  *
  * Our objects are recognised by their table of calls, in which tostr is
- * mrrc_fid_tostr: every table of the fi layer has it, and no other in the
+ * mrrc_fid_tostr: every table of the fi layer has it, and no other table in the
  * process.
  *
  * The core's objects are looked up in a table of addresses, never by reading
@@ -99,10 +100,10 @@ int mrrc_fid_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 	case FI_DUP:
 	case FI_EXPORT_FID:
-		/* would return an object of the core, unwrapped */
+		/* these would return an object of the core, unwrapped */
 	case FI_QUEUE_WORK:
 	case FI_CANCEL_WORK:
-		/* these name objects of ours inside arg */
+		/* arg names objects of ours inside */
 		return -FI_ENOSYS;
 	default:
 		break;
@@ -113,8 +114,8 @@ int mrrc_fid_control(struct fid *fid, int command, void *arg)
 }
 
 /*
- * A table opened here would be the core's, called with objects of ours: its
- * functions would take our wrappers for the core's structures.
+ * Opens no table: the core's functions would take our objects for the core's
+ * structures.
  */
 int mrrc_fid_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		      void **ops, void *context)
@@ -125,7 +126,7 @@ int mrrc_fid_ops_open(struct fid *fid, const char *name, uint64_t flags,
 	return -FI_ENOSYS;
 }
 
-/* Towards the core: only tables whose functions take no fid and no context. */
+/* Passes on only tables whose functions take no fid and no context. */
 int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
 		     void *ops, void *context)
 {
@@ -139,7 +140,7 @@ int mrrc_fid_ops_set(struct fid *fid, const char *name, uint64_t flags,
 	return fi_set_ops(core, name, flags, ops, context);
 }
 
-/* libfabric expects us to append: the text in buf stays. */
+/* Appends, as libfabric expects: the text in buf stays. */
 int mrrc_fid_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	size_t used = strnlen(buf, len);
@@ -159,7 +160,7 @@ static struct mrrc_tracks *track_bucket(struct mrrc_fabric *fabric,
 	return &fabric->tracks[hash >> 56];
 }
 
-/* Newest first: the core may reuse an address before we untrack the old. */
+/* Adds at the front: the core may reuse an address before it is untracked. */
 void mrrc_fid_track(struct mrrc_fabric *fabric, struct mrrc_track *track,
 		    struct fid *core, struct fid *ours)
 {
@@ -178,7 +179,7 @@ void mrrc_fid_untrack(struct mrrc_fabric *fabric, struct mrrc_track *track)
 	mrrc_mutex_unlock(&fabric->track_lock);
 }
 
-/* Our object for one of the core's, or NULL. track_lock held. */
+/* Our object for an object of the core, or NULL. track_lock is held. */
 struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 				 const struct fid *core)
 {

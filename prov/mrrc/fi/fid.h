@@ -8,7 +8,7 @@
 
 #include "fi/mrrc_fi.h"
 
-/* The core's fid behind one of ours; NULL if it is none of ours */
+/* The core's fid behind an object of ours; NULL: fid is not ours */
 struct fid *mrrc_fid_core(struct fid *fid);
 int mrrc_fid_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int mrrc_fid_control(struct fid *fid, int command, void *arg);

@@ -3,8 +3,8 @@
  * fi_getinfo(): offers what the core provider offers, without FI_MR_LOCAL; and
  * the queries that the provider itself makes to the core.
  *
- * The provider answers only where it is named: in hints->fabric_attr->prov_name
- * or in FI_PROVIDER (names.h). Any thread.
+ * The provider answers only if hints->fabric_attr->prov_name or FI_PROVIDER
+ * names it (names.h). Any thread.
  */
 #include "config.h"
 #include "fi/getinfo.h"
@@ -12,7 +12,7 @@
 #include "fi/info.h"
 #include "fi/names.h"
 
-/* libfabric orders the reliable datagrams of these cores specially. */
+/* Does libfabric order the core's reliable datagrams specially? */
 static bool mrrc_reorders(const char *core, const struct fi_info *hints)
 {
 	return (!strcasecmp(core, "tcp") || !strcasecmp(core, "net")) &&
@@ -20,9 +20,10 @@ static bool mrrc_reorders(const char *core, const struct fi_info *hints)
 }
 
 /*
- * Moves these infos to their place, in lists that libfabric leaves to its
- * callers to order: before those of ofi_rxm over the core, else to the end.
- * ("net" in 1.x, "tcp" in 2.x; the "tcp" of 1.x has none.)
+ * Moves the core's infos of reliable datagrams to their place, in lists that
+ * libfabric does not order: before those of ofi_rxm over the core, else to the
+ * end. ("net" in 1.x and "tcp" in 2.x have such infos; the "tcp" of 1.x has
+ * none.)
  */
 static void reorder(const char *core, struct fi_info **list)
 {
@@ -65,7 +66,7 @@ static void drop_others(const char *name, struct fi_info **list)
 
 /*
  * The infos of a stack of providers, in the order that an application gets if
- * it names the stack without us. Where that order depends on ofi_rxm's answer,
+ * it names the stack without us. If the order depends on ofi_rxm's answer,
  * ofi_rxm is asked, too.
  */
 static int getinfo_ordered(uint32_t version, const char *node,
@@ -91,9 +92,7 @@ static int getinfo_ordered(uint32_t version, const char *node,
 	return *info ? 0 : -FI_ENODATA;
 }
 
-/*
- * Asks the providers below for one name; appends to the list at *tail.
- */
+/* Asks the providers below for one name; appends their infos to *list. */
 static int getinfo_below(uint32_t version, const char *node,
 			 const char *service, uint64_t flags,
 			 const struct fi_info *hints, const char *below,
@@ -143,7 +142,7 @@ static bool any_rdm(const struct fi_info *info)
 	return info;
 }
 
-/* One core, and the first provider of its group that has reliable datagrams. */
+/* Asks a core, and the first of its group that has reliable datagrams. */
 static void getinfo_group(uint32_t version, const char *node,
 			  const char *service, uint64_t flags,
 			  const struct fi_info *hints, bool hidden,
@@ -187,7 +186,7 @@ static int getinfo_alone(uint32_t version, const char *node,
 			      hidden, &any);
 		if (!any)
 			continue;
-		/* better none than a slower network, unnoticed */
+		/* no answer is better than a slower network, unnoticed */
 		if (mrrc_alone[i][1] && strchr(mrrc_alone[i][1], ';'))
 			MRRC_WARN(CORE,
 				  "for reliable datagrams over %s, "
@@ -206,8 +205,8 @@ static int getinfo_alone(uint32_t version, const char *node,
 }
 
 /*
- * Let FI_PROVIDER="ofi_mrrc" pass libfabric's filter, which compares whole
- * names: with a NULL name libfabric sets ours alone.
+ * Lets infos pass libfabric's filter for FI_PROVIDER="ofi_mrrc", which compares
+ * whole names: if the name is NULL, libfabric sets our name alone.
  */
 static void info_name_alone(struct fi_info *info)
 {
@@ -258,7 +257,7 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	if (list && names.alone)
 		info_name_alone(list);
 	if (!names.cnt)
-		return -FI_ENODATA; /* our name was not asked for */
+		return -FI_ENODATA; /* our name is not asked for */
 	if (!list)
 		MRRC_WARN(CORE,
 			  "no core provider matched \"%s\": check "
@@ -343,7 +342,8 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 	/*
 	 * The application's info had FI_MR_LOCAL removed and its own threading
 	 * set, and may have been made by hand: only the core knows what it
-	 * needs. So it is asked with the weakest hints for the same domain.
+	 * needs. So the core is asked with the weakest hints for the same
+	 * domain.
 	 */
 	hints = fi_allocinfo();
 	if (!hints)

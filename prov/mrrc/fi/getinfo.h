@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo(3), and what the core's answers. */
+/* fi_getinfo(3), and queries to the core's. */
 #ifndef MRRC_GETINFO_H
 #define MRRC_GETINFO_H
 
@@ -12,13 +12,14 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 int mrrc_getinfo_best(uint32_t version, const struct fi_info *hints,
 		      struct fi_info **info);
 /*
- * Connected endpoints of this core on the device of app, which has datagrams.
+ * The info of this core's connected endpoints on the device of app, the info of
+ * a datagram endpoint.
  */
 int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
 		     const char *core_name, struct fi_info **info);
 /*
- * Does the core under fabric require local descriptors (*local), and what else
- * of registrations? Does it answer FI_THREAD_SAFE to this threading (*safe)?
+ * Asks the core under fabric: does it require local descriptors (*local), and
+ * which mr_mode? Does it answer FI_THREAD_SAFE to this threading (*safe)?
  */
 int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 			 const struct fi_info *info, int *mr_mode, bool *local,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Cores such as verbs cache registrations themselves: with all rights, so
- * that memory mapped read-only cannot be registered, with keys that outlive
- * fi_close(), and with a monitor that collides with ours. libfabric's public
- * way to avoid that is to import a memory monitor (fi_import(3)), which
- * replaces its own:
+ * Cores such as verbs cache registrations themselves: with all rights, so that
+ * memory mapped read-only cannot be registered, with keys that outlive
+ * fi_close(), and with a monitor that collides with ours. The public way to
+ * avoid such caches is to import a memory monitor (fi_import(3)), which
+ * replaces libfabric's:
  *
  *  - start() refuses while a domain of ours is being opened, which then has
  *    no cache at all;
- *  - for all other domains it accepts, and our monitor tells their caches what
- *    changes, so that a process has one monitor.
+ *  - for all other domains start() accepts, and our monitor reports changes of
+ *    memory to their caches, so that a process has one monitor.
  *
  * Once a core's cache is in use nothing can be imported (-FI_EBUSY); our
- * registrations then bypass it, one by one (MRRC_MR_NOCACHE). An import is for
- * the rest of the process.
+ * registrations then bypass that cache, one by one (MRRC_MR_NOCACHE). An import
+ * lasts until the process ends.
  */
 #include "config.h"
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int import_subscribe(struct fid_mem_monitor *monitor, const void *addr,
 	return mrrc_notifier_watch(import.notifier, (uintptr_t) addr, len);
 }
 
-/* libfabric never calls it: a watch ends with the memory. */
+/* libfabric never calls unsubscribe: a watch ends with the memory. */
 static void import_unsubscribe(struct fid_mem_monitor *monitor,
 			       const void *addr, size_t len)
 {
@@ -76,7 +76,7 @@ static struct fi_ops_mem_monitor import_ops = {
 	.valid = import_valid,
 };
 
-/* libfabric's number: "0", "00", "0x0". */
+/* Is libfabric's limit 0, as "0", "00" or "0x0"? */
 static bool import_no_count(void)
 {
 	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
@@ -92,8 +92,8 @@ bool mrrc_core_keeps_keys(void)
 }
 
 /*
- * Was a monitor chosen for libfabric in the environment, or none at all? Then
- * it stays.
+ * Does the environment choose a monitor for libfabric, or no cache? Then that
+ * choice stays.
  */
 static bool import_unwanted(void)
 {

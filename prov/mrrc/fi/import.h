@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 /*
- * Between these calls the core works for us in this thread: domains that it
- * opens get no cache of the core's, nor of the hooking provider's. local: the
- * core requires registration, so it may have a cache. Calls do not nest.
+ * Between mrrc_core_open_begin() and mrrc_core_open_end() this thread opens
+ * domains for us: they get no cache of the core, nor of the hooking provider.
+ * local: the core requires registration, so it may have a cache. Calls do not
+ * nest.
  */
 void mrrc_core_open_begin(bool local);
 void mrrc_core_open_end(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Converts an application's fi_info or hints into the core's, and the core's
- * into what the application sees. Any thread.
+ * into the application's. Any thread.
  */
 #include "config.h"
 #include "fi/info.h"
@@ -19,8 +19,8 @@ void mrrc_info_add_local(struct fi_info *core)
 }
 
 /*
- * A value that cores do not know must not become one that they know. In 2.x
- * they know two levels fewer than the enumeration has.
+ * A value that cores do not know must not become one that they know. Cores of
+ * 2.x know two levels fewer than the enumeration has.
  */
 static bool threading_known(enum fi_threading threading)
 {
@@ -31,8 +31,8 @@ static bool threading_known(enum fi_threading threading)
 }
 
 /*
- * The core's hints for an application without hints. Some cores take zero
- * attributes as requests, and also the one mode that is optional.
+ * The core's hints for an application without hints. Some cores take attributes
+ * that are zero as requests, and add the one mode that is optional.
  */
 static struct fi_info *no_hints(void)
 {
@@ -97,8 +97,8 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 
 complete:
 	/*
-	 * Partial hints: give them the attributes that we must set. Of double
-	 * size, since a newer libfabric reads more of them.
+	 * Partial hints: add the attributes that we must set, of double size,
+	 * since a newer libfabric reads more fields.
 	 */
 	if (!core->fabric_attr)
 		core->fabric_attr = calloc(2, sizeof(*core->fabric_attr));

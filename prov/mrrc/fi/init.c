@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Entry point of the provider: libfabric loads us and calls fi_prov_ini(). The
- * hooking provider comes in here by way of its own library (hook/hook.c).
+ * hooking provider calls mrrc_prov_ini(), from its own library (hook/hook.c).
  *
- * The only file that may include all folders: here one folder's functions are
- * passed to another that may not include it.
+ * Only init.c may include all folders: it passes functions of a folder to
+ * another folder that may not include the first.
  */
 #include "config.h"
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void mrrc_cleanup(void)
 {
 }
 
-/* libfabric writes to it: it must not be const */
+/* not const: libfabric writes to it */
 struct fi_provider mrrc_prov = {
 	.version = FI_MRRC_VERSION,
 	.name = MRRC_PROV_NAME,
@@ -79,16 +79,16 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 		return NULL;
 	}
 	/*
-	 * Not the version of the headers that we were built with: libfabric
-	 * would leave us out where an application asks for a newer API, as some
-	 * do that ask for the library's own version. See attr.h.
+	 * With the version of the headers that we were built with, libfabric
+	 * would leave us out if an application asks for a newer API, as some do
+	 * that ask for the library's own version. See attr.h.
 	 */
 	prov->fi_version = version;
 	pthread_once(&once, prov_init);
 	return prov;
 }
 
-/* libfabric calls it, and declares it nowhere */
+/* libfabric calls fi_prov_ini(), and declares it nowhere */
 struct fi_provider *fi_prov_ini(void);
 
 FI_EXT_INI

@@ -6,8 +6,8 @@
 #include "fi/mrrc_fi.h"
 
 /*
- * Initialises what ofi_mrrc and its hooking provider share. Returns prov, or NULL
- * and logs why.
+ * Initialises the state that ofi_mrrc and its hooking provider share. Returns
+ * prov, or NULL and logs why.
  */
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 

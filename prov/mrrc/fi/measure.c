@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measures the cost model (measure.h): times what a miss does, with a few sizes
- * of a private mapping, in turn, until there are enough samples or time is up.
+ * Measures the cost model (measure.h): times the steps of a miss, with a few
+ * sizes of a private mapping, in turn, until there are enough samples or time
+ * is up.
  *
- * A miss also watches the memory and asks whether it is private, so these are
+ * A miss also watches the memory and asks whether it is private, so both are
  * timed, too.
  *
  * Any thread.
@@ -23,18 +24,18 @@
 #include "sys/monitor/mon.h"
 #include "sys/base/vm.h"
 
-#define BUDGET_NS 4e6 /* then the samples so far must do */
+#define BUDGET_NS 4e6 /* after this time the samples must do */
 #define ROUNDS	  8
-#define PAGES	  64 /* of the largest size */
+#define PAGES	  64 /* the largest size */
 
 /*
- * Numbers of pages that are measured. The last one only if there is time: it
- * shows more of the cost of a page.
+ * Numbers of pages that are measured. The last is measured only if there is
+ * time: it shows more of the cost of a page.
  */
 static const size_t measure_pages[] = { 1, 16, PAGES };
 #define SIZES	      count_of(measure_pages)
 #define ALWAYS	      2
-#define COPY_PAGES    16 /* of the largest copy */
+#define COPY_PAGES    16 /* the largest copy */
 #define ROUNDS_ALWAYS 5	 /* the first rounds run with cold caches */
 
 /* Devices that were measured; only ever added to. */
@@ -85,7 +86,7 @@ static int measure_rent_open(struct mrrc_reg *reg, size_t page,
 	struct mrrc_cache_attr attr = {
 		.max_bytes = PAGES * page,
 		.max_regions = PAGES,
-		.policy = "lru", /* the least memory */
+		.policy = "lru", /* needs the least memory */
 		.ops = &measure_ops,
 		.mon = reg->mon,
 	};
@@ -145,7 +146,7 @@ static int measure_once(struct mrrc_reg *reg, struct measure_rent *rent,
 	if (watched)
 		mrrc_mon_unwatch(reg->mon, start, len);
 	at[2] = now_ns();
-	/* otherwise the memory is already watched the next time */
+	/* otherwise the next sample would find the memory watched */
 	mrrc_mon_unwatch_idle(reg->mon);
 	if (ret)
 		return ret;

@@ -10,9 +10,9 @@
 #include "fi/reg.h"
 
 /*
- * Sets the cost model by the parameter `cost`: measured, or given there; the
- * default model if the measurement makes no sense. The core's domain is open,
- * and nothing else uses reg yet.
+ * Sets the cost model by the parameter `cost`: a measured model, a given one,
+ * or the default model if the measurement makes no sense. The core's domain is
+ * open, and nothing else uses reg yet.
  */
 void mrrc_measure_cost(struct mrrc_reg *reg, struct mrrc_cost *cost);
 

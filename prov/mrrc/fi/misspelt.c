@@ -13,7 +13,7 @@
 #include "fi/misspelt.h"
 #include "fi/say.h"
 
-#define OUR_WORD "MRRC" /* of the prefix */
+#define OUR_WORD "MRRC" /* in the prefix */
 
 extern char **environ;
 

@@ -10,8 +10,7 @@
  * Every object counts on its parent (mrrc_ref), so closing a parent first
  * answers -FI_EBUSY, as libfabric's providers do.
  *
- * Threading: as the application asked for; see domain.c for what the core is
- * opened with.
+ * Threading: as the application asked for; domain.c has the core's threading.
  */
 #ifndef MRRC_FI_H
 #define MRRC_FI_H
@@ -58,7 +57,7 @@ extern struct fi_provider mrrc_prov;
 #define mrrc_unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * No stack protector: for steps of a hit. It would cost 9 instructions, and
+ * Steps of a hit have no stack protector. It would cost 9 instructions, and
  * these functions have no array to overrun.
  */
 #if __has_attribute(no_stack_protector)
@@ -96,7 +95,7 @@ struct mrrc_fabric {
 	struct fid_fabric *core;
 	char *core_prov_name; /* "verbs" of "verbs;ofi_mrrc" */
 	mrrc_ref ref;
-	struct mrrc_mutex track_lock; /* guards what follows; a leaf */
+	struct mrrc_mutex track_lock; /* guards the rest; a leaf */
 	LIST_HEAD(mrrc_tracks, mrrc_track) tracks[MRRC_TRACK_BUCKETS];
 	struct mrrc_request *requests; /* noted: obj/request.h */
 };
@@ -116,7 +115,7 @@ struct mrrc_domain {
 	bool any_thread; /* threads of ours may read the core's CQs */
 	bool implicit;	 /* the provider resolves null descriptors */
 	bool multi_recv; /* opened with FI_MULTI_RECV */
-	char nothing;	 /* a byte that stands for empty buffers */
+	char nothing;	 /* registered in place of empty buffers */
 	uint32_t addr_format;
 	bool automatic; /* a thread of ours may make progress */
 	/* bound event queue, for endpoints without one */
@@ -124,8 +123,8 @@ struct mrrc_domain {
 	struct mrrc_eq *mr_eq; /* event queue bound with FI_REG_MR */
 	/*
 	 * records of operations in flight, if `implicit`, and of receives over
-	 * a core that passes on lengths that peers claim. A context that lies
-	 * in them is one of ours
+	 * a core that passes on lengths that peers claim. A context inside the
+	 * pool is a record
 	 */
 	struct mrrc_pool *ops;
 	/*
@@ -147,14 +146,14 @@ struct mrrc_domain {
 	/* guards cqs, and changes of their ops, cw and wait_taken */
 	struct mrrc_mutex cq_lock;
 	LIST_HEAD(, mrrc_cq) cqs; /* every CQ of the domain */
-	/* of these CQs, those that the provider opened */
+	/* number of CQs that the provider opened */
 	atomic_int internal_cqs;
 	/* CQs that a close waits for (data/flush.c); guarded by their locks */
 	atomic_int awaited_cqs;
 	/* state of fi/file; NULL before the first file is opened */
 	struct mrrc_file_domain *_Atomic files;
 	void (*files_close)(struct mrrc_domain *domain);
-	/* calls of conditional writes; NULL before an endpoint has these */
+	/* calls of conditional writes; NULL before an endpoint has any */
 	const struct mrrc_domain_over *_Atomic over;
 	struct mrrc_cw_domain *_Atomic cw;
 };
@@ -168,7 +167,7 @@ struct mrrc_spare {
 
 /* Calls for a domain with conditional writes, besides the usual ones. */
 struct mrrc_domain_over {
-	/* -FI_EBUSY, or frees their state */
+	/* frees the state of conditional writes, or returns -FI_EBUSY */
 	int (*close)(struct mrrc_domain *domain);
 	/* the application polls for completions, by a poll set */
 	void (*progress)(struct mrrc_domain *domain);
@@ -185,11 +184,11 @@ struct mrrc_eq {
 	struct fid_eq eq;
 	struct fid_eq *core;
 	struct mrrc_fabric *fabric;
-	mrrc_ref ref;				 /* domains bound to it */
+	mrrc_ref ref;				 /* domains bound to the EQ */
 	const struct mrrc_eq_over *_Atomic over; /* or NULL */
 };
 
-/* Maximum length of private data in an event, as the cores have it. */
+/* Maximum length of private data in an event of the cores. */
 #define MRRC_EQ_CM_DATA 512
 
 /* Calls that handle events before the application gets them. */
@@ -205,7 +204,7 @@ struct mrrc_wait {
 	struct fid_wait wait;
 	struct fid_wait *core;
 	struct mrrc_fabric *fabric;
-	mrrc_ref ref;		   /* queues opened with it */
+	mrrc_ref ref;		   /* queues in the wait set */
 	atomic_size_t pending_cnt; /* pending completions of its CQs, in all */
 };
 
@@ -264,16 +263,16 @@ struct mrrc_cq {
 	struct fid_cq *core;
 	struct mrrc_domain *domain;
 	LIST_ENTRY(mrrc_cq) link; /* domain's list */
-	mrrc_ref ref;		  /* endpoints bound to it */
-	size_t entry_size;	  /* of the application's format */
+	mrrc_ref ref;		  /* endpoints bound to the CQ */
+	size_t entry_size;	  /* the application's format */
 	size_t core_entry_size;	  /* >= entry_size: formats are prefixes */
-	bool internal;		  /* opened by us: only we read it */
+	bool internal;		  /* opened and read by us alone */
 	/*
-	 * has endpoints with a shared context whose receives are unsignalled by
-	 * default
+	 * the CQ has endpoints with a shared context whose receives are
+	 * unsignalled by default
 	 */
 	bool rx_selective;
-	bool wait;	 /* it can be waited on */
+	bool wait;	 /* has a wait object */
 	bool wait_taken; /* FI_GETWAIT was answered */
 	enum fi_wait_obj wait_obj;
 	const struct mrrc_cq_over *_Atomic over; /* or NULL */
@@ -293,7 +292,7 @@ struct mrrc_cq {
 	 * in force; guarded by lock
 	 */
 	int sreaders;
-	/* records left for these threads, see data/flush.c; guarded by lock */
+	/* records left for sreaders, see data/flush.c; guarded by lock */
 	int zombies;
 	/*
 	 * a close waits for receives of shared contexts, too; guarded by lock
@@ -304,10 +303,10 @@ struct mrrc_cq {
 	STAILQ_HEAD(, mrrc_comp) pending;
 	atomic_size_t pending_cnt;
 	void *err_data; /* err_data of the last error read */
-	/* short operations that it reported; written under lock */
+	/* short operations that the CQ reported; written under lock */
 	atomic_uint_fast64_t completions;
 	/*
-	 * operations that it is to report; kept apart from the fields that its
+	 * operations that the CQ is to report; kept apart from the fields that
 	 * readers write. No alignment: MemorySanitizer knows that calloc's
 	 * memory is set.
 	 */
@@ -320,7 +319,8 @@ struct mrrc_cq {
 struct mrrc_ep_dir {
 	/*
 	 * range of the records in domain->ops, copied for the hit path: calls
-	 * with a context outside it, and with descriptors, get no record
+	 * with a context outside this range, and with descriptors, get no
+	 * record
 	 */
 	uintptr_t ops_base;
 	size_t ops_len;
@@ -330,7 +330,7 @@ struct mrrc_ep_dir {
 	bool holds_cq;	   /* mrrc_cq_leave_alone() was called for it */
 	uint64_t op_flags; /* defaults of the calls without flags */
 	size_t iov_limit;
-	/* maximum number of buffers into which one is split; 0: no split */
+	/* maximum number of parts of a split buffer; 0: no split */
 	size_t split_limit;
 };
 
@@ -356,16 +356,16 @@ struct mrrc_ep {
 	size_t copied;	     /* longest message that the core copies; 0: none */
 	struct mrrc_least {
 		size_t known; /* shortest message for mrrc_resolve_known() */
-		/* the same, for the path without function calls */
+		/* shortest message for the path without function calls */
 		size_t quick;
 	} least_msg, least_rma;
 	/*
 	 * CQ that the provider bound where the application bound only a counter
 	 */
 	struct mrrc_cq *own_cq;
-	/* this endpoint, or the one of which it is an alias */
+	/* this endpoint, or the endpoint of which it is an alias */
 	struct mrrc_ep *base;
-	uint64_t trace_ep; /* record.c: its number; 0: by address */
+	uint64_t trace_ep; /* number for record.c; 0: by address */
 	struct mrrc_track track;
 	mrrc_ref ref;
 	struct fi_info *info; /* the core's info of an FI_EP_MSG endpoint */
@@ -377,10 +377,10 @@ struct mrrc_ep {
 	/* fi_cw_enable() was called: connected, reliable datagrams */
 	struct mrrc_cw_ep *cw;
 	struct mrrc_cw_rdm *cw_rdm;
-	struct fi_mrrc_cw ext_cw; /* what fi_cw_open() gives */
+	struct fi_mrrc_cw ext_cw; /* for fi_cw_open() */
 };
 
-/* parent counting */
+/* counts of children */
 static inline void mrrc_ref_get(mrrc_ref *ref)
 {
 	atomic_fetch_add_explicit(ref, 1, memory_order_relaxed);

@@ -66,7 +66,7 @@ static bool names_us(const char *name, size_t len)
 	return false;
 }
 
-/* malloc'd copy of a provider name without our part */
+/* A malloc'd copy of a provider name without our part */
 static char *name_strip(const char *name, size_t len)
 {
 	const char *end = name + len, *sep;
@@ -116,7 +116,7 @@ static int names_add(struct mrrc_names *names, const char *name, size_t len)
 
 /*
  * libfabric compares FI_PROVIDER with the names of the infos, in which our name
- * is last: any other order matches none, silently.
+ * is last: any other order matches no info, silently.
  */
 static void names_check(const char *name, size_t len, const char *below)
 {
@@ -132,7 +132,7 @@ static void names_check(const char *name, size_t len, const char *below)
 }
 
 /*
- * Adds the provider names with ours from FI_PROVIDER. wanted: the only one to
+ * Adds the provider names with ours from FI_PROVIDER. wanted: the only name to
  * add, or NULL
  */
 static int names_env(struct mrrc_names *names, const char *wanted)
@@ -190,7 +190,7 @@ int mrrc_names_init(struct mrrc_names *names, const struct fi_info *hints)
 		mrrc_names_fini(names);
 		ret = names_env(names, prov_name);
 	} else if (!is_us(prov_name, strlen(prov_name)) || !names->cnt) {
-		/* more precise than FI_PROVIDER, which filters afterwards */
+		/* hints go before FI_PROVIDER, which filters afterwards */
 		mrrc_names_fini(names);
 		ret = names_add(names, prov_name, strlen(prov_name));
 	}

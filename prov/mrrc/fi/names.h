@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Parses provider names that contain ours: "verbs;ofi_mrrc" in FI_PROVIDER and
- * in hints, and "ofi_mrrc" alone, for the best core available.
+ * in hints, and "ofi_mrrc" alone, which stands for the best core available.
  *
  * Any thread.
  */
@@ -22,12 +22,12 @@ struct mrrc_names {
 };
 
 /*
- * Finds the provider names with ours that the caller asks for. None: names->cnt
- * == 0.
+ * Finds the provider names with ours that the caller asks for; names->cnt is 0
+ * if there are none.
  */
 int mrrc_names_init(struct mrrc_names *names, const struct fi_info *hints);
 void mrrc_names_fini(struct mrrc_names *names);
-/* malloc'd "a;b" of "a;b;ofi_mrrc", or NULL */
+/* Makes "a;b" of "a;b;ofi_mrrc", to be freed; NULL: no memory */
 char *mrrc_prov_name_below(const char *name);
 
 /*
@@ -42,7 +42,8 @@ char *mrrc_prov_name_below(const char *name);
 extern const char *const mrrc_alone[MRRC_ALONE_CNT][MRRC_ALONE_MAX];
 void mrrc_fabric_name_mark(struct fi_fabric_attr *attr);
 /*
- * Removes that part from a fabric's name; returns the providers in it, or NULL
+ * Removes the mark from a fabric's name; returns the providers in the mark, or
+ * NULL
  */
 const char *mrrc_fabric_name_split(char *name);
 

@@ -2,13 +2,14 @@
 /*
  * Parameters: FI_OFI_MRRC_* in the environment, read once when libfabric loads
  * us. The table below has all parameters. man/check_params.sh compares it with
- * fi_mrrc_params(7), and the internal ones with prov/mrrc/README.md. libfabric
- * does not list the internal ones, which come from FI_OFI_MRRC_DEBUG or from
- * separate variables.
+ * fi_mrrc_params(7), and internal parameters with prov/mrrc/README.md.
+ * libfabric does not list internal parameters, which come from
+ * FI_OFI_MRRC_DEBUG or from separate variables.
  *
- * libfabric is told that all are strings: as a size it would read "4M" as 4.
+ * libfabric is told that all parameters are strings: as a size it would read
+ * "4M" as 4.
  *
- * Threading: before anything else runs; constant afterwards.
+ * Threading: set before other code runs; constant afterwards.
  */
 #include "config.h"
 
@@ -28,7 +29,7 @@
 #include "sys/proof/code_kept.h"
 #include "sys/observe/cost_file.h"
 
-#define BOUNCE_SIZE ((size_t) 64 * 1024) /* largest to be copied */
+#define BOUNCE_SIZE ((size_t) 64 * 1024) /* largest copied buffer */
 
 struct mrrc_params mrrc_params = {
 	.reg = MRRC_REGISTER_AUTO,
@@ -52,10 +53,10 @@ struct mrrc_param {
 	const char *name;
 	/* changes nothing on failure */
 	int (*set)(const struct mrrc_param *param, const char *value);
-	void *at;		  /* what it sets, if one variable */
-	const char *const *words; /* of set_word, in the enum's order */
-	bool file;		  /* the value may name one */
-	const char *part;	  /* that it is for; NULL: any build */
+	void *at;		  /* the variable that it sets, if one */
+	const char *const *words; /* for set_word, in the enum's order */
+	bool file;		  /* the value may name a file */
+	const char *part;	  /* part that it sets; NULL: any build */
 	const char *part_value;	  /* the only value that needs the part */
 	bool internal;		  /* an entry of the list in "debug" */
 	const char *accepts;
@@ -151,7 +152,7 @@ static int set_bounce_size(const struct mrrc_param *param, const char *value)
 
 static int set_monitor(const struct mrrc_param *param, const char *value)
 {
-	/* one of the words, so it fits */
+	/* a word of these fits */
 	if (strcmp(value, "auto") && strcmp(value, "uffd") &&
 	    strcmp(value, "manual") && strcmp(value, "none"))
 		return -FI_EINVAL;
@@ -407,7 +408,7 @@ int mrrc_param_path(const char *pattern, char *path, size_t size)
 	return 0;
 }
 
-/* What was wrong with a value. */
+/* The reason why a value is refused. */
 static const char *param_why(int ret)
 {
 	switch (-ret) {
@@ -416,7 +417,7 @@ static const char *param_why(int ret)
 	case EINVAL:
 		return "not understood";
 	default:
-		return fi_strerror(-ret); /* of a file */
+		return fi_strerror(-ret); /* a file's error */
 	}
 }
 
@@ -456,7 +457,7 @@ static bool param_built(const struct mrrc_param *param, const char *value)
 	return false;
 }
 
-/* Sets it, or says why not. */
+/* Sets a parameter, or says why not. */
 static void param_apply(const struct mrrc_param *param, const char *value)
 {
 	char variable[MRRC_PARAM_NAME_MAX];
@@ -509,7 +510,7 @@ static int set_debug(const struct mrrc_param *param, const char *value)
 	return 0;
 }
 
-/* NULL: not set. Internal ones are unknown to libfabric. */
+/* NULL: not set. libfabric does not know internal parameters. */
 static const char *param_value(const struct mrrc_param *param)
 {
 	char variable[MRRC_PARAM_NAME_MAX], *value;

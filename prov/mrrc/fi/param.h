@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The parameters, FI_OFI_MRRC_*: read once, before anything is opened.
+ * The parameters, FI_OFI_MRRC_*: read once, before an object is opened.
  */
 #ifndef MRRC_PARAM_H
 #define MRRC_PARAM_H
@@ -17,7 +17,7 @@
 
 enum mrrc_register {
 	MRRC_REGISTER_AUTO,   /* where the core requires FI_MR_LOCAL */
-	MRRC_REGISTER_ALWAYS, /* also where it does not: for tests */
+	MRRC_REGISTER_ALWAYS, /* over every core: for tests */
 	MRRC_REGISTER_NEVER,  /* descriptors are up to the application */
 };
 
@@ -43,7 +43,7 @@ struct mrrc_params {
 	enum mrrc_register reg;
 	size_t revoke; /* ms that keys may outlive registrations: hook/mr.c */
 	size_t cache_max_size; /* bytes; SIZE_MAX: not set, derive */
-	size_t alloc_max_size; /* the same for fi_mr_alloc() */
+	size_t alloc_max_size; /* limit for fi_mr_alloc(), the same */
 	size_t alloc_idle;     /* ms */
 	size_t cw_cancel;      /* ms; 0: no limit */
 	enum mrrc_pages alloc_pages;

@@ -16,7 +16,7 @@ int mrrc_part_feature(const char *name);
 
 /*
  * Called after a failed fi_open_ops() of the name ops: if the operations belong
- * to a part that was left out, prints that, once.
+ * to a part that was left out, prints so, once.
  */
 void mrrc_part_asked(const char *ops);
 

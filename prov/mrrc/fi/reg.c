@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations of ours on the core's domain, as the cache decides on them.
+ * Makes and closes registrations on the core's domain, as the cache decides.
  * Any thread, no lock held.
  */
 #include "config.h"
@@ -40,9 +40,9 @@ static uint64_t reg_rights(enum mrrc_access access)
 
 /*
  * Where the application chooses keys, ours come from the upper half; if the
- * application wants one of them, mr.c evicts the region. They are a counter,
- * hashed with the domain's secret: from the keys that a peer was given it
- * cannot guess others. A key that is taken is skipped.
+ * application wants such a key, mr.c evicts the region. Keys are a counter,
+ * hashed with the domain's secret, so that a peer cannot guess other keys from
+ * its own. A key that is taken is skipped.
  */
 static uint64_t reg_key(struct mrrc_reg *reg)
 {
@@ -60,7 +60,7 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		 uint64_t rights, struct fid_mr **mr)
 {
 	struct iovec iov = { (void *) buf, len };
-	/* two: a newer libfabric reads more fields, and finds zeroes */
+	/* attr[1]: a newer libfabric reads more fields, and finds zeroes */
 	struct fi_mr_attr attr[2] = { {
 		.mr_iov = &iov,
 		.iov_count = 1,
@@ -163,9 +163,7 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 	mrrc_secret_make(&reg->secret);
 }
 
-/*
- * The limit as the cache takes it: 0 derives the limit, 1 keeps almost nothing.
- */
+/* The limit for the cache: 0 derives the limit, 1 keeps almost nothing. */
 static size_t reg_limit(size_t param)
 {
 	if (param == SIZE_MAX)
@@ -189,7 +187,7 @@ void mrrc_reg_idle(struct mrrc_reg *reg)
 	mrrc_report_open(reg);
 }
 
-/* Without a segment the cache counts in memory of its own. */
+/* Opens the cache; without a segment it counts in memory of its own. */
 static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
 {
 	int ret;
@@ -227,7 +225,7 @@ static int reg_open_monitor(struct mrrc_reg *reg)
 	return 0;
 }
 
-/* The monitor may stay, for the caches of cores (import.c): hooks do not. */
+/* The monitor may stay, for caches of cores (import.c); hooks do not stay. */
 static void reg_close_monitor(struct mrrc_reg *reg)
 {
 	if (reg->hooks)
@@ -259,7 +257,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 	attr.budget = reg->budget;
 	if (mrrc_reg_budget_limit(reg))
 		attr.max_bytes = mrrc_reg_budget_limit(reg);
-	/* no regions: the cache has no such limit, but one of a byte works */
+	/* "no regions" is no limit of the cache, but one byte works */
 	if (!mrrc_params.cache_max_count)
 		attr.max_bytes = 1;
 	ret = reg_open_monitor(reg);
@@ -287,8 +285,8 @@ err_leave:
 }
 
 /*
- * Called after the device is measured: reading the code takes some 30 ms of a
- * processor, and would disturb the measurement.
+ * Begins to examine the process's code, which takes some 30 ms of a processor.
+ * Called after the device is measured, which that would disturb.
  */
 static void reg_begin_trust(struct mrrc_reg *reg)
 {
@@ -350,7 +348,7 @@ static uint64_t stats_uncached(const uint64_t *value)
 	       value[MRRC_STAT_UNCACHED_FULL];
 }
 
-/* The log has what was counted before the flush, which evicts all. */
+/* The log has the counts before the flush, which evicts all. */
 void mrrc_reg_flush(struct mrrc_reg *reg)
 {
 	const uint64_t *value = reg->last.value;
@@ -375,8 +373,8 @@ void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
 }
 
 /*
- * Regions that are not held are deregistered here. The other domains that share
- * the monitor, and libfabric's caches if they do, forget the range as well.
+ * Deregisters regions that are not held. Other domains, and caches of
+ * libfabric, that share the monitor forget the range as well.
  */
 int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 {

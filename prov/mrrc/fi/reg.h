@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations of ours on one domain of a core provider, and the cache that
- * decides on them. Embedded in the domains of the provider (obj/domain.c) and
- * of the hook (hook/domain.c).
+ * Our registrations on a domain of a core provider, and the cache that decides
+ * on them. struct mrrc_reg is embedded in the domains of the provider
+ * (obj/domain.c) and of the hook (hook/domain.c).
  *
  * Any thread, no lock held, except init, open and close.
  */
@@ -41,12 +41,12 @@ struct mrrc_reg {
 	struct fid_domain *core;
 	/* the core's calls, also when core->mr is replaced */
 	struct fi_ops_mr *core_ops;
-	const char *core_name; /* the provider's, for messages */
+	const char *core_name; /* the core's name, for messages */
 	char device[64];       /* the domain's name */
 	struct mrrc_cost cost; /* cost of registering on the device */
-	int mr_mode;	       /* what the core asks of us */
+	int mr_mode;	       /* the core's mr_mode */
 	size_t key_size;
-	unsigned below; /* enum mrrc_below, of the core */
+	unsigned below; /* the core's enum mrrc_below */
 	bool hmem;	/* opened with FI_HMEM */
 	/* any thread may deregister, the application's or ours */
 	bool any_thread;
@@ -56,16 +56,16 @@ struct mrrc_reg {
 	 * ns that keys outlive registrations, as in attr.revoke; 0: not at all
 	 */
 	uint64_t revoke;
-	struct mrrc_pool *records; /* of operations, or NULL */
-	/* where keys are ours to choose */
+	struct mrrc_pool *records; /* operations' records; or NULL */
+	/* counter of the keys that we choose */
 	atomic_uint_fast64_t next_key;
 	struct mrrc_secret secret;
 	struct mrrc_cache_mt *cache;
-	pid_t pid;	 /* of the process that opened the domain */
+	pid_t pid;	 /* the process that opened the domain */
 	unsigned traced; /* number in the recording, from 1; 0: not recorded */
 	struct mrrc_mon *mon;
 	bool hooks;		    /* the hooks of libc are used */
-	struct mrrc_budget *budget; /* of the node; NULL: none */
+	struct mrrc_budget *budget; /* the node's; NULL: none */
 	/* statistics segment; NULL: other processes cannot see the domain */
 	struct mrrc_stats_shm *segment;
 	struct mrrc_alloc *_Atomic alloc;	/* made at first use */
@@ -107,8 +107,8 @@ int mrrc_reg_open(struct mrrc_reg *reg);
 void mrrc_reg_idle(struct mrrc_reg *reg);
 
 /*
- * Called when the core's domain is open. obj/attach.h calls this function and
- * the next one.
+ * Called when the core's domain is open. obj/attach.h calls mrrc_reg_attach()
+ * and mrrc_reg_begin().
  */
 void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
 
@@ -119,8 +119,8 @@ void mrrc_reg_attach(struct mrrc_reg *reg, struct fid_domain *core);
 void mrrc_reg_begin(struct mrrc_reg *reg, const struct mrrc_cost *cost);
 
 /*
- * A registration of exactly this range, with these rights, past all caches.
- * Close it with fi_close().
+ * Makes a registration of exactly this range, with these rights, past all
+ * caches. Close it with fi_close().
  */
 int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 		 uint64_t rights, struct fid_mr **mr);
@@ -141,7 +141,7 @@ static inline uint64_t mrrc_reg_remote(const struct mrrc_reg *reg,
 	return (uintptr_t) buf - (absolute ? 0 : start);
 }
 
-/* Only users of FI_HMEM set the interface; older ones have no such field. */
+/* Only users of FI_HMEM set the interface; older callers have no such field. */
 static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 				      const struct fi_mr_attr *attr)
 {
@@ -149,13 +149,13 @@ static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 }
 
 /*
- * The access of the region that could serve an explicit registration. false:
- * none, it must be the core's own.
+ * The access of the region that could serve an explicit registration. false: it
+ * must be the core's own.
  */
 bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 		   uint64_t flags, enum mrrc_access *kind);
 
-/* A range of ours may be unmapped now: ends other monitors' watches. */
+/* Ends other monitors' watches of a range of ours that may be unmapped now. */
 void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len);
 
 /*
@@ -166,7 +166,8 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len);
 
 /*
  * Make a registration outside the cache, with a key that the provider chooses,
- * and close it. Both return 0 or -E*, as struct mrrc_reg_ops has them.
+ * and close it. mrrc_reg_make() returns 0 or -E*, as struct mrrc_reg_ops has
+ * them.
  */
 int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Selects the budget of the node (sys/node/budget.h) in which this process
- * takes part: one of registered bytes, or, for helper threads that predict, one
- * without a limit.
+ * takes part: a budget of registered bytes, or, for helper threads that
+ * predict, a budget without a limit.
  */
 #include "config.h"
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "sys/base/vm.h"
 #include "fi/reg_budget.h"
 
-/* The one line about the node's segment */
+/* Logs the one line about the node's segment */
 static void reg_say_alone(int alone)
 {
 	static const char hint[] = "let XDG_RUNTIME_DIR name a directory of "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages about a domain's cache (report.h). Functions that a segment is given
- * run in the segment's thread, or in the one that looks at code.
+ * Messages about a domain's cache (report.h). Functions given to a segment run
+ * in the segment's thread, or in the thread that reads code.
  */
 #include "config.h"
 #include <stdio.h>
@@ -34,7 +34,7 @@ void mrrc_report_hooks(void)
 			  state.lost);
 }
 
-/* Warns the user of a cache that keeps nothing, unless that was asked for. */
+/* Warns of a cache that keeps nothing, unless the user asked for it. */
 static void report_useless(const char *name, const char *why)
 {
 	static atomic_bool said;
@@ -51,7 +51,7 @@ static void report_useless(const char *name, const char *why)
 			  name, why);
 }
 
-/* The one log line about the monitor. */
+/* Logs the one line about the monitor. */
 void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 			 const char *hooks)
 {
@@ -116,7 +116,7 @@ static void reg_asks(void *arg, char why[MRRC_TRUST_WHY])
 	mrrc_mon_asks(reg->mon, why);
 }
 
-/* The hooks, of a monitor that works. */
+/* Describes missing hooks, of a monitor that works. */
 static void lacks_hooks(const struct mrrc_reg *reg, char *text, size_t size)
 {
 	struct mrrc_libc_hooks_state state;
@@ -182,9 +182,9 @@ void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info)
 	info->asks = reg_asks;
 	info->registers = true;
 	/*
-	 * Without a monitor threads have no hits to add up. The manual one has
-	 * no thread, and libc's and the core's locks are cheaper in a process
-	 * that has one thread only.
+	 * Without a monitor threads have no hits to add up. The manual monitor
+	 * has no thread, and libc's and the core's locks are cheaper in a
+	 * process with one thread only.
 	 */
 	if (mrrc_mon_works(reg->mon) && !mrrc_mon_manual(reg->mon))
 		info->collect = reg_collect;

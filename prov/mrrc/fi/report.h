@@ -9,17 +9,18 @@
 #include "fi/reg.h"
 
 /*
- * The monitor is open. @why: the reason why there is no monitor, or ""; @hooks:
- * why libc is not hooked, or which calls are not. Where registrations are not
- * kept because memory cannot be watched, the first domain of a process warns.
+ * To be called when the monitor is open. @why: the reason why there is no
+ * monitor, or ""; @hooks: why libc is not hooked, or which calls are not. Where
+ * registrations are not kept because memory cannot be watched, the first domain
+ * of a process warns.
  */
 void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 			 const char *hooks);
 
-/* Warn if the limit on locked memory makes an open cache useless. */
+/* Warns if the limit on locked memory makes an open cache useless. */
 void mrrc_report_limit(struct mrrc_reg *reg);
 
-/* Another library has patched over our hooks: warns once. */
+/* Warns, once, that another library has patched over our hooks. */
 void mrrc_report_hooks(void);
 
 /*
@@ -29,13 +30,14 @@ void mrrc_report_hooks(void);
 void mrrc_report_trust(const char *why);
 
 /*
- * Makes the domain visible to readers; its cache is open, unless the domain
- * registers nothing.
+ * Makes the domain visible to readers. Its cache must be open, unless the
+ * domain registers nothing.
  */
 void mrrc_report_open(struct mrrc_reg *reg);
 
 /*
- * Describes this cache to other processes; the strings live as long as it does.
+ * Describes this cache to other processes; the strings live as long as the
+ * cache.
  */
 void mrrc_reg_info(struct mrrc_reg *reg, struct mrrc_stats_shm_info *info);
 

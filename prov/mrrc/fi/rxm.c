@@ -11,7 +11,7 @@
 #include "fi/mrrc_fi.h"
 #include "fi/rxm.h"
 
-/* The first version of libfabric whose ofi_rxm is not known here. */
+/* The first version of libfabric whose ofi_rxm rxm.c does not know. */
 #define RXM_UNKNOWN FI_VERSION(2, 8)
 
 static struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What ofi_rxm does with messages. Any thread.
+ * The messages that ofi_rxm copies. Any thread.
  */
 #ifndef MRRC_RXM_H
 #define MRRC_RXM_H
@@ -9,10 +9,11 @@
 
 /*
  * The longest message that ofi_rxm copies when it is sent, over a core that
- * requires FI_MR_LOCAL: it reads no descriptor for those. 0: not known.
+ * requires FI_MR_LOCAL: ofi_rxm reads no descriptor for such messages. 0: not
+ * known.
  *
- * A receive has no such length: its sender decides how a message is sent, by
- * its own parameters.
+ * A receive has no such length: the sender's parameters decide how a message is
+ * sent.
  */
 size_t mrrc_rxm_copied(void);
 

@@ -9,7 +9,7 @@
 #include "fi/mrrc_fi.h"
 #include "fi/say.h"
 
-#define LINE_LEN (PATH_MAX + 512) /* with a path in it */
+#define LINE_LEN (PATH_MAX + 512) /* the line has a path */
 
 void mrrc_say(atomic_bool *said, enum fi_log_subsys subsys, const char *fmt,
 	      ...)

@@ -2,7 +2,7 @@
 /*
  * Messages that the user has to see at once: a setting without effect, a cache
  * that keeps nothing. libfabric prints no warning unless FI_LOG_LEVEL is set;
- * then such a line goes to standard error. Any thread.
+ * so without it such a line goes to standard error. Any thread.
  */
 #ifndef MRRC_SAY_H
 #define MRRC_SAY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random bits that peers do not know, for core, which has no source of them.
- * Any thread.
+ * Random bits that peers do not know, for core, which has no random source. Any
+ * thread.
  */
 #ifndef MRRC_SECRET_H
 #define MRRC_SECRET_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Structures of rdma/fi_ext_mrrc.h that the provider fills in. Each begins with
- * its size, which the caller sets to that of its header; a header is older or
- * newer than the provider's.
+ * its size, which the caller sets to the size in its header, which may be older
+ * or newer than the provider's.
  *
  * Threading: any.
  */
@@ -14,13 +14,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A larger size is one that the caller did not set. */
+/* A caller that passes a larger size did not set it. */
 #define MRRC_SIZED_MAX 4096
 
 /*
- * Copies to *@out as many of the @len bytes of *@full as it has room for, in
- * whole words, and sets its size to them. Fields that the provider does not
- * have become 0.
+ * Copies as many of the @len bytes of *@full to *@out as fit, in whole words,
+ * and sets its size to the number of these bytes. Fields that the provider does
+ * not have become 0.
  */
 static inline int mrrc_sized_out(void *out, const void *full, size_t len)
 {
