@@ -69,8 +69,8 @@ static const char *local_error(int ret)
 }
 
 /*
- * Handles an error of this machine: it ends the program, unless the next file
- * may succeed.
+ * Handles an error of this machine: the error ends the program, unless the next
+ * file may succeed.
  */
 static int local_failed(struct get *get, struct fetch *fetch, int ret)
 {
@@ -172,9 +172,7 @@ static void go_to(struct get *get, struct fetch *fetch, enum fetch_state state,
 	fetch->end = end;
 }
 
-/*
- * Starts the file again from the beginning, with the local file as it is now.
- */
+/* Starts the fetch again from the beginning, with the present local file. */
 static void again(struct get *get, struct fetch *fetch, const char *why)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };

@@ -25,7 +25,7 @@ void get_complain(struct get *get, const char *path, const char *why)
 	shown = path_shown(path, strlen(path));
 	if (get->options->json)
 		get_json_message(get, json_string(shown ? shown : ""), why);
-	/* the line that shows the progress goes */
+	/* the line that shows the progress is erased */
 	fprintf(stderr, "%sfi_mrrc_get: %s: %s\n",
 		isatty(STDERR_FILENO) ? "\r\033[K" : "",
 		shown && *shown ? shown : "the served directory", why);
@@ -46,7 +46,7 @@ void get_print(struct get *get, const char *path)
 	free(shown);
 }
 
-/* ---- what is next -------------------------------------------------------- */
+/* ---- the next file ------------------------------------------------------- */
 
 /* Is an older fetch of the same file in progress? That fetch comes first. */
 static bool is_late(const struct get *get, const struct fetch *fetch)
@@ -100,7 +100,7 @@ static int begin_source(struct get *get, struct fetch *fetch)
 	return 0;
 }
 
-/* Another file, if there is one. */
+/* Begins with another file, if there is one. */
 static int begin_next(struct get *get, bool *begun)
 {
 	struct fetch *fetch = unused(get);
@@ -114,7 +114,7 @@ static int begin_next(struct get *get, bool *begun)
 	if (!ret)
 		fetch_begin(get, fetch, remote, local);
 	else if (ret == -EAGAIN)
-		return 0; /* once the files under way are there */
+		return 0; /* later, when other files are complete */
 	else if (ret == -ENOENT && get->sources < get->options->paths)
 		ret = begin_source(get, fetch);
 	else if (ret == -ENOENT)
@@ -123,7 +123,7 @@ static int begin_next(struct get *get, bool *begun)
 	return ret;
 }
 
-/* As many requests as there are pipes. */
+/* Sends requests until all pipes are in use. */
 static int fill(struct get *get)
 {
 	struct fetch *fetch;
@@ -160,7 +160,7 @@ static int fetch_all(struct get *get)
 
 /* ---- begin and end ------------------------------------------------------- */
 
-/* Of a directory */
+/* Reports an error of a directory */
 static void complain(void *get, const char *path, const char *why)
 {
 	get_complain(get, path, why);
@@ -258,7 +258,7 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 	struct get get = { .options = options, .renamed = -1 };
 	int ret;
 
-	/* while there is one thread */
+	/* umask is the process's: set before other threads begin */
 	get.perms.mask = umask(0);
 	umask(get.perms.mask);
 	get.perms.keep = !options->no_perms;

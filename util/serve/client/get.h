@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fetching: files, several at once, range by range, in the pipes of a session.
+ * Fetches files, several at once, range by range, in the pipes of a session.
  * Answers are handled in the order of their requests, so that the ranges of a
  * file come in order. One thread.
  */
@@ -18,14 +18,14 @@
 enum fetch_state {
 	FETCH_NONE,
 	FETCH_BEGIN, /* OPEN is to be sent */
-	FETCH_OPEN,  /* it is answered next */
+	FETCH_OPEN,  /* the answer to OPEN comes next */
 	FETCH_SUM,   /* the partial file is compared, from its begin */
 	FETCH_READ,
 };
 
 struct fetch {
 	enum fetch_state state;
-	uint64_t order; /* older ones go first */
+	uint64_t order; /* fetches with lower numbers go first */
 	uint64_t phase; /* answers to requests of other phases are dropped */
 	unsigned tries;
 	bool is_source; /* the file was named on the command line */
@@ -52,24 +52,24 @@ struct get {
 	struct session session;
 	struct tree tree;
 	struct progress progress;
-	size_t sources; /* that were begun */
+	size_t sources; /* number of sources begun */
 	struct fetch fetch[SERVE_SLOTS];
 	struct asked asked[SERVE_PIPES_MAX]; /* a ring */
 	unsigned first, count;
 	uint64_t phases, orders, failed;
 	/* number of complaints, including those not printed */
 	uint64_t complaints;
-	json_t *messages; /* of --format=json, at most GET_COMPLAINTS */
+	json_t *messages; /* for --format=json, at most GET_COMPLAINTS */
 	bool items;	  /* an item was printed */
 };
 
 /* Exit status if all files were fetched except entries of unsupported kinds */
 #define GET_LEFT_OUT 3
 
-/* All sources. The exit status. */
+/* Fetches all sources. Returns the exit status. */
 int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
 
-/* As above, with --list. */
+/* get_run() with --list. */
 int get_list(struct get *get);
 
 /*
@@ -78,17 +78,15 @@ int get_list(struct get *get);
  */
 #define GET_COMPLAINTS 1000
 
-/* Prints lines on standard error and output. Any byte may be in path. */
+/* Print lines on standard error, and output. Any byte may be in path. */
 void get_complain(struct get *get, const char *path, const char *why);
 void get_print(struct get *get, const char *path);
 
-/* get_json.c: the document, item by item, as they may be many */
+/* get_json.c: the document, item by item, since there may be many items */
 
-/* Text in which any byte may be, as on a terminal. */
+/* Makes JSON text, as on a terminal, of text that may have any byte. */
 json_t *get_json_text(const char *text, size_t len);
-/*
- * A JSON number; INT64_MAX for larger values: JSON's integers are signed here.
- */
+/* Makes a JSON number; INT64_MAX for larger values, as integers are signed. */
 json_t *get_json_count(uint64_t value);
 void get_json_item(struct get *get, json_t *item);
 void get_json_message(struct get *get, json_t *path, const char *why);
@@ -103,7 +101,7 @@ void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
 bool fetch_wants(const struct fetch *fetch);
 /* Sends the next request, when fetch_wants() is true and a pipe is idle. */
 int fetch_post(struct get *get, struct fetch *fetch);
-/* The oldest answer. Errors end the session. */
+/* Handles the oldest answer. Errors end the session. */
 int fetch_handle(struct get *get, const struct asked *asked);
 void fetch_end(struct fetch *fetch);
 /* Syncs the directory of the last files to the disk. 0, or a negative errno. */

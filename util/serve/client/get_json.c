@@ -89,7 +89,7 @@ void get_json_end(struct get *get, const char *error, int status)
 				    get_json_text(error, strlen(error)));
 	json_object_set_new(end, "status", json_integer(status));
 	text = json_dumps(end, JSON_INDENT(1));
-	/* goes on in the object that the items have begun */
+	/* continues the object that the items have begun */
 	printf("%s%s\n", get->items ? "\n ],\n" : "",
 	       !text	  ? "null" :
 	       get->items ? text + 2 :

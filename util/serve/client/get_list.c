@@ -15,7 +15,7 @@
 
 /*
  * Maximum number of entries that are sorted: a server may list any number of
- * them.
+ * entries.
  */
 #define LIST_SORTED 100000
 
@@ -62,7 +62,7 @@ static void print(struct get *get, const char *source,
 	free(shown);
 }
 
-/* A source that is a file */
+/* Lists a source that is a file */
 static int list_file(struct get *get, const char *path,
 		     enum serve_status *status)
 {

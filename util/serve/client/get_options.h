@@ -14,7 +14,7 @@
 #include "serve/wire/secret.h"
 
 struct get_options {
-	char *host; /* of all sources */
+	char *host; /* the host of all sources */
 	char **path;
 	size_t paths;
 	char **exclude; /* patterns of entries that are not fetched */

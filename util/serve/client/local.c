@@ -65,7 +65,7 @@ int local_set_perms(const struct local *local, const struct serve_ident *ident)
 	struct stat st;
 	int fd, ret;
 
-	/* the file may be one that cannot be opened for reading */
+	/* perhaps the file cannot be opened for reading */
 	fd = openat(local->dir, local->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -173,8 +173,8 @@ int local_append(struct local *local, const void *buf, size_t len)
 /*
  * After an error the kernel may drop data that it did not write, and report the
  * error only once: later reads may not return the data on the disk. So the file
- * is cut to length 0, and no such data are kept. Some file systems report only
- * at close that the disk is full.
+ * is cut to length 0, to keep no such data. Some file systems report only at
+ * close that the disk is full.
  */
 static int write_out(struct local *local, bool sync)
 {

@@ -2,7 +2,7 @@
 /*
  * A file that is being fetched, on this machine. Bytes are written in order to
  * a partial file next to it, which is thus always a beginning of the whole
- * file. It is renamed to the file's name when it is complete.
+ * file. The partial file is renamed to the file's name when it is complete.
  */
 #ifndef SERVE_LOCAL_H
 #define SERVE_LOCAL_H
@@ -15,8 +15,8 @@
 
 /* The permissions of fetched files */
 struct local_perms {
-	bool keep;   /* those of the original */
-	mode_t mask; /* else: the umask(2) that is taken from its permissions */
+	bool keep;   /* the original's permissions */
+	mode_t mask; /* else: the umask(2) to apply */
 };
 
 #define LOCAL_PREFIX   ".fi_mrrc_get."
@@ -27,7 +27,7 @@ struct local {
 	int fd;	 /* the partial file, or -1 */
 	char name[SERVE_NAME_MAX + 1];
 	char part[LOCAL_PART_MAX];
-	uint64_t size; /* of the partial file */
+	uint64_t size; /* size of the partial file */
 };
 
 /* Is this the name of a partial file? */
@@ -50,8 +50,8 @@ bool local_is_same(const struct local *local, const struct serve_ident *ident);
 int local_set_perms(const struct local *local, const struct serve_ident *ident);
 
 /*
- * Opens the partial file, or makes it. -EBUSY: another process fetches it.
- * -EPERM: it is not this user's regular file.
+ * Opens the partial file, or makes it. -EBUSY: another process fetches the
+ * file. -EPERM: not a regular file of this user.
  */
 int local_begin(struct local *local);
 
@@ -61,20 +61,20 @@ int local_read(const struct local *local, uint64_t off, void *buf, size_t len);
 /* Cuts the partial file. */
 int local_cut(struct local *local, uint64_t size);
 
-/* Appends to the partial file. After an error its contents are as before. */
+/* Appends to the partial file. An error leaves its contents unchanged. */
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * Called when all bytes are there: sets the time, the name and the permissions:
- * those of ident, or if permissions are not kept, those of the replaced file,
- * else those of ident less umask. If the bytes cannot be written to the disk,
+ * Called when all bytes are there: sets the time, the name and the permissions.
+ * The permissions are ident's, or if permissions are not kept, the replaced
+ * file's, else ident's less umask. If the bytes cannot be written to the disk,
  * the partial file is cut to length 0. With @sync the bytes are on the disk;
- * the name is too after the caller has synced the directory.
+ * the name is, too, after the caller has synced the directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 const struct local_perms *perms, bool sync);
 
-/* Leaves the partial file as it is; one without bytes is removed. */
+/* Keeps the partial file, unless it has no bytes. */
 void local_close(struct local *local);
 
 #endif /* SERVE_LOCAL_H */

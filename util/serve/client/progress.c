@@ -16,7 +16,7 @@
 
 #define EVERY_MS 200
 #define BAR	 20
-#define NAME	 32 /* bytes of a name that are shown */
+#define NAME	 32 /* shown bytes of a name */
 
 static uint64_t now_ms(void)
 {

@@ -16,13 +16,13 @@ struct progress {
 
 void progress_open(struct progress *progress, bool quiet);
 
-/* Shows the bytes of this file so far, and adds them to those of all files. */
+/* Shows this file's bytes so far, and adds bytes to the total of all files. */
 void progress_add(struct progress *progress, const char *path, uint64_t bytes,
 		  uint64_t done, uint64_t size);
 
 double progress_seconds(const struct progress *progress);
 
-/* Removes the line from the terminal. */
+/* Erases the progress line on the terminal. */
 void progress_clear(const struct progress *progress);
 
 /*

@@ -21,8 +21,8 @@
  * seconds without an answer, after which the other kind of endpoints is tried
  */
 #define SILENT_S 1
-#define PROBE_S	 2 /* to get an answer there */
-/* ms; ofi_rxm does not wake a thread that waits for a connection */
+#define PROBE_S	 2 /* time for an answer of the other kind */
+/* poll time in ms: ofi_rxm wakes no thread that waits for a connection */
 #define CONNECTING_MS 1
 
 static uint64_t now_ms(void)
@@ -68,9 +68,7 @@ static int fail_transfer(struct session *session, const char *what, int err)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-/*
- * A server without a place for the client says so as it rejects the connection.
- */
+/* Gets the reason of a rejection, such as that the server has no free place. */
 static const char *rejected(struct session *session,
 			    const struct fi_eq_err_entry *err)
 {
@@ -150,8 +148,8 @@ static int post_rx(struct session *session, struct session_op *rx)
 	ssize_t ret;
 
 	/*
-	 * bytes that a stranger claims to have sent must not be those of an
-	 * earlier answer
+	 * a stranger's message may claim more bytes than it has, which must not
+	 * be those of an earlier answer
 	 */
 	if (session->link.rdm)
 		memset(rx_at(session, rx), 0, len);
@@ -425,8 +423,8 @@ static int hello(struct session *session, const struct session_attr *attr)
 static int wait_once(struct session *session, int ms);
 
 /*
- * Says BYE, over reliable datagrams. The server's BYE, which is an error, ends
- * the wait.
+ * Sends BYE, over reliable datagrams, and waits for the server's BYE, which is
+ * an error.
  */
 static void say_bye(struct session *session)
 {
@@ -471,7 +469,7 @@ int session_open(const struct session_attr *attr, struct session *session)
 	ret = map_messages(session);
 	if (!ret)
 		ret = connect_any(session, attr);
-	/* ofi_rxm refuses connections that are not its own */
+	/* ofi_rxm refuses connections of other providers */
 	if (ret == -FI_ECONNREFUSED && !session->served && !attr->kind.rdm &&
 	    !attr->probes)
 		is_other(session, attr);
@@ -509,8 +507,9 @@ struct session_pipe *session_idle(struct session *session)
 }
 
 /*
- * Exposes a pipe's buffer. The provider may keep the registration: it covers
- * only the session's data, all of which the server may write.
+ * Exposes a pipe's buffer. The provider may keep the registration: the
+ * registration covers only the session's data, all of which the server may
+ * write.
  */
 static ssize_t expose(struct session *session, struct session_pipe *pipe)
 {
@@ -555,7 +554,7 @@ int session_request(struct session *session, struct session_pipe *pipe,
 	ssize_t ret;
 	int err;
 
-	/* there are as many receives as answers, and one more */
+	/* there is one more receive than answers */
 	err = pipe->rx ? post_rx(session, pipe->rx) : 0;
 	if (err)
 		return err;
@@ -574,7 +573,7 @@ int session_request(struct session *session, struct session_pipe *pipe,
 	err = send_request(session, pipe, serve_encode(msg, pipe->out));
 	if (err || !pipe->writes)
 		return err;
-	/* each pipe has one at most */
+	/* each pipe exposes one buffer at most */
 	ret = expose(session, pipe);
 	pipe->exposed = !ret;
 	return ret ? fail_transfer(session, "requesting", (int) -ret) : 0;

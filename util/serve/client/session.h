@@ -29,7 +29,7 @@ struct session_pipe {
 	bool answered, sending, exposed;
 	struct session_op send, tag;
 	uint64_t id;
-	enum serve_type want; /* of the answer */
+	enum serve_type want; /* the answer's type */
 	uint8_t *out;	      /* the request, SERVE_MSG_MAX */
 	/* the receive that has the answer, until the next request */
 	struct session_op *rx;
@@ -37,10 +37,10 @@ struct session_pipe {
 	bool writes; /* the server writes to data */
 	/* the file's bytes may follow the answer in the message */
 	bool opens;
-	uint32_t len; /* asked for */
+	uint32_t len; /* requested bytes */
 	/* the range, session->part bytes, unless the bytes follow the answer */
 	uint8_t *data;
-	size_t written; /* by the server */
+	size_t written; /* bytes written by the server */
 };
 
 struct session {
@@ -49,7 +49,7 @@ struct session {
 	struct net_link link;
 	/* over reliable datagrams: ends when the server does */
 	struct session_op life;
-	uint8_t name[SERVE_NAMED_MAX]; /* of link.ep, over these */
+	uint8_t name[SERVE_NAMED_MAX]; /* name of link.ep over datagrams */
 	size_t name_len;
 	uint32_t part, pipes;
 	unsigned timeout; /* seconds */
@@ -65,7 +65,7 @@ struct session {
 		rx_buf;
 	uint8_t *data;
 	uint64_t sequence;
-	uint64_t moved; /* when something completed, ms */
+	uint64_t moved; /* time of the last completion, ms */
 	volatile sig_atomic_t *stop;
 	bool served; /* the server has sent something, perhaps a refusal */
 	char err[SESSION_ERR_MAX]; /* the reason, as text, after an error */
@@ -82,16 +82,16 @@ struct session_attr {
 };
 
 /*
- * Returns 0, or a negative error with the reason in session->err; so do the
- * calls below.
+ * Returns 0, or a negative error with the reason in session->err; other calls
+ * return the same.
  */
 int session_open(const struct session_attr *attr, struct session *session);
 void session_close(struct session *session);
 
-/* An idle pipe, or NULL. */
+/* Finds an idle pipe, or NULL. */
 struct session_pipe *session_idle(struct session *session);
 
-/* Sends msg, whose id is set here; a READ exposes the pipe's data. */
+/* Sets msg's id and sends msg; a READ exposes the pipe's data. */
 int session_request(struct session *session, struct session_pipe *pipe,
 		    struct serve_msg *msg);
 

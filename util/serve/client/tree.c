@@ -17,11 +17,11 @@
 struct tree_level {
 	struct tree_level *up;
 	char *remote, *local;
-	uint64_t cursor; /* of the next page */
-	bool more;	 /* there is one */
-	mode_t mode;	 /* that the directory gets at its end */
+	uint64_t cursor; /* the next page's position */
+	bool more;	 /* there is a next page */
+	mode_t mode;	 /* final mode of the directory */
 	uint8_t page[SERVE_MSG_MAX];
-	const uint8_t *entries; /* of the page, that are left */
+	const uint8_t *entries; /* entries left of the page */
 	size_t len;
 };
 
@@ -41,7 +41,7 @@ static void complain(struct tree *tree, const char *path, const char *why)
 	tree->complain(tree->context, path, why);
 }
 
-/* Makes the directory. Its owner may write until all entries are in it. */
+/* Makes the directory; its owner may write until all entries are in it. */
 static int make(struct tree *tree, const struct tree_level *level)
 {
 	int ret;
@@ -123,7 +123,7 @@ static int turn(struct tree *tree, struct tree_level *level)
 	return 0;
 }
 
-/* NULL: no memory, or too long. */
+/* Joins path and name. NULL: no memory, or too long. */
 static char *below(const char *path, const struct serve_entry *entry)
 {
 	char *made;
@@ -158,7 +158,7 @@ static void leave_out(struct tree *tree, const char *path, const char *why,
 	tree->complain(tree->context, path, why);
 }
 
-/* @local: where it would be written to */
+/* Does a pattern exclude an entry? @local: its path on this machine */
 static bool excluded(const struct tree *tree, const char *local)
 {
 	const char *slash = strrchr(local, '/');
@@ -176,8 +176,8 @@ static bool excluded(const struct tree *tree, const char *local)
 
 /*
  * Finishes a directory: it gets its mode, except bits that are not permissions,
- * which this machine chooses. -EAGAIN: its owner could not write then, and
- * still has to.
+ * which this machine chooses. -EAGAIN: its owner could not write with that
+ * mode, and still has to.
  */
 static int finish(struct tree *tree, struct tree_level *level)
 {
@@ -210,7 +210,7 @@ static int handle(struct tree *tree, struct tree_level *level,
 		complain(tree, level->remote,
 			 "an entry's path is too long, or no memory");
 	else if (excluded(tree, *local))
-		; /* as asked for */
+		; /* excluded by the user */
 	else if (entry->kind == SERVE_SYMLINK)
 		leave_out(tree, *remote, "left out: a symbolic link",
 			  &tree->links);

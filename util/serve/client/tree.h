@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Walks directories of the server, and makes them on this machine, depth first.
- * Of each directory on the way it keeps one page, so that a server cannot make
- * the client use more and more memory.
+ * The walk keeps one page of each directory on the way, so that a server cannot
+ * make the client use more and more memory.
  */
 #ifndef SERVE_TREE_H
 #define SERVE_TREE_H
@@ -19,15 +19,15 @@ struct tree {
 	int dir;
 	bool sync;	      /* syncs each directory to the disk at once */
 	bool dry_run;	      /* nothing is made */
-	bool perms;	      /* directories get the original's */
+	bool perms;	      /* directories get the original's permissions */
 	char *const *exclude; /* patterns of names, or of paths */
 	size_t excludes;
 	struct tree_level *last; /* NULL: nothing to walk */
 	uint64_t failed;	 /* entries that were reported as errors */
-	uint64_t links;		 /* these are left out */
+	uint64_t links;		 /* symbolic links, which are left out */
 	/* number of other entries that cannot be fetched */
 	uint64_t left_out;
-	size_t entries, entries_max; /* of all directories */
+	size_t entries, entries_max; /* entries of all directories */
 	/* Is a file that tree_next() returned still being fetched? */
 	bool (*busy)(void *context);
 	void (*complain)(void *context, const char *path, const char *why);

@@ -2,15 +2,15 @@
 /*
  * Decides which client gets one of the server's places. --allow names the
  * clients that may have a place. A host, or a local user, takes at most four
- * fifths of the places that it has or that are free, so the next host finds
- * one.
+ * fifths of the places that it has or that are free, so that the next host
+ * finds a place.
  */
 #include "config.h"
 #include "serve/server/server.h"
 
 #include <string.h>
 
-#define SHARE	   4 /* of 5 */
+#define SHARE	   4 /* fifths */
 #define REFUSAL_MS 1000
 
 static bool has_place(const struct conn *conn)

@@ -17,12 +17,12 @@ struct allow_rule {
 
 struct allow {
 	struct allow_rule rule[ALLOW_MAX];
-	unsigned count; /* 0: all are served */
+	unsigned count; /* 0: all clients are served */
 };
 
 /*
  * Adds "10.0.0.0/8", "fd00::/8", an address, or a user's name or number.
- * -EINVAL: the text is none of these; -ENOSPC: there are too many.
+ * -EINVAL: any other text; -ENOSPC: there are too many rules.
  */
 int allow_add(struct allow *allow, const char *text);
 

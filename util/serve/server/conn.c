@@ -81,8 +81,9 @@ static bool is_heard(const struct conn *conn)
 }
 
 /*
- * Handles a message, if a request is free; else it waits in its buffer. The
- * first message may arrive before the event that the client is connected.
+ * Handles a message, if a request is free; else the message waits in its
+ * buffer. The first message may arrive before the event that the client is
+ * connected.
  */
 static void handle_rx(struct conn *conn, struct rx *rx)
 {
@@ -141,7 +142,7 @@ static void stall(struct conn *conn)
 		conn->tried = server_now();
 }
 
-/* err: positive. */
+/* Ends a lost connection. err is positive. */
 static void lose(struct conn *conn, int err)
 {
 	conn->lost = true;
@@ -151,7 +152,7 @@ static void lose(struct conn *conn, int err)
 }
 
 /*
- * Closes a client that said BYE: it has all its answers, though their
+ * Closes a client that said BYE: the client has all answers, though their
  * completions may not be read yet.
  */
 static void leave(struct conn *conn)
@@ -245,7 +246,7 @@ void conn_message(struct conn *conn, const uint8_t *buf, size_t len)
 	}
 }
 
-/* Less of it is stuck. */
+/* Lets a stuck connection be reaped, as one of its operations has ended. */
 static void unstick(struct conn *conn)
 {
 	if (conn->state != CONN_STUCK)
@@ -272,7 +273,7 @@ void conn_complete(struct op *op, size_t len, int err)
 		return;
 	}
 	/*
-	 * a client that may not request files yet has no time left for its
+	 * a client that may not request files yet gets no more time for its
 	 * proof
 	 */
 	if (conn->state == CONN_READY)
@@ -296,7 +297,7 @@ void conn_complete(struct op *op, size_t len, int err)
 	leave(conn);
 }
 
-/* ---- its life ------------------------------------------------------------ */
+/* ---- a client's life ----------------------------------------------------- */
 
 void conn_accept(struct server *server, struct fi_info *info)
 {
@@ -462,8 +463,8 @@ void conn_tick(struct conn *conn, uint64_t now)
 }
 
 /*
- * Are conditional writes left? Over connections there is none when the endpoint
- * is closed.
+ * Are conditional writes left? Over connections no write is left when the
+ * endpoint is closed.
  */
 static bool has_writes(const struct conn *conn)
 {
@@ -475,7 +476,7 @@ static bool has_writes(const struct conn *conn)
 	return conn->link.rdm && busy;
 }
 
-/* False: its job runs. */
+/* Frees a request. False: its job runs. */
 static bool reap_req(struct conn *conn, struct req *req)
 {
 	if (req->state == REQ_WORK)

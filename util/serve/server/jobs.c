@@ -85,7 +85,7 @@ int jobs_open(struct jobs *jobs, unsigned threads)
 	pthread_mutex_init(&jobs->lock, NULL);
 	pthread_cond_init(&jobs->posted, NULL);
 	pthread_cond_init(&jobs->idle, NULL);
-	/* signals are the loop's */
+	/* signals are for the loop */
 	mrrc_thread_signals(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (!ret && jobs->threads < threads) {
@@ -99,7 +99,7 @@ int jobs_open(struct jobs *jobs, unsigned threads)
 	return -ret;
 }
 
-/* Waits until no job runs, or the time has passed. */
+/* Waits until no job runs, for a limited time. */
 static bool wait_idle(struct jobs *jobs)
 {
 	struct timespec end;

@@ -24,9 +24,9 @@ struct job_list {
 };
 
 struct jobs {
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards the rest */
 	pthread_cond_t posted, idle;
-	unsigned running; /* jobs */
+	unsigned running; /* number of jobs */
 	struct job_list todo, done;
 	bool ending;
 	int fd; /* an eventfd, readable when jobs are done */

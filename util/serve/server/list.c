@@ -16,8 +16,8 @@
 #include "serve/server/source.h"
 
 /*
- * Describes an entry, without following a link. Returns false if it is left
- * out.
+ * Describes an entry, without following a link. Returns false if the entry is
+ * left out.
  */
 static bool describe(int fd, const struct dirent64 *dirent,
 		     struct serve_entry *entry)
@@ -56,7 +56,7 @@ static int fill(int fd, uint64_t *cursor, uint8_t *buf, size_t *len)
 			if (describe(fd, dirent, &entry) &&
 			    serve_entry_add(&entry, buf, len))
 				return 1;
-			/* d_off is the position of the next */
+			/* d_off is the position of the next entry */
 			*cursor = (uint64_t) dirent->d_off;
 		}
 	}

@@ -13,7 +13,7 @@ struct source;
 /*
  * Writes the entries of a directory of the source, from *cursor on, to buf of
  * SERVE_MSG_MAX bytes, as serve_entry_add() makes them. *cursor: where the next
- * page begins, 0 if there is none. Files that the server may not read are
+ * page begins, 0 after the last page. Files that the server may not read are
  * listed, too. May block.
  */
 enum serve_status list_page(const struct source *source, const char *path,

@@ -3,7 +3,7 @@
  * The socket to which clients connect (serve/server/server.h).
  *
  * libfabric's tcp keeps connections that send nothing as long as it listens,
- * and reports none of them; when no descriptor is left, its event queue wakes
+ * and does not report them; when no descriptor is left, its event queue wakes
  * the loop permanently. So when the queue was readable but had no event, silent
  * connections are searched for, and ended after some time or beyond a number.
  * The provider does the same for its control connections
@@ -20,10 +20,10 @@
 #include "sys/base/sockets.h"
 
 #define SILENT_MS  5000
-#define SILENT_MAX 64	/* at a time */
-#define SWEEP_MS   1000 /* between looks for silent ones */
-#define UNSEEN_MS  5000 /* where no event tells of them */
-#define VAIN_MAX   256	/* wakes in a row for nothing */
+#define SILENT_MAX 64	/* limit of silent connections */
+#define SWEEP_MS   1000 /* time between searches */
+#define UNSEEN_MS  5000 /* the same without events */
+#define VAIN_MAX   256	/* useless wakes before muting */
 #define MUTE_MS	   100
 
 static int open_listener(struct server *server)
@@ -60,7 +60,7 @@ int listen_open(struct server *server)
 	if (listen->spare < 0)
 		return -FI_EMFILE;
 	listen->sockets = !strncmp(info->fabric_attr->prov_name, "tcp", 3);
-	/* ofi_rxm and tcp of 2.x have threads and queues for these */
+	/* ofi_rxm, and tcp of 2.x, accept in other threads and queues */
 	listen->unseen = server->options.kind.rdm ||
 			 FI_MAJOR(fi_version()) >= 2;
 	if (listen->sockets)
@@ -74,7 +74,7 @@ void listen_close(struct server *server)
 		close(server->listen.spare);
 }
 
-/* Does the event queue wake the loop? */
+/* Stops the event queue from waking the loop, or lets it wake the loop. */
 static void mute(struct server *server, bool muted)
 {
 	struct epoll_event event = {

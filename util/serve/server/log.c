@@ -22,7 +22,7 @@
 
 #include <bsd/sys/queue.h>
 
-#define LINES	1024 /* that wait */
+#define LINES	1024 /* limit of waiting lines */
 #define CLOSE_S 1
 
 struct line {
@@ -34,7 +34,7 @@ struct line {
 
 /* The process has one log, as it has one standard output. */
 static struct {
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards the rest */
 	pthread_cond_t added, written;
 	STAILQ_HEAD(, line) lines;
 	/* lines in the buffer, including the one being written */
@@ -89,7 +89,7 @@ static struct line *make_line(int fd, const char *fmt, va_list args)
 	return line;
 }
 
-/* Lock held. */
+/* Adds a line. Lock held. */
 static void add(struct line *line)
 {
 	STAILQ_INSERT_TAIL(&log_of.lines, line, link);

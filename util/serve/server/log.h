@@ -8,11 +8,10 @@
 #define SERVE_LOG_H
 
 /*
- * Starts the thread. 0, or a negative errno. Until then lines are written at
- * once.
+ * Starts the thread; before, lines are written at once. 0, or a negative errno.
  */
 int log_open(void);
-/* Waits until all lines are written, at most a second. */
+/* Waits until all lines are written, or a second has passed. */
 void log_close(void);
 
 /* Prints a line on standard output, or on standard error. */

@@ -8,10 +8,11 @@
  * random session number, goes to the named address: only a client at this
  * address can continue, and no other process can send in its name. The source
  * that ofi_rxm reports (FI_SOURCE) is not used, since the sender's packets
- * determine it.
+ * determine this source.
  *
  * There is no event when a client ends. So the server posts a conditional write
- * that the client never asks for: it ends with an error when the client ends.
+ * that the client never asks for: the write ends with an error when the client
+ * ends.
  */
 #include "config.h"
 #include "serve/server/server.h"
@@ -21,7 +22,7 @@
 #include <sys/random.h>
 
 #define REFUSAL_MS 3000 /* ms to connect to a client and tell it the refusal */
-#define SLOT_BITS  14	/* of a session: the place in server->conn */
+#define SLOT_BITS  14	/* bits of a session for its place in server->conn */
 
 /* ---- messages ------------------------------------------------------------ */
 
@@ -54,7 +55,7 @@ static int make_session(struct server *server, struct conn *conn)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -FI_EIO;
-	/* not 0, which is that of HELLO */
+	/* not 0, the session of HELLO */
 	random |= 1;
 	conn->link.session = random << SLOT_BITS | slot;
 	return 0;
@@ -148,7 +149,7 @@ static void welcome(struct server *server, const struct serve_msg *msg,
 }
 
 /*
- * Handles a message. One that belongs to no client is dropped, since any
+ * Handles a message. A message that belongs to no client is dropped: any
  * process may have sent it.
  */
 static void handle(struct server *server, const uint8_t *buf, size_t len)
@@ -177,8 +178,8 @@ static int post(struct server *server, struct rx *rx)
 {
 	/*
 	 * ofi_rxm completes a receive with the length that the sender claims:
-	 * the bytes that it did not write must not be an earlier message of
-	 * another client
+	 * bytes that the message lacks must not be those of another client's
+	 * message
 	 */
 	memset(rx->buf, 0, SERVE_MSG_MAX);
 	return (int) fi_recv(server->rdm.ep, rx->buf, SERVE_MSG_MAX, NULL,
@@ -193,7 +194,7 @@ void rdm_complete(struct server *server, struct op *op, size_t len, int err)
 	if (err == FI_ECANCELED)
 		return;
 	if (err)
-		server->total.strange++; /* it is longer than a message */
+		server->total.strange++; /* longer than a message */
 	else
 		handle(server, rx->buf, len);
 	ret = post(server, rx);
@@ -220,9 +221,9 @@ void rdm_leave(struct conn *conn)
 	size_t len = serve_encode(&bye, buf);
 
 	/*
-	 * Nothing depends on this message. No connection is tried for it to an
-	 * address without a proven client, and none is sent to a client that
-	 * ends.
+	 * The server does not depend on this message. It is not sent to an
+	 * address without a proven client, which would need a connection, nor
+	 * to a client that ends.
 	 */
 	len = serve_seal(buf, len, conn->link.session);
 	if (conn->proven && !conn->lost)

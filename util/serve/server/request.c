@@ -40,8 +40,8 @@ static void read_range(struct req *req)
 }
 
 /*
- * Room for an answer with @size bytes of a file, or NULL. Over reliable
- * datagrams no answer is larger than a message, since a larger one could get
+ * Finds room for an answer with @size bytes of a file, or NULL. Over reliable
+ * datagrams no answer is larger than a message, since a larger answer could get
  * stuck.
  */
 static uint8_t *inline_room(struct req *req, uint64_t size)
@@ -56,8 +56,8 @@ static uint8_t *inline_room(struct req *req, uint64_t size)
 }
 
 /*
- * Reads the whole file into the answer, if the client wants it there and there
- * is room.
+ * Reads the whole file into the answer, if the client wants that and there is
+ * room.
  */
 static void read_inline(struct req *req, bool now)
 {
@@ -217,7 +217,7 @@ static void keep_file(struct req *req)
 	req->conn->files++;
 }
 
-/* Logs who has opened which file, or the reason of a refusal. */
+/* Logs the client and the file that it opened, or the reason of a refusal. */
 static void log_file(const struct req *req)
 {
 	const struct conn *conn = req->conn;
@@ -251,7 +251,7 @@ static void found(struct req *req)
 /*
  * Opens a file that is in memory without a job: two changes of thread take
  * longer than the rest of the request. No call here waits; on any error a job
- * does all of it again.
+ * opens the file again.
  */
 static bool open_now(struct req *req)
 {
@@ -392,7 +392,7 @@ static int post_write(struct req *req)
 
 	ret = send_range(req);
 	if (ret && ret != -FI_EAGAIN && req->own) {
-		/* the file's error, or else again that of the connection */
+		/* the file's error; a connection's error comes again */
 		req->answer.status = ret == -FI_ENODATA ?
 					     SERVE_CHANGED :
 					     source_status((int) ret);

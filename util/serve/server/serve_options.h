@@ -24,7 +24,7 @@ struct serve_options {
 	unsigned threads;
 	unsigned timeout; /* seconds without progress */
 	unsigned idle;	  /* seconds without a request */
-	unsigned grace;	  /* seconds that transfers have when the server ends */
+	unsigned grace;	  /* seconds for transfers when the server ends */
 	bool copy;	  /* send no file from its own pages */
 	bool others;	  /* serve only files that all users may read */
 	struct allow allow;
@@ -32,7 +32,7 @@ struct serve_options {
 	struct secret secret;
 	bool log; /* log a line for each file that is opened */
 	bool verbose;
-	bool root;	  /* may be the user */
+	bool root;	  /* root may be the user */
 	struct user user; /* name NULL: the user who started the server */
 };
 

@@ -22,7 +22,7 @@
 #define STALLED_MS 1
 #define BATCH	   64
 #define CLOSERS	   4
-/* ms for a client that requests nothing, when the server ends */
+/* an ending server closes a connection that is idle for this many ms */
 #define LINGER_MS 1000
 
 uint64_t server_now(void)
@@ -46,14 +46,14 @@ void server_complete(struct server *server, struct op *op, size_t len, int err)
 	if (op && (op->kind == OP_RX || op->kind == OP_SHARED) && !err &&
 	    len > SERVE_MSG_MAX)
 		err = FI_ETRUNC;
-	/* one without is the provider's own */
+	/* a completion without op is the provider's own */
 	if (op && op->conn)
 		conn_complete(op, len, err);
 	else if (op)
 		rdm_complete(server, op, len, err);
 }
 
-/* True when the queue is empty. */
+/* Reads completions. True: the queue is empty. */
 static bool read_cq(struct server *server)
 {
 	struct fi_cq_data_entry entry[BATCH];
@@ -96,7 +96,7 @@ static void handle_event(struct server *server, uint32_t event,
 		conn_close(conn, NULL);
 }
 
-/* True: there was one. */
+/* Reads an event. True: there was an event. */
 static bool read_eq(struct server *server)
 {
 	struct fi_eq_err_entry err;
@@ -187,8 +187,8 @@ static void read_signals(struct server *server)
 /* ---- the loop ------------------------------------------------------------ */
 
 /*
- * Ends connections when the server ends: those that have finished, or all when
- * the time has passed.
+ * Ends connections of an ending server: finished ones, or all when the time has
+ * passed.
  */
 static void end_conns(struct server *server, uint64_t now)
 {
@@ -412,7 +412,7 @@ static int open_net(struct server *server)
 }
 
 /*
- * Returns false if a read does not end: then the objects that it uses have to
+ * Returns false if a read does not end: then the objects of the read have to
  * stay.
  */
 static bool close_server(struct server *server)
@@ -442,7 +442,7 @@ static bool close_server(struct server *server)
 	return true;
 }
 
-/* 0, or a negative error. */
+/* Serves until the end. 0, or a negative error. */
 static int serve(struct server *server)
 {
 	const struct serve_options *options = &server->options;
@@ -503,7 +503,7 @@ int server_run(const struct serve_options *options)
 	ret = ret ? EXIT_FAILURE : EXIT_SUCCESS;
 	closed = close_server(&server);
 	log_close();
-	/* skips code that runs at exit and frees more */
+	/* skips code at exit that would free objects in use */
 	if (!closed)
 		_exit(ret);
 	return ret;

@@ -4,16 +4,17 @@
  * clients (admit.c), connections (conn.c), which over reliable datagrams share
  * an endpoint (rdm.c), and requests (request.c).
  *
- * One thread runs all of it except the jobs, which access only their request,
- * its file and its block, or the endpoint that they close. The loop never waits
- * for one client: posts that fail are tried again, blocking calls are jobs, and
- * a client that does not take its data is disconnected.
+ * One thread runs the whole server except the jobs, which access only their
+ * request, its file and its block, or the endpoint that they close. The loop
+ * never waits for one client: posts that fail are tried again, blocking calls
+ * are jobs, and a client that does not take its data is disconnected.
  *
  * A connection has a fixed number of requests, each with a block for its range,
- * so its memory is bounded. It has two more receive buffers than requests:
- * further messages wait in them, or at the client. Over reliable datagrams no
- * message waits at the client: messages are taken from a few buffers that all
- * clients share, and a client with more than it has buffers is disconnected.
+ * so its memory is bounded. A connection has two more receive buffers than
+ * requests: further messages wait there, or at the client. Over reliable
+ * datagrams no message waits at the client: messages are taken from a few
+ * buffers that all clients share, and a client that sends more than its buffers
+ * hold is disconnected.
  */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
@@ -59,9 +60,9 @@ struct rx {
 
 enum req_state {
 	REQ_FREE,
-	REQ_WORK, /* its job runs */
-	REQ_POST, /* its write and its answer are posted when there is room */
-	REQ_SENT, /* until both have completed */
+	REQ_WORK, /* the request's job runs */
+	REQ_POST, /* write and answer are posted when there is room */
+	REQ_SENT, /* until write and answer have completed */
 };
 
 struct req {
@@ -69,12 +70,12 @@ struct req {
 	struct job job;
 	struct conn *conn;
 	struct op send, write;
-	bool written; /* the write is posted, or there is none */
+	bool written; /* the write is posted, or not needed */
 	bool own;     /* the write sends the file's own pages */
 	struct serve_msg msg;
 	/* arguments and results of the job */
-	char *path;		  /* of OPEN and LIST, to be freed */
-	struct source_file *file; /* until it has ended */
+	char *path;		  /* path of OPEN and LIST, to be freed */
+	struct source_file *file; /* until the request has ended */
 	struct source_block block;
 	size_t held; /* the block's memory, when no job runs */
 	struct serve_msg answer;
@@ -100,17 +101,17 @@ struct conn {
 	enum conn_state state;
 	struct server *server;
 	struct net_link link;
-	struct job close; /* of its endpoint */
+	struct job close; /* closes the endpoint */
 	char peer[NET_ADDR_TEXT];
 	struct peer from;
 	struct op life; /* ends when the client ends */
-	bool proven;	/* it has its session */
+	bool proven;	/* the client has its session */
 	/* an operation on the connection has failed */
 	bool lost;
-	bool leaves; /* it has said BYE */
+	bool leaves; /* the client has said BYE */
 	/* ms: when the client could not be reached */
 	uint64_t tried;
-	uint8_t name[SERVE_NAMED_MAX]; /* all these: reliable datagrams */
+	uint8_t name[SERVE_NAMED_MAX]; /* over reliable datagrams */
 	uint32_t part, pipes;	       /* granted */
 	/* numbers of req and rx; smaller until CONN_READY */
 	uint32_t reqs, rxs;
@@ -120,7 +121,7 @@ struct conn {
 	struct rx rx[CONN_RX_MAX];
 	struct req req[SERVE_PIPES_MAX];
 	struct source_file *slot[SERVE_SLOTS];
-	unsigned jobs; /* that run */
+	unsigned jobs; /* running jobs */
 	bool stalled;  /* an operation could not be posted */
 	/* ms: when an operation completed or a message arrived */
 	uint64_t moved;
@@ -132,7 +133,7 @@ struct conn {
 struct rdm_refusal {
 	fi_addr_t addr;
 	uint8_t name[SERVE_NAMED_MAX];
-	uint64_t id; /* of its HELLO */
+	uint64_t id; /* id of the client's HELLO */
 	enum serve_status status;
 	bool said;
 	uint64_t until; /* ms; 0: this entry is unused */
@@ -144,7 +145,7 @@ struct rdm_refusal {
 struct server_rdm {
 	struct rdm_refusal refusal[RDM_REFUSALS];
 	struct fid_ep *ep;     /* NULL over connections */
-	struct fi_mrrc_cw *cw; /* of ep */
+	struct fi_mrrc_cw *cw; /* conditional writes of ep */
 	uint8_t name[SERVE_NAMED_MAX];
 	size_t name_len;
 	struct rx *rx; /* SERVER_RXS */
@@ -156,7 +157,7 @@ struct server_listen {
 	int eq_fd;
 	bool sockets;  /* its connections are TCP sockets of this process */
 	bool unseen;   /* accepted connections cause no event */
-	bool woken;    /* by the event queue */
+	bool woken;    /* the event queue has woken the loop */
 	unsigned vain; /* number of wakes in a row without an event */
 	/* ms: time of the next search; 0: none needed so far */
 	uint64_t sweep_at;
@@ -179,8 +180,8 @@ struct server {
 	struct server_listen listen;
 	struct server_refusals refusals;
 	struct fid_cq *cq;
-	struct jobs jobs;    /* that read files */
-	struct jobs closers; /* that close endpoints */
+	struct jobs jobs;    /* jobs that read files */
+	struct jobs closers; /* jobs that close endpoints */
 	int epoll, signals;
 	bool cq_watched;
 	struct conn *conn;
@@ -216,7 +217,7 @@ void admit_reject(struct server *server, struct fi_info *info,
 		  enum serve_status status);
 /*
  * Makes a new connection. NULL: the client gets no place, and *status says why.
- * addr: the client's.
+ * addr: the client's address.
  */
 struct conn *conn_new(struct server *server, const void *addr, size_t len,
 		      enum serve_status *status);
@@ -227,8 +228,7 @@ struct conn *conn_new(struct server *server, const void *addr, size_t len,
 int conn_alloc(struct conn *conn, uint8_t **buf);
 void conn_release(struct conn *conn, uint8_t **buf);
 /*
- * The bytes that a connection has allocated, and the maximum that one may
- * allocate.
+ * The bytes that a connection has allocated, and the maximum for a connection.
  */
 size_t conn_memory(const struct conn *conn);
 size_t conn_memory_max(const struct serve_options *options);
@@ -242,7 +242,7 @@ size_t conn_memory_max(const struct serve_options *options);
 void conn_hello(struct conn *conn, const uint8_t *buf, size_t len);
 void conn_message(struct conn *conn, const uint8_t *buf, size_t len);
 bool conn_live(const struct conn *conn);
-/* A connection request. */
+/* Handles a connection request. */
 void conn_accept(struct server *server, struct fi_info *info);
 /* Finds the connection of an endpoint, or NULL. */
 struct conn *conn_find(struct server *server, const struct fid *fid);
@@ -251,7 +251,7 @@ void conn_connected(struct conn *conn);
 void conn_close(struct conn *conn, const char *why);
 /* Handles a completion; err: 0, or the positive error. */
 void conn_complete(struct op *op, size_t len, int err);
-/* The job's end. */
+/* Handles the end of a job. */
 void conn_job_done(struct job *job);
 /* Tries again to post; closes the connection after timeouts. */
 void conn_tick(struct conn *conn, uint64_t now);

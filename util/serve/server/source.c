@@ -3,12 +3,12 @@
  * Ranges of files, in blocks and as pages (serve/server/source.h).
  *
  * A file's times change with the kernel's clock tick, so two changes within one
- * tick look like one. A version is therefore taken only once the clock is past
- * its change time: any later change then gets a later time, which is seen after
- * each read. The kernel sets the times before it changes the bytes, and not
- * again afterwards: so a version is taken only while no write is under way. A
- * write has the inode's lock, for which a seek to the file's data waits; XFS
- * has reads wait instead.
+ * tick look like one. A version is therefore determined only once the clock is
+ * past the change time: any later change then gets a later time, which is seen
+ * after each read. The kernel sets the times before it changes the bytes, and
+ * not again afterwards: so a version is determined only while no write is under
+ * way. A write has the inode's lock, for which a seek to the file's data waits;
+ * XFS has reads wait instead.
  */
 #include "config.h"
 #include "serve/server/source.h"
@@ -28,13 +28,13 @@
 #define TRIES 3
 /* ms; more than a clock tick, which is at most 10 ms */
 #define TRY_MS	  12
-#define FUTURE_NS 2000000000 /* a change time of another clock */
+#define FUTURE_NS 2000000000 /* beyond: a time of another clock */
 /* ns; a write(2) of a small file takes less time */
 #define WRITE_NS 2000000000
 
 /* A lease and a mapping cost as much as reading some MiB. */
 #define PAGES_MIN ((uint64_t) 4 << 20)
-/* Bytes read and hashed at a time: they stay in the processor's cache. */
+/* Bytes read and hashed at a time, which stay in the processor's cache. */
 #define CHUNK ((size_t) 64 << 10)
 
 enum serve_status source_status(int ret)
@@ -82,7 +82,7 @@ static bool is_fresh(const struct serve_ident *ident, int64_t now, int64_t age)
 	       ident->ctime_ns - now < FUTURE_NS;
 }
 
-/* Determines the version of the file. now: without waiting. */
+/* Determines the version of the file. now: does not wait. */
 static enum serve_status identify(int fd, struct stat *st, bool now,
 				  struct serve_ident *ident)
 {
@@ -108,7 +108,7 @@ static enum serve_status identify(int fd, struct stat *st, bool now,
 	return SERVE_BUSY;
 }
 
-/* The provider's file, where it may pay. */
+/* Opens the provider's file, where sending its pages may pay. */
 static void open_pages(const struct source *source, struct source_file *file)
 {
 	if (source->copies || file->ident.size < PAGES_MIN ||

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The source of the bytes of ranges: the only file that knows how a file
- * reaches the network. A range of a large file is sent from the file's own
- * pages, fi_mrrc_file(3), as long as the provider does so; any other is read
- * into a registered block. In both cases its hash is computed from bytes that
- * were read, and the client compares the bytes that it received.
+ * The source of the bytes of ranges: only source.c knows how a file reaches the
+ * network. A range of a large file is sent from the file's own pages,
+ * fi_mrrc_file(3), as long as the provider does so; any other range is read
+ * into a registered block. In both cases the range's hash is computed from
+ * bytes that were read, and the client compares the bytes that it received.
  *
  * source_open() and source_read() may block, and run in the threads of
  * serve/server/jobs.h, several for one file at once. The event loop calls the
- * other functions; and also these two, with @now: they then return an error
+ * other functions, and with @now also these two, which then return an error
  * where they would block.
  */
 #ifndef SERVE_SOURCE_H
@@ -22,7 +22,7 @@
 
 struct fid_mrrc_file;
 
-/* What is served. */
+/* The served directory. */
 struct source {
 	int dir;
 	struct fid_domain *domain;
@@ -32,7 +32,7 @@ struct source {
 
 struct source_file {
 	int fd;
-	unsigned uses; /* the event loop's */
+	unsigned uses; /* counted by the event loop */
 	struct serve_ident ident;
 	struct fid_mrrc_file *pages; /* NULL: all ranges are read into blocks */
 	atomic_bool copied;	     /* the provider copies the file's pages */
@@ -43,10 +43,10 @@ struct source_block {
 	struct fid_domain *domain;
 	void *buf; /* NULL until it is needed */
 	size_t size;
-	bool copy;    /* always from buf */
+	bool copy;    /* always send from buf */
 	bool now;     /* fail for data that are not in memory */
 	bool filled;  /* send from buf; false: from the file's pages */
-	uint64_t off; /* in the file */
+	uint64_t off; /* offset in the file */
 };
 
 /*
@@ -59,7 +59,7 @@ enum serve_status source_open(const struct source *source, const char *path,
 enum serve_status source_dir_mode(const struct source *source, const char *path,
 				  uint16_t *mode);
 void source_get(struct source_file *file);
-/* Its operations have completed. */
+/* Drops a use, when its operations have completed. */
 void source_put(struct source_file *file);
 
 /* Allocates the block's memory, if it has none yet. 0, or a negative error. */
@@ -69,7 +69,7 @@ void source_block_free(struct source_block *block);
 /*
  * Reads at most max bytes from off on, up to the file's end, and hashes them,
  * all from the version that was opened; another version is SERVE_CHANGED.
- * block: the memory from which they are sent; NULL if they are not sent.
+ * block: memory from which the bytes are sent; NULL: they are not sent.
  */
 enum serve_status source_read(struct source_file *file, uint64_t off,
 			      size_t max, struct source_block *block,

@@ -43,6 +43,6 @@ int user_become(const struct user *user)
 	    setresgid(user->gid, user->gid, user->gid) ||
 	    setresuid(user->uid, user->uid, user->uid))
 		return -errno;
-	/* there is no way back */
+	/* root must not come back */
 	return user->uid && !setuid(0) ? -EPERM : 0;
 }

@@ -14,7 +14,7 @@ struct user {
 	gid_t gid;
 };
 
-/* Finds a user by name or number; -ENOENT: there is none. */
+/* Finds a user by name or number; -ENOENT: there is no such user. */
 int user_find(const char *name, struct user *user);
 
 /*

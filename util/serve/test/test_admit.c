@@ -32,7 +32,7 @@ static void begin_places(void)
 	server.options.max_clients = PLACES;
 }
 
-/* Takes places until it gets none: how many, and why no more. */
+/* Takes places until one is refused; returns their number. */
 static unsigned take(struct peer peer, enum serve_status *status)
 {
 	unsigned i, count = 0;
@@ -49,7 +49,7 @@ static unsigned take(struct peer peer, enum serve_status *status)
 
 TEST_CASE(admit, NULL, NULL);
 
-/* Whatever others take, there is a place for one who has none. */
+/* Whatever others take, a host without a place finds one. */
 TEST(shares)
 {
 	enum serve_status status;
@@ -58,16 +58,16 @@ TEST(shares)
 	begin_places();
 	ck_assert_uint_eq(take(host("::ffff:10.0.0.1"), &status), 8);
 	ck_assert_int_eq(status, SERVE_SHARE);
-	/* addresses of one network of IPv6 are one host's */
+	/* addresses of one IPv6 network count as one host */
 	ck_assert_uint_eq(take(host("fd00::1:0:0:0:1"), &status), 1);
 	ck_assert_uint_eq(take(host("fd00::1:0:0:0:2"), &status), 0);
 	ck_assert_int_eq(status, SERVE_SHARE);
-	/* another user of a host is another one */
+	/* another user of a host counts as another host */
 	peer = host("::ffff:10.0.0.1");
 	peer.uid = 1000;
 	ck_assert_uint_eq(take(peer, &status), 1);
 	ck_assert_int_eq(status, SERVE_FULL);
-	/* what is stuck has no place */
+	/* a stuck connection takes no place */
 	conns[0].state = CONN_STUCK;
 	peer.uid = 1001;
 	ck_assert_int_eq(admit(&server, &peer), SERVE_OK);
@@ -88,7 +88,7 @@ static const struct {
 	{ "10.1.2.3", 0, "::ffff:10.1.2.3", true },
 	{ "10.1.2.3", 0, "::ffff:10.1.2.4", false },
 	{ "0.0.0.0/0", 0, "::ffff:10.1.2.4", true },
-	/* an IPv4 network has no address of IPv6 */
+	/* an IPv4 network contains no IPv6 address */
 	{ "0.0.0.0/0", 0, "fd00::1", false },
 	{ "fd00::/8", 0, "fd12::1", true },
 	{ "fd00::/8", 0, "fe80::1", false },
@@ -101,7 +101,7 @@ static const struct {
 	{ "fd00::/129", -EINVAL, "::1", true },
 	{ "localhost", -EINVAL, "::1", true },
 	{ "", -EINVAL, "::1", true },
-	/* a user is not one of another machine */
+	/* a rule for a user matches no client of another machine */
 	{ "0", 0, "::1", false },
 	{ "root", 0, "::1", false },
 };
@@ -170,7 +170,7 @@ LOOP_TEST(users, 0, 2)
 
 	fd = listener(family, &at);
 	if (fd < 0)
-		return; /* there is no IPv6 */
+		return; /* no IPv6 here */
 	client = socket(family, SOCK_STREAM, 0);
 	ck_assert_int_eq(connect(client, (struct sockaddr *) &at, sizeof(at)),
 			 0);
@@ -178,12 +178,12 @@ LOOP_TEST(users, 0, 2)
 	ck_assert_int_ge(accepted, 0);
 	peer_of(&from, sizeof(from), &at, false, &peer);
 	ck_assert_uint_eq(peer.uid, getuid());
-	/* it is no connection to there */
+	/* the socket is not connected to this address */
 	peer_of(&from, sizeof(from), &from, false, &peer);
 	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
 	peer_of(&at, sizeof(at), &at, true, &peer);
 	ck_assert_uint_eq(peer.uid, getuid());
-	/* a socket without a process is shown as root's */
+	/* the kernel shows root for a socket without a process */
 	close(client);
 	peer_of(&from, sizeof(from), &at, false, &peer);
 	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
@@ -193,7 +193,7 @@ LOOP_TEST(users, 0, 2)
 	ck_assert_uint_eq(peer.uid, PEER_NO_UID);
 }
 
-/* A listener at any address of this machine is no one's at another machine. */
+/* A listener at any address of this machine is no client at another machine. */
 TEST(users_elsewhere)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET }, from;

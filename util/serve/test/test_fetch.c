@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_mrrc_get does with a server's answers, which these tests make up.
+ * Reactions of fi_mrrc_get to a server's answers, which these tests make up.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -14,7 +14,7 @@
 static const struct get_options options = { .quiet = true, .no_sync = true };
 static struct get get;
 
-/* A file that was asked for, with this name here. */
+/* Begins a fetch of a file to this name. */
 static struct fetch *begin_as(const char *name)
 {
 	struct fetch *fetch = &get.fetch[0];
@@ -34,7 +34,7 @@ static struct fetch *begin(void)
 	return begin_as("new");
 }
 
-/* The answer to a request for len bytes at off. */
+/* Makes the answer to a request for len bytes at off. */
 static struct asked answered(const struct serve_msg *msg, uint64_t off,
 			     uint32_t len)
 {
@@ -54,7 +54,7 @@ static struct asked answered(const struct serve_msg *msg, uint64_t off,
 
 TEST_CASE(fetch, make_files, remove_files);
 
-/* An empty file in the place of another one: no bytes, and no hash of them. */
+/* An empty file replaces another file: its answer has no bytes and no hash. */
 TEST(empty_in_place)
 {
 	const struct serve_msg msg = { .len = 0 };
@@ -71,7 +71,7 @@ TEST(empty_in_place)
 	ck_assert_int_eq(st.st_size, 0);
 }
 
-/* What is there already gets the original's permissions, if these are kept. */
+/* An existing file gets the original's permissions, if these are kept. */
 LOOP_TEST(same_file_perms, 0, 3)
 {
 	static const struct get_options dry = { .quiet = true,
@@ -96,7 +96,7 @@ LOOP_TEST(same_file_perms, 0, 3)
 	ck_assert_int_eq(st.st_mode & 07777, _i == 1 ? 0640 : 0600);
 }
 
-/* Files of a directory: it is written to the disk once. */
+/* A directory with several fetched files is synced once. */
 TEST(directory_once)
 {
 	static const struct get_options synced = { .quiet = true };
@@ -120,7 +120,7 @@ TEST(directory_once)
 	ck_assert_uint_eq(fsyncs, 4);
 }
 
-/* The file has ended with the first error; the answers that follow are dropped. */
+/* A file ends with the first error; answers that follow are dropped. */
 TEST(errors_in_a_row)
 {
 	const struct serve_msg msg = { .status = SERVE_IO };

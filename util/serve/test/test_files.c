@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_mrrc_serve reads: files beneath a directory, versions of files, and
+ * Reads of fi_mrrc_serve: files beneath a directory, versions of files, and
  * pages of directories.
  */
 #include "config.h"
@@ -61,12 +61,12 @@ TEST(beneath)
 	ck_assert_int_eq(open_status("link"), SERVE_LINK);
 	ck_assert_int_eq(open_status("inner"), SERVE_LINK);
 	ck_assert_int_eq(open_status("linked/secret"), SERVE_LINK);
-	/* the decoder refuses these, and so does the kernel */
+	/* the decoder refuses these paths, and so does the kernel */
 	ck_assert_int_eq(open_status("../out/secret"), SERVE_LINK);
 	ck_assert_int_eq(open_status("/etc/passwd"), SERVE_LINK);
 }
 
-/* As a container may. */
+/* Denies openat2(2), as a container may. */
 static int root_denied(void)
 {
 	struct sock_filter code[] = {
@@ -84,7 +84,7 @@ static int root_denied(void)
 	return path_root("/");
 }
 
-/* Else each file would be refused, one by one. */
+/* Without openat2(2) the server must not begin: it would refuse each file. */
 TEST(root_without_openat2)
 {
 	int dir = path_root("/"), status;
@@ -112,7 +112,7 @@ static enum serve_status list_status(const struct source *source,
 	return list_page(source, path, &cursor, buf, &len);
 }
 
-/* Rights of a directory and of a file in it, and what is served to others. */
+/* Rights of a directory and a file in it, and the results for other users. */
 static const struct {
 	mode_t dir, file;
 	enum serve_status open, list;
@@ -125,7 +125,7 @@ static const struct {
 	{ 0701, 0604, SERVE_OK, SERVE_ACCES },
 };
 
-/* What not all users may read is served only if that is asked for. */
+/* Files that not all users may read are served on request only. */
 EACH_TEST(others, rights)
 {
 	struct source source = { .dir = top, .others = true };
@@ -150,7 +150,7 @@ EACH_TEST(others, rights)
 	ck_assert_int_eq(list_status(&source, "dir"), SERVE_OK);
 }
 
-/* All above what is served count, too: mkdtemp() lets nobody in. */
+/* Directories above the served one count, too: mkdtemp()'s is closed. */
 TEST(others_above)
 {
 	const int dir = open("/", O_PATH | O_DIRECTORY);
@@ -164,7 +164,7 @@ TEST(others_above)
 	close(dir);
 }
 
-/* Opening it would wait for a writer, or disturb a reader. */
+/* Opening a FIFO would wait for a writer, or disturb a reader. */
 TEST(fifo_is_not_opened)
 {
 	int fd = openat(top, "fifo", O_RDONLY | O_NONBLOCK);
@@ -176,13 +176,13 @@ TEST(fifo_is_not_opened)
 	ck_assert_int_eq(open_status("fifo"), SERVE_SPECIAL);
 }
 
-/* As of a Samba server: it is asked to give the file back, which takes a while. */
+/* A lease, as of a Samba server: the holder is asked to release the file. */
 TEST(leased)
 {
 	int fd = openat(top, "file", O_RDWR);
 
 	signal(SIGIO, SIG_IGN);
-	/* where the test may, and the file system has leases */
+	/* if the test may take leases, and the file system has them */
 	if (!fcntl(fd, F_SETLEASE, F_WRLCK)) {
 		ck_assert_int_eq(open_status("file"), SERVE_BUSY);
 		ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
@@ -210,7 +210,7 @@ static enum serve_status read_status(struct source_file *file, uint64_t off,
 	return source_read(file, off, max, &block, len, &hash);
 }
 
-/* Each kind of change is seen, also within a tick of the clock. */
+/* Each kind of change is noticed, also within a tick of the clock. */
 LOOP_TEST(changes, 0, 5)
 {
 	struct source_file *file;
@@ -251,15 +251,15 @@ LOOP_TEST(changes, 0, 5)
 	source_put(file);
 }
 
-/* ---- what needs no job --------------------------------------------------- */
+/* ---- requests without jobs ----------------------------------------------- */
 
-#define WRITE_S 2 /* no write(2) of a small file takes as long */
+#define WRITE_S 2 /* any write(2) of a small file is shorter */
 
 /* The clock and the page cache that the server's code sees. */
 static struct {
-	int64_t clock_ns; /* CLOCK_REALTIME_COARSE stands there; 0: it goes */
-	int error;	  /* of reads that must not wait; 0: all is in memory */
-	unsigned reads;	  /* of these */
+	int64_t clock_ns; /* CLOCK_REALTIME_COARSE stands here; 0: it goes */
+	int error;	  /* of reads that must not wait; or 0 */
+	unsigned reads;	  /* number of such reads */
 } fake;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -297,8 +297,8 @@ static int64_t changed_ns(int dir, const char *path)
 }
 
 /*
- * The file is opened without waiting, @age_ns after it was changed. The kernel
- * may refuse, where other paths are renamed; and always, on some file systems.
+ * Opens the file without waiting, @age_ns after its change. The kernel may
+ * refuse, while other paths are renamed; and always, on some file systems.
  */
 static bool opened_at_once(int dir, const char *path, int64_t age_ns,
 			   struct source_file **file)
@@ -326,7 +326,7 @@ static void check_old_enough(void)
 		{ WRITE_S * SECOND, false },
 		{ WRITE_S * SECOND + 1, true },
 		{ 1 - WRITE_S * SECOND, false },
-		{ -WRITE_S * SECOND, true }, /* of another clock */
+		{ -WRITE_S * SECOND, true }, /* a time of another clock */
 	};
 	struct source_file *file;
 	unsigned i;
@@ -341,8 +341,8 @@ static void check_old_enough(void)
 }
 
 /*
- * What is read at once is what is read otherwise, or nothing: nothing of what
- * was just changed or is not in memory, and on other file systems.
+ * A read at once returns the same bytes as other reads, or none: none of a file
+ * that was just changed or is not in memory, or is on other file systems.
  */
 TEST(at_once)
 {
@@ -365,7 +365,7 @@ TEST(at_once)
 	for (i = 0; i < 3; i++)
 		ck_assert(!opened_at_once(top, refused[i], 9 * SECOND, &file));
 	ck_assert_int_ne(source_open(&source, "none", true, &file), SERVE_OK);
-	/* a job opens what is of this moment, and what is large */
+	/* a job opens large files, and files changed at this moment */
 	source_put(opened("file"));
 	source_put(opened("large"));
 	ck_assert(!opened_at_once(top, "file", 0, &file));
@@ -377,7 +377,7 @@ TEST(at_once)
 	fake.error = EAGAIN;
 	ck_assert_int_eq(source_read(file, 0, sizeof(buf), &block, &len, &hash),
 			 SERVE_BUSY);
-	/* of tmpfs, whose pages are in memory */
+	/* tmpfs, whose pages are in memory */
 	fake.error = EOPNOTSUPP;
 	for (i = 2; i < 4; i++) {
 		memset(buf, 0, 10);
@@ -392,14 +392,14 @@ TEST(at_once)
 	source_put(file);
 }
 
-/* Of a file system that is not known never to wait, none is read at once. */
+/* No file is read at once on a file system that might wait. */
 TEST(at_once_elsewhere)
 {
 	struct source source = { 0 };
 	struct source_file *file;
 
 	ck_assert_int_eq(fchdir(top), 0);
-	/* where the test may */
+	/* if the test may mount */
 	if (unshare(CLONE_NEWNS) ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "dir", "ramfs", 0, NULL))
@@ -452,7 +452,7 @@ static void *slow_release(void *arg)
 	return arg;
 }
 
-/* false: this user may not. Else it waits. */
+/* Begins the slow write, which waits. false: this user may not. */
 static bool slow_begin(pthread_t *writer)
 {
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
@@ -476,8 +476,8 @@ static bool slow_begin(pthread_t *writer)
 }
 
 /*
- * A write changes the time first, and then bytes for as long as it takes: what
- * is opened meanwhile has no version yet.
+ * A write changes the time first, and then the bytes, which takes time: a file
+ * that is opened meanwhile has no version yet.
  */
 TEST(being_written)
 {
@@ -491,7 +491,7 @@ TEST(being_written)
 	write_file(top, "file", text);
 	if (!slow_begin(&writer))
 		return;
-	/* more than a tick */
+	/* longer than a tick */
 	ck_assert(!opened_at_once(top, "file", SECOND / 50, &file));
 	pthread_create(&release, NULL, slow_release, NULL);
 	file = opened("file");
@@ -594,7 +594,7 @@ TEST(kinds)
 			 SERVE_NOT_DIR);
 	ck_assert_int_eq(list_page(&whole, "linked", &cursor, buf, &len),
 			 SERVE_LINK);
-	/* any position that a client may name */
+	/* a client may send any position */
 	cursor = INT64_MAX;
 	list_page(&whole, "", &cursor, buf, &len);
 	ck_assert_uint_le(len, SERVE_MSG_MAX - SERVE_PAGE_HEAD);

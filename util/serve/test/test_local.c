@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_mrrc_get writes: partial files, and what may be in their way.
+ * Files that fi_mrrc_get writes: partial files, and obstacles in their way.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -12,7 +12,7 @@
 #include "serve/client/local.h"
 #include "serve/wire/path.h"
 
-/* In place of libc's: fail once with this error. */
+/* Functions in place of libc's fail once with this error. */
 static int fsync_error, close_error;
 unsigned fsyncs;
 
@@ -73,7 +73,7 @@ TEST(partial_file)
 	local_close(&other);
 	local_close(&local);
 	ck_assert_int_ne(faccessat(out, "new", F_OK, 0), 0);
-	/* the next goes on there */
+	/* the next fetch continues the partial file */
 	find(&local, "new");
 	ck_assert_uint_eq(local.size, 3);
 	ck_assert(!local_is_same(&local, &ident));
@@ -91,8 +91,8 @@ TEST(partial_file)
 }
 
 /*
- * What could not be written is not on the disk, though it may be read: the next
- * call does not go on with it.
+ * Data that could not be written are not on the disk, though they may be read:
+ * the next call does not continue with them.
  */
 LOOP_TEST(partial_file_lost, 0, 2)
 {
@@ -115,7 +115,7 @@ LOOP_TEST(partial_file_lost, 0, 2)
 	local_close(&local);
 }
 
-/* Nothing is written through what another user, or a server, has put there. */
+/* Nothing is written through a link of another user, or of a server. */
 LOOP_TEST(partial_file_planted, 0, 3)
 {
 	struct local local;
@@ -159,7 +159,7 @@ static mode_t mode_of(const char *name)
 	return st.st_mode & 07777;
 }
 
-/* Fetches "new", of these permissions, over what is there. */
+/* Fetches "new", with these permissions, over an existing file. */
 static void fetch_as(mode_t mode, const struct local_perms *perms)
 {
 	struct serve_ident ident = { .size = 3, .mode = (uint16_t) mode };
@@ -178,7 +178,7 @@ static void fetch(mode_t mode)
 	fetch_as(mode, &umask_027);
 }
 
-/* The original's, whatever is there and umask is; never more than permissions. */
+/* Kept permissions are the original's, whatever umask or the old file has. */
 TEST(permissions_kept)
 {
 	umask(027);
@@ -195,7 +195,7 @@ TEST(permissions_kept)
 	ck_assert_int_eq(mode_of("new"), 0755);
 }
 
-/* A file that is not fetched again. */
+/* Permissions of a file that is not fetched again. */
 TEST(permissions_set)
 {
 	struct serve_ident ident = { .mode = 0640 };
@@ -215,7 +215,7 @@ TEST(permissions_set)
 	ident.mode = 0666;
 	ck_assert_int_eq(local_set_perms(&local, &ident), -EMLINK);
 	ck_assert_int_eq(mode_of("other"), 0777);
-	/* and so may be what a link leads to */
+	/* the target of a link may be outside, too */
 	ck_assert_int_eq(unlinkat(out, "new", 0), 0);
 	ck_assert_int_eq(symlinkat("secret", out, "new"), 0);
 	ck_assert_int_eq(local_set_perms(&local, &ident), -EPERM);
@@ -223,7 +223,7 @@ TEST(permissions_set)
 	ck_assert_int_ne(mode_of("secret"), 0666);
 }
 
-/* Of directories: bits that are no permissions stay as they are here. */
+/* Mode bits of directories other than permissions stay as they are here. */
 TEST(directory_mode)
 {
 	umask(0777);
@@ -241,7 +241,7 @@ TEST(directory_mode)
 	ck_assert_int_eq(path_dir_mode(out, "secret", 0, 0700), -ENOTDIR);
 }
 
-/* As cp does: a new file has the original's, another keeps its own. */
+/* As with cp, a new file has the original's, a replaced one keeps its own. */
 TEST(permissions)
 {
 	umask(027);
@@ -250,7 +250,7 @@ TEST(permissions)
 	ck_assert_int_eq(fchmodat(out, "new", 0604, 0), 0);
 	fetch(0777);
 	ck_assert_int_eq(mode_of("new"), 0604);
-	/* those of a link are nobody's */
+	/* a link's permissions do not count */
 	ck_assert_int_eq(unlinkat(out, "new", 0), 0);
 	ck_assert_int_eq(symlinkat("secret", out, "new"), 0);
 	fetch(0400);
@@ -261,7 +261,7 @@ TEST(permissions)
 	ck_assert_int_eq(mode_of("real"), 0750);
 }
 
-/* A directory is to be on the disk, and so is its entry in another one. */
+/* A directory has to be on the disk, with its entry in its parent. */
 TEST(directory_synced)
 {
 	fsync_error = EIO;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_mrrc_serve does with the provider's answers to the pages of a file:
- * the provider is replaced by functions of this file.
+ * Reactions of fi_mrrc_serve to results of the provider, which is replaced by
+ * functions of this file.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -13,7 +13,7 @@
 
 static struct {
 	ssize_t pages;	 /* returned by the write of a file's pages */
-	uint64_t copied; /* that a query tells */
+	uint64_t copied; /* reported by a query */
 	unsigned own, blocks, sends, removed, told;
 	size_t block_len;    /* of the last write of a block */
 	const uint8_t *sent; /* the last message */
@@ -110,7 +110,7 @@ static struct conn conn;
 static uint8_t answer[SERVE_MSG_MAX];
 static char block[16];
 
-/* A request for all of "file", whose job has run. */
+/* Makes a request for all of "file", whose job has run. */
 static struct req *begin(struct source_file **file)
 {
 	const struct source source = { .dir = top };
@@ -156,7 +156,7 @@ static const struct {
 	{ -FI_ENOMEM, SERVE_NO_RESOURCE },
 };
 
-/* The file's error is the answer, and ends no connection. */
+/* An error of the file is the answer, and ends no connection. */
 EACH_TEST(pages_fail, failures)
 {
 	struct source_file *file;
@@ -171,7 +171,7 @@ EACH_TEST(pages_fail, failures)
 	ck_assert_uint_eq(conn.own, 0);
 }
 
-/* A full queue is not the file's error. */
+/* A full queue is no error of the file. */
 TEST(pages_again)
 {
 	struct source_file *file;
@@ -185,7 +185,7 @@ TEST(pages_again)
 	ck_assert_int_eq(req->answer.status, SERVE_OK);
 }
 
-/* What the provider copies is read by the server from then on. */
+/* The server itself reads files whose pages the provider copies. */
 TEST(pages_copied)
 {
 	struct source_file *file;
@@ -222,7 +222,7 @@ LOOP_TEST(pages_lost, 0, 2)
 	jobs_close(&server.closers);
 }
 
-/* A request as begin()'s, for all of a file by its path, until it is answered. */
+/* Like begin(), by OPEN with a path, until the request is answered. */
 static struct req *begin_open(uint32_t want, bool rdm, struct serve_msg *got)
 {
 	static uint8_t large[SERVE_INLINE_MAX];
@@ -270,14 +270,14 @@ static const struct {
 	bool rdm;
 } inlines[] = {
 	{ 10, 100, 10, false },
-	{ 10, 9, 0, false }, /* more than was asked for */
+	{ 10, 9, 0, false }, /* the client wants fewer bytes */
 	{ 10, 0, 0, false },
 	{ 0, 10, 0, false },
 	{ SMALL, SMALL, SMALL, true },
 	{ SMALL + 1, SERVE_INLINE_MAX, SMALL + 1, false },
 	{ SMALL + 1, SERVE_INLINE_MAX, 0, true }, /* might be stuck */
 	{ LARGE, SERVE_INLINE_MAX, LARGE, false },
-	{ LARGE + 1, SERVE_INLINE_MAX, 0, false }, /* more than the block has */
+	{ LARGE + 1, SERVE_INLINE_MAX, 0, false }, /* longer than a block */
 };
 
 /*
@@ -314,7 +314,7 @@ EACH_TEST(whole, inlines)
 	source_put(conn.slot[0]);
 }
 
-/* What follows is what was asked for, and as much as is said. */
+/* Bytes may follow only if requested, and as many as the answer says. */
 LOOP_TEST(taken, 0, 6)
 {
 	static const struct {
@@ -339,7 +339,7 @@ LOOP_TEST(taken, 0, 6)
 	ck_assert_int_eq(session_wait(&session, pipe), answers[_i].ret);
 }
 
-/* The first message is there before the event: it waits for it. */
+/* The first message arrives before the event, and waits for it. */
 TEST(early_hello)
 {
 	const struct serve_msg hello = {
@@ -383,7 +383,7 @@ static const uint8_t theirs[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 2 };
 static const uint8_t ours[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 1 };
 static const uint8_t others[16] = { AF_INET, 0, 1, 2, 10, 0, 0, 3 };
 
-/* A client whose one request is worked on */
+/* Begins with a client whose one request is in work */
 static void begin_rdm(void)
 {
 	static uint8_t buf[CONN_RX_MORE + 1][SERVE_MSG_MAX];
@@ -417,7 +417,7 @@ static void begin_rdm(void)
 	}
 }
 
-/* A message comes in. */
+/* Receives a message. */
 static void come(const struct serve_msg *msg, uint64_t session)
 {
 	struct rx *rx = &server.rdm.rx[0];
@@ -436,7 +436,7 @@ static unsigned waiting(void)
 	return count;
 }
 
-/* Whoever has not got the session does not speak for the client. */
+/* A sender without the session number cannot act as the client. */
 TEST(rdm_sessions)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
@@ -450,7 +450,7 @@ TEST(rdm_sessions)
 		come(&list, SESSION ^ 1UL << i);
 	come(&list, 0);
 	ck_assert_uint_eq(server.total.strange, 65);
-	/* the client's, the server's own, and one for which there is no place */
+	/* HELLOs of the client, of the server, and of one without a place */
 	hello.name = theirs;
 	come(&hello, 0);
 	hello.name = ours;
@@ -487,7 +487,7 @@ TEST(rdm_refused)
 	ck_assert_uint_eq(fake.removed, 1);
 }
 
-/* A completion claims more bytes than the buffer has: none are believed. */
+/* If a completion claims more bytes than the buffer has, all are dropped. */
 TEST(rdm_length)
 {
 	static uint8_t buf[3 * SERVE_MSG_MAX];
@@ -503,7 +503,7 @@ TEST(rdm_length)
 	ck_assert_uint_eq(waiting(), 0);
 }
 
-/* Nor any that a message did not write: another client's are in the buffer. */
+/* Bytes that a message did not write are dropped: they are another client's. */
 TEST(rdm_old_bytes)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
@@ -516,7 +516,7 @@ TEST(rdm_old_bytes)
 	server_complete(&server, &rx->op, SERVE_HEAD + 8 + SERVE_TAIL, 0);
 	ck_assert_uint_eq(waiting(), 1);
 	ck_assert_uint_eq(server.total.strange, 1);
-	/* of one that was too long, too */
+	/* after a message that was too long, too */
 	serve_seal(rx->buf, serve_encode(&list, rx->buf), SESSION);
 	server_complete(&server, &rx->op, 0, FI_ETRUNC);
 	server_complete(&server, &rx->op, SERVE_HEAD + 8 + SERVE_TAIL, 0);
@@ -524,7 +524,7 @@ TEST(rdm_old_bytes)
 	ck_assert_uint_eq(server.total.strange, 3);
 }
 
-/* Over connections they are of another message of the client. */
+/* Over connections such bytes are of an earlier message of the client. */
 TEST(old_bytes)
 {
 	const struct serve_msg hello = {
@@ -548,7 +548,7 @@ TEST(old_bytes)
 	jobs_close(&server.closers);
 }
 
-/* Over connections, too: the sender is disconnected. */
+/* Over connections, a length beyond the buffer disconnects the sender. */
 TEST(length)
 {
 	struct rx *rx = &conn.rx[0];
@@ -562,7 +562,7 @@ TEST(length)
 	jobs_close(&server.closers);
 }
 
-/* More requests than it has buffers: nobody else's are used. */
+/* A client with more requests than buffers gets no other client's buffers. */
 TEST(rdm_flood)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 16 };
@@ -580,7 +580,7 @@ TEST(rdm_flood)
 	ck_assert_uint_eq(server.total.strange, 1);
 }
 
-/* A client that says BYE is not disconnected, whatever is seen first. */
+/* A client's BYE is no disconnection, in any order of completions. */
 LOOP_TEST(rdm_bye, 0, 4)
 {
 	const struct serve_msg bye = { .type = SERVE_BYE };
@@ -603,7 +603,7 @@ LOOP_TEST(rdm_bye, 0, 4)
 	ck_assert_uint_eq(fake.told, _i < 2);
 }
 
-/* Of a client that is gone all is free when nothing uses it any more. */
+/* All memory of a client that is gone is freed after its last use. */
 TEST(rdm_gone)
 {
 	unsigned i;
@@ -623,7 +623,7 @@ TEST(rdm_gone)
 	conn_reap(&conn);
 	ck_assert_int_eq(conn.state, CONN_STUCK);
 	ck_assert_uint_eq(server.closed, 0);
-	/* its place is another's, but its address is not yet */
+	/* the place is free for others, but the address is still in use */
 	conn_complete(&conn.req[0].send, 0, FI_ECANCELED);
 	ck_assert_int_eq(conn.state, CONN_CLOSED);
 	conn_reap(&conn);
@@ -652,8 +652,8 @@ static void wait_running(void)
 }
 
 /*
- * One read hangs, another waits behind it, and the client goes: its place is
- * free, and what the reads use is freed when the first one ends.
+ * A read hangs, another read waits behind it, and the client goes: its place is
+ * free, and the memory of both reads is freed when the first read ends.
  */
 TEST(hung)
 {
@@ -689,7 +689,7 @@ TEST(hung)
 	ck_assert(jobs_close(&server.jobs));
 }
 
-/* The end does not wait for a read. */
+/* The server's end does not wait for a read. */
 TEST(hung_at_end)
 {
 	struct job job = { .run = hang };
@@ -703,7 +703,7 @@ TEST(hung_at_end)
 	ck_assert(jobs_close(&server.jobs));
 }
 
-/* What a client may take its time for, and how long. */
+/* Limits of time for clients, in different states. */
 LOOP_TEST(late, 0, 5)
 {
 	static const struct {
@@ -711,8 +711,8 @@ LOOP_TEST(late, 0, 5)
 		bool proven;
 		uint64_t limit; /* ms; 0: none */
 	} clients[] = {
-		{ REQ_FREE, true, 2000 },  /* it requests nothing */
-		{ REQ_FREE, false, 1000 }, /* it may have been another's HELLO */
+		{ REQ_FREE, true, 2000 },  /* requests nothing */
+		{ REQ_FREE, false, 1000 }, /* perhaps a forged HELLO */
 		{ REQ_WORK, true, 0 },	   /* the server's own work */
 		{ REQ_POST, true, 1000 },  { REQ_SENT, true, 1000 },
 	};
@@ -728,11 +728,11 @@ LOOP_TEST(late, 0, 5)
 		return;
 	conn_tick(&conn, limit + 1);
 	ck_assert_int_eq(conn.state, CONN_CLOSED);
-	/* who may be another is not told */
+	/* a client that has not proven its address gets no message */
 	ck_assert_uint_eq(fake.told, clients[_i].proven);
 }
 
-/* A write that only the server's end would have ended */
+/* A client exposes a buffer to the write that only its end should end. */
 TEST(rdm_exposed)
 {
 	begin_rdm();

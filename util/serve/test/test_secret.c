@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Secrets: which files are one, and what a proof is about. Attacks are what a
- * peer without the secret can put together from what it has seen.
+ * Secrets: valid files, and the subject of a proof. Attacks are messages that a
+ * peer without the secret can make from messages that it has seen.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -23,7 +23,7 @@ static struct serve_msg hello, welcome;
 static struct secret secret = { .set = true, .key = "of both" };
 static struct secret_about about;
 
-/* A session of two that have the secret. */
+/* Begins a session of two sides that have the secret. */
 static void begin(void)
 {
 	at.sin_port = htons(7473);
@@ -113,7 +113,7 @@ TEST(secrets_differ)
 	ck_assert_ptr_null(read_file("longer", &longer));
 	ck_assert(memcmp(one.key, other.key, sizeof(one.key)));
 	ck_assert(memcmp(one.key, longer.key, sizeof(one.key)));
-	/* nor is any of these one: a FIFO is not waited for, nor read */
+	/* these are no secrets, either; a FIFO is not waited for, nor read */
 	ck_assert_ptr_nonnull(read_file("fifo", &one));
 	ck_assert_int_eq(fchmodat(top, "fifo", 0600, 0), 0);
 	fd = openat(top, "fifo", O_RDONLY | O_NONBLOCK);
@@ -130,7 +130,7 @@ TEST(secrets_differ)
 
 /* ---- proofs -------------------------------------------------------------- */
 
-/* Any bit that both sides see differently is noticed. */
+/* A proof fails for any bit in which both sides differ. */
 TEST(about_all)
 {
 	struct secret_about other;
@@ -172,7 +172,7 @@ TEST(about_all)
 	other = about;
 	other.rdm = true;
 	ck_assert_ptr_nonnull(secret_check(&secret, &other));
-	/* its name, over reliable datagrams */
+	/* the server's name, over reliable datagrams */
 	msg = welcome;
 	msg.name = (const uint8_t *) &at;
 	msg.name_len = sizeof(at);
@@ -184,7 +184,7 @@ TEST(about_all)
 	secret.key[0]--;
 }
 
-/* One side's proof is not the other's: a server that sends it back has none. */
+/* A server cannot send the client's proof back as its own. */
 TEST(reflected)
 {
 	uint8_t proof[SERVE_PROOF];
@@ -196,7 +196,7 @@ TEST(reflected)
 	ck_assert(!accepted());
 }
 
-/* A server that has none: whatever it says, the client does not go on. */
+/* The client refuses a server without a secret, whatever it answers. */
 TEST(downgraded)
 {
 	const struct secret none = { 0 };
@@ -233,7 +233,7 @@ static ssize_t fake_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 static struct fi_ops_msg msg_ops = { .send = fake_send, .recv = fake_recv };
 static struct fid_ep ep = { .msg = &msg_ops };
 
-/* A client has connected. */
+/* Begins with a connected client. */
 static void begin_conn(void)
 {
 	static uint8_t rx[CONN_RX_MORE + 1][SERVE_MSG_MAX];
@@ -279,7 +279,7 @@ static void come(const struct serve_msg *msg)
 		conn_complete(&conn.req[0].send, 0, 0);
 }
 
-/* The client's HELLO, its answer, and what PROVE has to have. */
+/* Receives the client's HELLO; @proof: the proof that PROVE has to have. */
 static void come_hello(uint8_t proof[SERVE_PROOF])
 {
 	come(&hello);
@@ -311,13 +311,13 @@ TEST(served)
 	ck_assert_int_eq(got.type, SERVE_DATA);
 	ck_assert_int_eq(got.status, SERVE_OK);
 	ck_assert_uint_eq(server.total.refused, 0);
-	/* once is enough */
+	/* a second PROVE is refused */
 	come_prove(proof);
 	ck_assert_int_eq(conn.state, CONN_CLOSING);
 	jobs_close(&server.closers);
 }
 
-/* What one without the secret sends in place of its proof. */
+/* Messages of an attacker without the secret, in place of a proof. */
 enum { GUESS, REFLECTED, REPLAYED, ONE_BIT, UNPROVEN, HELLOS, ATTACKS };
 
 LOOP_TEST(attacks, 0, ATTACKS)
@@ -329,7 +329,7 @@ LOOP_TEST(attacks, 0, ATTACKS)
 	come_hello(old);
 	come_prove(old);
 	ck_assert_int_eq(conn.state, CONN_READY);
-	/* the same HELLO, all of it */
+	/* the same HELLO, unchanged */
 	begin_conn();
 	come_hello(proof);
 	if (_i == GUESS)
@@ -353,7 +353,7 @@ LOOP_TEST(attacks, 0, ATTACKS)
 	jobs_close(&server.closers);
 }
 
-/* It is told what it needs, and nothing else is answered. */
+/* A client without the secret is told so, and gets no other answer. */
 TEST(without_secret)
 {
 	const struct serve_msg list = { .type = SERVE_LIST, .id = 3 };

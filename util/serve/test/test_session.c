@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the client's session believes of its provider's completions, which these
- * tests make up.
+ * Checks of the provider's completions by the client's session; these tests
+ * make the completions up.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -13,7 +13,7 @@
 static struct session session;
 static volatile sig_atomic_t stop;
 
-/* The next completion, or error; and the receives that were posted. */
+/* The next completion or error, and the number of posted receives. */
 static struct {
 	struct fi_cq_data_entry entry;
 	struct fi_cq_err_entry err;
@@ -44,7 +44,7 @@ static ssize_t fake_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf,
 static ssize_t fake_eq_read(struct fid_eq *eq, uint32_t *event, void *buf,
 			    size_t len, uint64_t flags)
 {
-	/* nothing more comes */
+	/* no more completions come */
 	stop = 1;
 	return -FI_EAGAIN;
 }
@@ -104,7 +104,7 @@ static const size_t lengths[] = { SERVE_ANSWER_MAX + 1, SESSION_RX_MAX + 8,
 
 TEST_CASE(session, NULL, NULL);
 
-/* The provider passes on what a peer says of its message's length. */
+/* The provider passes on the length that a peer claims. */
 EACH_TEST(longer_than_posted, lengths)
 {
 	struct session_pipe *pipe = begin(false);
@@ -150,7 +150,7 @@ TEST(old_answer_rdm)
 	ck_assert_uint_eq(fake.posted, 2);
 }
 
-/* The same of a provider that checks it. */
+/* A message that is too long, over a provider that checks the length. */
 LOOP_TEST(truncated, 0, 2)
 {
 	const bool rdm = _i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of fi_mrrc_serve and fi_mrrc_get, there and back and broken, and
+ * Messages of fi_mrrc_serve and fi_mrrc_get, encoded, decoded and damaged, and
  * names and paths of a hostile peer.
  */
 #include "config.h"
@@ -13,7 +13,7 @@
 
 static uint8_t page[SERVE_MSG_MAX];
 
-/* Of IPv4: family, port 258, host 1.2.3.4, and 8 bytes of the provider's */
+/* IPv4: family, port 258, host 1.2.3.4, and 8 bytes of the provider */
 static const uint8_t named[16] = { AF_INET, 0,	 1, 2, 1, 2, 3, 4,
 				   'M',	    'W', 5, 6, 7, 8, 9, 10 };
 static const uint8_t entry_a[] = { SERVE_FILE, 5, 0, 0, 0, 0, 0, 0, 0, 1, 'a' };
@@ -143,22 +143,22 @@ LOOP_TEST(there_and_back, 0, SOUND)
 	ck_assert_uint_le(len, SERVE_MSG_MAX);
 	ck_assert_int_eq(serve_decode(buf, len, &back), 0);
 	check_same(msg, &back);
-	/* more or fewer bytes than it says */
+	/* more bytes than the message's length field says */
 	buf[len] = 'x';
 	ck_assert_int_eq(serve_decode(buf, len + 1, &back), -EPROTO);
-	/* more than it has fields */
+	/* more bytes than the fields */
 	if (!msg->path && !msg->entries) {
 		buf[0]++;
 		ck_assert_int_eq(serve_decode(buf, len + 1, &back), -EPROTO);
 		buf[0]--;
 	}
-	/* without what follows it is another's answer */
+	/* a message that is cut */
 	for (i = 0; i < len; i++)
 		ck_assert_int_eq(serve_decode(buf, i, &back),
 				 msg->data_len && i == len - msg->data_len ?
 					 0 :
 					 -EPROTO);
-	/* fewer, and it says so: paths and pages may be shorter */
+	/* a smaller length field, too: only paths and pages may be shorter */
 	memcpy(cut, buf, len);
 	len -= msg->path_len + msg->name_len + msg->data_len;
 	for (i = SERVE_HEAD; i < len; i++) {
@@ -168,14 +168,14 @@ LOOP_TEST(there_and_back, 0, SOUND)
 	}
 }
 
-/* Each makes the message invalid. */
+/* Single bytes that make a message invalid */
 static const struct {
 	size_t msg, at;
 	uint8_t byte;
 } broken[] = {
 	{ 0, 3, 0 },			/* no type */
 	{ 0, 3, SERVE_TYPES },		/* unknown */
-	{ 0, 3, SERVE_LIST },		/* its fields are another's */
+	{ 0, 3, SERVE_LIST },		/* the fields of another type */
 	{ 0, 4, 1 },			/* a request with a status */
 	{ 0, 15, 0x80 },		/* an id that is no tag */
 	{ 0, 16, 0 },			/* not this protocol */
@@ -185,7 +185,7 @@ static const struct {
 	{ 0, 28, SERVE_PIPES_MAX + 1 }, /* or too many */
 	{ 2, 4, SERVE_STATUSES },	/* an unknown status */
 	{ 2, 7, 0x80 },			/* another */
-	{ 3, 16, SERVE_SLOTS },		/* a slot that is not there */
+	{ 3, 16, SERVE_SLOTS },		/* no such slot */
 	{ 3, 18, 1 },			/* a request with permissions */
 	{ 7, 19, 2 },			/* more than permissions */
 	{ 3, 23, 0x10 },		/* more bytes than a part may have */
@@ -211,9 +211,9 @@ static const struct {
 	{ 14, 56, 2 },			/* more bytes than the file */
 	{ 14, 24, 1 },			/* or some behind its end */
 	{ 14, 31, 1 },			/* or all */
-	{ 15, 32, 2 },			/* neither a secret nor none */
+	{ 15, 32, 2 },			/* an invalid mark of a secret */
 	{ 15, 35, 0x80 },
-	{ 15, 32, 0 },		 /* its number is a name's */
+	{ 15, 32, 0 },		 /* its number taken for a name */
 	{ 16, 4, SERVE_ENDING }, /* a secret, and no place */
 	{ 17, 4, SERVE_ENDING }, /* a request with a status */
 	{ 18, 19, 2 },		 /* more than permissions */
@@ -232,7 +232,7 @@ EACH_TEST(broken_messages, broken)
 	ck_assert_uint_eq(back.id, 77);
 }
 
-/* A client's name has a host and a port, a server's a port at least. */
+/* A client's name has a host and a port; a server's name has a port. */
 TEST(socket_names)
 {
 	struct serve_msg msg = sound[10], back;
@@ -253,7 +253,7 @@ TEST(socket_names)
 	msg.name_len = sizeof(named) - 1;
 	ck_assert_int_eq(serve_decode(buf, serve_encode(&msg, buf), &back),
 			 -EPROTO);
-	/* a refusal has none, and no proof */
+	/* a refusal has no name, and no proof */
 	msg = (struct serve_msg){ .type = SERVE_WELCOME,
 				  .status = SERVE_ENDING,
 				  .name = named,
@@ -266,7 +266,7 @@ TEST(socket_names)
 			 -EPROTO);
 }
 
-/* It is the host and the port that count, and are changed. */
+/* Only host and port of names are compared, and changed. */
 TEST(moved_names)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
@@ -297,7 +297,7 @@ TEST(moved_names)
 	ck_assert_uint_eq(in6.sin6_scope_id, 9);
 }
 
-/* The most bytes fit, with a session behind them; no one more is taken. */
+/* The maximum of bytes fits, with a session behind; one more is refused. */
 TEST(full_data)
 {
 	static uint8_t bytes[SERVE_INLINE_MAX + 1];
@@ -314,7 +314,7 @@ TEST(full_data)
 	ck_assert_uint_eq(len + SERVE_TAIL, SERVE_ANSWER_MAX);
 	ck_assert_int_eq(serve_decode(buf, len, &got), 0);
 	check_same(&msg, &got);
-	/* they may be there already */
+	/* the bytes may be in their place already */
 	msg.data = buf + SERVE_DATA_HEAD;
 	ck_assert_uint_eq(serve_encode(&msg, buf), len);
 	ck_assert(!memcmp(msg.data, bytes, SERVE_INLINE_MAX));
@@ -323,7 +323,7 @@ TEST(full_data)
 	ck_assert_int_eq(serve_decode(buf, len, &got), -EPROTO);
 }
 
-/* A page is filled, and has no room for one more; each entry comes back. */
+/* A full page has no room for another entry; each entry is decoded. */
 TEST(full_page)
 {
 	struct serve_entry entry = { SERVE_FILE, 1, "0123456789", 10 }, back;
@@ -431,7 +431,7 @@ TEST(paths)
 	ck_assert(!serve_name_valid(name, SERVE_NAME_MAX + 1));
 }
 
-/* What a terminal is shown of names. */
+/* Names as they are shown on a terminal. */
 TEST(shown_names)
 {
 	static const char *const names[][2] = {

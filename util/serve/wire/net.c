@@ -28,8 +28,8 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 	hints->caps = FI_MSG | FI_RMA;
 	hints->mode = FI_RX_CQ_DATA;
 	/*
-	 * reading makes all progress: a thread of the provider would only wake
-	 * for each message, too
+	 * reading makes all progress: a thread of the provider would only cost
+	 * a wake for each message
 	 */
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -148,7 +148,7 @@ void net_close(struct net *net)
 
 /*
  * A tagged message of a peer makes libfabric's tcp (1.17 to 2.x) call through
- * the receive context of the endpoint, which is NULL unless one is bound.
+ * the receive context of the endpoint, which is NULL unless a context is bound.
  * Tagged messages find no receive in the context bound here, and are not read.
  * ofi_rxm binds a context itself.
  */
@@ -191,7 +191,7 @@ int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 		ret = fi_cw_enable(&made.ep->fid, 0);
 	if (!ret)
 		ret = fi_cw_open(made.ep, &made.cw);
-	/* fi_cw_enable() accepts no endpoint that has one */
+	/* fi_cw_enable() accepts no endpoint with a shared context */
 	if (!ret)
 		ret = bind_context(net, info, &made);
 	if (!ret)

@@ -28,10 +28,10 @@ struct net {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
-	struct fid_av *av; /* of reliable datagrams, else NULL */
+	struct fid_av *av; /* for reliable datagrams, else NULL */
 };
 
-/* The provider that is opened, and the kind of its endpoints. */
+/* The provider to open, and the kind of its endpoints. */
 struct net_kind {
 	const char *provider; /* NULL: chosen by net_open() */
 	bool rdm;	      /* FI_EP_RDM, else FI_EP_MSG */
@@ -40,7 +40,7 @@ struct net_kind {
 /* How a peer's messages and writes are sent. */
 struct net_link {
 	struct fid_ep *ep;
-	struct fi_mrrc_cw *cw; /* of ep */
+	struct fi_mrrc_cw *cw; /* conditional writes of ep */
 	struct fid_ep *rx; /* receives are posted here: ep, or its context */
 	bool rdm;
 	/* over reliable datagrams */
@@ -50,8 +50,8 @@ struct net_link {
 
 /*
  * Opens a provider for the address, which is this machine's if @source, else a
- * peer's: the named provider, else that of FI_PROVIDER, else verbs with
- * ofi_mrrc, else tcp. Returns 0, or a negative error with net unchanged.
+ * peer's: the named provider, else FI_PROVIDER's, else verbs with ofi_mrrc,
+ * else tcp. Returns 0, or a negative error with net unchanged.
  */
 int net_open(const struct addrinfo *addr, bool source,
 	     const struct net_kind *kind, struct net *net);
@@ -63,7 +63,7 @@ void net_close(struct net *net);
  */
 int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 		 void *context, struct net_link *link);
-/* Closes both, if they are open. */
+/* Closes link->ep and link->rx, if they are open. */
 void net_endpoint_close(struct net_link *link);
 
 /*
@@ -98,8 +98,8 @@ int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	     struct net_link *link);
 
 /*
- * The other kind of endpoints, over the same provider: with ofi_rxm or without.
- * provider has room for its name.
+ * Gives the other kind of endpoints, over the same provider: with ofi_rxm or
+ * without. @provider: room for the provider's name.
  */
 void net_other(const struct net_kind *kind, char *provider, size_t room,
 	       struct net_kind *other);
@@ -108,12 +108,12 @@ void net_other(const struct net_kind *kind, char *provider, size_t room,
 int net_endpoints(const char *text, bool *rdm);
 
 /*
- * Looks the address up. 0, or getaddrinfo()'s error. To be freed by
- * freeaddrinfo().
+ * Looks the address up. 0, or getaddrinfo()'s error. freeaddrinfo() frees the
+ * list.
  */
 int net_resolve(const char *host, const char *port, struct addrinfo **list);
 
-/* "1.2.3.4:56" or "[::1]:56". */
+/* Prints "1.2.3.4:56" or "[::1]:56". */
 void net_addr_text(const void *addr, size_t len, char text[NET_ADDR_TEXT]);
 
 /* A hint for the user about an error of net_open(), or NULL. */

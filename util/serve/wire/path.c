@@ -55,7 +55,7 @@ int path_root(const char *name)
 		return dir;
 	}
 	close(dir);
-	/* as filters of system calls answer */
+	/* the error of filters of system calls */
 	return again == -EPERM ? -ENOSYS : again;
 }
 
@@ -110,8 +110,8 @@ bool path_root_others(int dir)
 
 /*
  * Walks a path name by name, so that the checked rights are those of the opened
- * objects: by the time that a whole path is opened, a directory that all users
- * may enter could have replaced another.
+ * objects: before a whole path is opened, a directory that all users may enter
+ * could have replaced another.
  */
 static int walk(int dir, const char *path, uint64_t how_else)
 {
@@ -192,7 +192,7 @@ int path_mkdir(int dir, const char *path, mode_t mode, bool sync)
 	at = path_open(dir, parent, O_RDONLY | O_DIRECTORY, 0);
 	if (at < 0)
 		return at;
-	/* it is to be written to */
+	/* entries will be written to the directory */
 	if (mkdirat(at, name, mode | S_IRWXU) && errno != EEXIST)
 		ret = -errno;
 	else if (sync)
@@ -250,8 +250,8 @@ bool path_ident_same(const struct serve_ident *a, const struct serve_ident *b)
 }
 
 /*
- * Is it a control, or a character that changes the order or the lines of the
- * text around it?
+ * Is ch a control character, or a character that changes the order or the lines
+ * of the text around it?
  */
 static bool is_format(uint32_t ch)
 {

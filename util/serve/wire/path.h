@@ -23,7 +23,7 @@ const char *path_root_error(int error);
 
 /*
  * Opens path ("" is the directory itself) and returns a descriptor, or a
- * negative errno: -ELOOP if there is a symbolic link, -EXDEV if it leads
+ * negative errno: -ELOOP if path has a symbolic link, -EXDEV if path leads
  * outside.
  */
 int path_open(int dir, const char *path, int flags, mode_t mode);
@@ -41,16 +41,16 @@ enum {
 /*
  * Like path_open(), for reading a regular file or a directory; other kinds are
  * not opened, as opening a device or a FIFO may have effects. -ENOTSUP: path is
- * neither.
+ * of another kind.
  */
 int path_open_data(int dir, const char *path, unsigned flags, struct stat *st);
 
-/* Has the directory, and each one above it, mode o+x? */
+/* Have the directory, and all directories above it, mode o+x? */
 bool path_root_others(int dir);
 
 /*
  * Makes the last directory of path, with mode less umask. Returns 0 also if the
- * directory exists. sync: waits until it is on the disk.
+ * directory exists. sync: waits until the directory is on the disk.
  */
 int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 

@@ -14,7 +14,7 @@
 #define PEER_NO_UID ((uid_t) -1)
 
 struct peer {
-	struct in6_addr host; /* IPv4's are mapped to IPv6 */
+	struct in6_addr host; /* IPv4 addresses are mapped to IPv6 */
 	in_port_t port;
 	uid_t uid; /* user of a process on this machine, else PEER_NO_UID */
 };

@@ -59,7 +59,7 @@ const char *secret_read(const char *path, struct secret *secret)
 
 	if (sodium_init() < 0)
 		return "libsodium does not work on this machine";
-	/* a FIFO is not waited for */
+	/* opening a FIFO must not wait */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return strerror(errno);

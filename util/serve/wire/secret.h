@@ -15,11 +15,11 @@
 #include "serve/wire/wire.h"
 
 #define SECRET_KEY 32
-#define SECRET_MIN 16 /* bytes of the file */
+#define SECRET_MIN 16 /* limits of the file, in bytes */
 #define SECRET_MAX 4096
 
 struct secret {
-	bool set; /* false: there is none */
+	bool set; /* false: there is no secret */
 	uint8_t key[SECRET_KEY];
 };
 

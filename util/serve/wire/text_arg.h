@@ -11,7 +11,7 @@
 
 #include "serve/wire/secret.h"
 
-/* From least to most. */
+/* Parses a number from least to most. */
 unsigned arg_count(struct argp_state *state, const char *what, const char *text,
 		   unsigned least, unsigned most);
 

@@ -273,7 +273,7 @@ static bool range_valid(const struct serve_msg *msg)
 	       msg->off <= INT64_MAX - SERVE_PART_MAX;
 }
 
-/* The rest is text. */
+/* Takes the rest of the message as path. */
 static void get_path(struct cursor *cur, struct serve_msg *msg)
 {
 	msg->path = (const char *) cur->at;

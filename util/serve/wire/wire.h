@@ -5,7 +5,7 @@
  *
  * A message is one send. All numbers are little-endian:
  *
- *   offset 0  u16  bytes of the message, but for those of a file behind it
+ *   offset 0  u16  bytes of the message, without a file's bytes behind it
  *          2  u8   version of the protocol
  *          3  u8   type
  *          4  u32  status, 0 in requests
@@ -13,14 +13,15 @@
  *         16       fields of the type
  *
  * The client sends requests. Each of HELLO, PROVE, OPEN, READ, SUM and LIST is
- * answered by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others. A client
- * exposes a buffer for READ under the tag id, and the server makes one
+ * answered by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others.
+ * A client exposes a buffer for READ under the tag id, and the server makes one
  * conditional write to it, which is empty if the status is not OK. All bytes of
  * a file that is so small that a write costs more than the bytes follow the
- * answer to OPEN, if the client asks for as many; of others none do.
+ * answer to OPEN, if the client asks for this length; of larger files no bytes
+ * do.
  *
- * A client that gets no place reads so in a WELCOME in the private data of the
- * rejected connection.
+ * A client that gets no place finds a WELCOME with that status in the private
+ * data of the rejected connection.
  *
  * With a secret (serve/wire/secret.h) HELLO and WELCOME have a random number each, and
  * WELCOME the server's proof. The client's proof is in its next request, PROVE;
@@ -30,10 +31,10 @@
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
  * sender's name, fi_getname(3). Once it is welcome, the client exposes a buffer
  * under SERVE_TAG_CLIENT, and the server, at the first message in the session,
- * posts a conditional write under SERVE_TAG_SERVER. Neither is ever matched:
- * they end with an error when the other side does. A client that has all its
- * answers says BYE, and waits for the server's BYE: a server that disconnects a
- * client sends BYE.
+ * posts a conditional write under SERVE_TAG_SERVER. These two are never
+ * matched: they end with an error when the other side ends. A client that has
+ * all its answers says BYE, and waits for the server's BYE: a server that
+ * disconnects a client sends BYE.
  */
 #ifndef SERVE_WIRE_H
 #define SERVE_WIRE_H
@@ -55,7 +56,7 @@
 #define SERVE_PIPES_MAX 16
 #define SERVE_SLOTS	8 /* files that a client has open at once */
 #define SERVE_ID_MAX	(UINT64_MAX >> 1) /* bit 63 of a tag has another use */
-#define SERVE_TAIL	8		  /* the session */
+#define SERVE_TAIL	8		  /* length of a session */
 #define SERVE_NAMED_MAX 28		  /* bytes of a socket's address */
 #define SERVE_NONCE	32
 #define SERVE_PROOF	32
@@ -87,15 +88,15 @@ enum serve_status {
 	SERVE_NOT_DIR,	   /* LIST of a file */
 	SERVE_SPECIAL,	   /* neither a file nor a directory */
 	SERVE_CHANGED,	   /* the file is not the one that was opened */
-	SERVE_BUSY,	   /* it was changed just now: try again */
+	SERVE_BUSY,	   /* the file was changed just now: try again */
 	SERVE_IO,	   /* reading failed */
 	SERVE_NO_RESOURCE, /* memory or descriptors are short */
 	SERVE_ENDING,	   /* the server is about to end */
 	SERVE_VERSION_NO,  /* WELCOME: only for the server's version */
 	SERVE_FULL,	   /* WELCOME: all places are taken */
-	SERVE_SHARE,  /* WELCOME: the client's host has its share of them */
-	SERVE_DENIED, /* WELCOME: the client is not one that is served */
-	SERVE_SECRET, /* WELCOME: the client has no secret */
+	SERVE_SHARE,	   /* WELCOME: the client's host has its share */
+	SERVE_DENIED,	   /* WELCOME: the client is not served */
+	SERVE_SECRET,	   /* WELCOME: the client has no secret */
 	SERVE_STATUSES
 };
 
@@ -110,13 +111,13 @@ struct serve_ident {
 	uint16_t mode;
 };
 
-/* A decoded message. Text points into the encoded one. */
+/* A decoded message. Text points into the encoded message. */
 struct serve_msg {
 	enum serve_type type;
 	enum serve_status status;
 	uint64_t id;
 	/* HELLO: what the client asks for; WELCOME: what it gets */
-	uint32_t part; /* the most bytes of a range */
+	uint32_t part; /* maximum bytes of a range */
 	/* maximum number of requests that wait for an answer */
 	uint32_t pipes;
 	const uint8_t *name; /* serve_named_valid() */
@@ -131,7 +132,7 @@ struct serve_msg {
 	/* DATA: length of the bytes written, or summed, or following */
 	uint32_t len;
 	struct serve_ident ident;
-	uint64_t hash;	     /* of these bytes: XXH3, 64 bits */
+	uint64_t hash;	     /* hash of these bytes: XXH3, 64 bits */
 	const uint8_t *data; /* DATA that answers OPEN: these bytes */
 	/* len, or 0: the bytes do not follow the message */
 	size_t data_len;
@@ -179,8 +180,8 @@ struct serve_entry {
 
 /*
  * Encodes a message and returns its length. buf has SERVE_MSG_MAX bytes, of
- * which SERVE_TAIL stay free, or room for the bytes that follow; these, or
- * entries, may be in their place already. The message must be one that
+ * which SERVE_TAIL stay free, or room for the bytes that follow; these bytes,
+ * or entries, may be in their place already. The message must be one that
  * serve_decode() accepts.
  */
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
@@ -202,13 +203,13 @@ int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session);
 
 /*
  * Appends an entry to a page's entries, *len bytes of buf so far. -ENOSPC: the
- * page has no room for it.
+ * page has no room.
  */
 int serve_entry_add(const struct serve_entry *entry, uint8_t *buf, size_t *len);
 
 /*
- * Reads the first of the entries, and advances them beyond it. -ENOENT: the
- * end. -EPROTO: invalid, which serve_decode() has excluded for its messages.
+ * Reads the first entry, and advances *entries beyond it. -ENOENT: the end.
+ * -EPROTO: invalid, which serve_decode() has excluded for its messages.
  */
 int serve_entry_next(const uint8_t **entries, size_t *len,
 		     struct serve_entry *entry);
@@ -220,8 +221,8 @@ bool serve_name_valid(const char *name, size_t len);
 bool serve_path_valid(const char *path, size_t len);
 
 /*
- * Is this an address of IPv4 or IPv6 with a port, and with a host unless it is
- * a server's?
+ * Is this an address of IPv4 or IPv6 with a port, and, unless it is a server's,
+ * with a host?
  */
 bool serve_named_valid(const void *name, size_t len, bool server);
 
