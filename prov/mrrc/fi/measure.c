@@ -86,7 +86,7 @@ static int measure_rent_open(struct mrrc_reg *reg, size_t page,
 	struct mrrc_cache_attr attr = {
 		.max_bytes = PAGES * page,
 		.max_regions = PAGES,
-		.policy = "lru", /* needs the least memory */
+		.policy = "lru", /* the least memory */
 		.ops = &measure_ops,
 		.mon = reg->mon,
 	};
