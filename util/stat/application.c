@@ -20,8 +20,8 @@
 #define ABOUT "application"
 
 /*
- * beginning of the reason for lookups that ask before code is examined: as long
- * as they have asked seldom, this costs little time
+ * beginning of the reason for lookups that ask before code is examined: a few
+ * such lookups cost little time
  */
 #define NOT_YET "code is looked at when"
 
@@ -31,7 +31,7 @@ struct sum {
 	char provider[64], asks[160], lacks[512]; /* of the last that has any */
 };
 
-/* ---- running it ---- */
+/* ---- running ---- */
 
 static int wait_for(pid_t pid)
 {
@@ -71,7 +71,7 @@ static int run(char *const *argv, const char *file)
 	return status;
 }
 
-/* ---- what it left ---- */
+/* ---- counters ---- */
 
 static void copy_text(const json_t *line, const char *key, char *text,
 		      size_t size)
@@ -116,7 +116,7 @@ static void add_file(struct sum *sum, const char *path)
 	fclose(file);
 }
 
-/* Reads and removes them. */
+/* Reads and removes the files in the folder. */
 static void add_files(struct sum *sum, const char *folder)
 {
 	char pattern[PATH_MAX];
@@ -138,7 +138,7 @@ static void add_files(struct sum *sum, const char *folder)
 
 /*
  * Reasons why buffers were registered for one use only, and the settings that
- * keep more of them.
+ * keep more buffers registered.
  */
 static const struct {
 	enum mrrc_stat stat;

@@ -10,8 +10,8 @@
 
 /*
  * Returns the application's status as a shell does: 128 plus the number of the
- * signal that ended it; 127: it does not exist. @counters: the sums, as JSON,
- * or NULL.
+ * signal that ended it; 127: the application does not exist. @counters: the
+ * sums, as JSON, or NULL.
  */
 int stat_application(char *const *argv, struct stat_findings *findings,
 		     struct json_t **counters);

@@ -17,7 +17,7 @@
 #include "stat/machine.h"
 #include "stat/probe.h"
 
-#define SAID "ofi_mrrc: " /* begins a line of the provider's */
+#define SAID "ofi_mrrc: " /* begins the provider's lines */
 
 #define ASKS_ALWAYS "they always are to" /* FI_OFI_MRRC_PROBE=always */
 #define ASKS_COST \
@@ -26,11 +26,11 @@
 struct check {
 	struct stat_findings findings;
 	struct stat_copies copies;
-	struct stat_probe probe; /* of the first copy */
+	struct stat_probe probe; /* probe of the first copy */
 	bool verbs;
 };
 
-/* ---- what the provider said ---- */
+/* ---- lines of the provider ---- */
 
 /* The provider's next line, without its beginning; or NULL. */
 static char *next_said(char **said)
@@ -62,8 +62,8 @@ static void find_variables(struct check *check)
 }
 
 /*
- * The probe does not write a file that the user has set: can the application
- * make it?
+ * The probe does not write a file that the user has set: checks whether the
+ * application can make the file.
  */
 static void find_file(struct check *check, const char *variable)
 {
@@ -137,7 +137,7 @@ static void find_unloaded(struct check *check, enum stat_state state,
 			    "");
 }
 
-/* @first: the application's own, or any program's. */
+/* @first: the copy that the application, or any program, loads. */
 static void find_copy(struct check *check, const char *path, bool first,
 		      struct stat_probe *probe, int ret)
 {
@@ -206,8 +206,8 @@ static void find_choice(struct check *check)
 }
 
 /*
- * Handles a domain that registers nothing: reports that, and opens one that
- * does.
+ * Handles a domain that registers nothing: reports the reason, and opens a
+ * domain that registers buffers.
  */
 static int probe_registering(struct check *check)
 {
@@ -234,7 +234,8 @@ static int probe_registering(struct check *check)
 }
 
 /*
- * Finds the code that the probe's process has loaded: all that libfabric loads.
+ * Checks the code that the probe's process has loaded: all code that libfabric
+ * loads.
  */
 static void find_code(struct check *check)
 {
@@ -314,7 +315,7 @@ static void find_provider(struct check *check)
 		find_code(check);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole check ---- */
 
 static int print_json(const struct check *check, json_t *application, FILE *out)
 {

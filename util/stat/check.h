@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat --check: why does a program gain nothing? Tries the provider in
- * child processes (stat/probe.h), looks at the machine's limits, and runs an
+ * fi_mrrc_stat --check: finds why a program gains nothing. Tries the provider
+ * in child processes (stat/probe.h), looks at the machine's limits, and runs an
  * application if there is one (stat/application.h).
  */
 #ifndef STAT_CHECK_H
@@ -10,8 +10,8 @@
 #include "stat/options.h"
 
 /*
- * Uses the fields what and json of @options. Returns the exit status: the
- * application's, if there is one; else 0, or 1 if the cache can't work. With an
+ * Uses the fields what and json of @options. Returns the exit status: that of
+ * an application; without one 0, or 1 if the cache can't work. With an
  * application, the findings are printed on standard error: standard output is
  * the application's.
  */

@@ -32,17 +32,17 @@ struct code {
 	struct {
 		dev_t dev;
 		ino_t ino;
-	} * file; /* looked at so far */
+	} * file; /* examined files */
 	size_t files;
 	size_t calls; /* instructions that enter the kernel */
-	size_t asks;  /* reasons for lookups to ask */
+	size_t asks;  /* reasons for lookups to ask the kernel */
 	bool failed;
 	char rings[64];	      /* name of code that may make rings, or "" */
 	bool has_rings[3];    /* a file has: by enum mrrc_prove_rings */
 	Dl_info libc, loader; /* of this program, with hooks */
 };
 
-/* The file that is being looked at. */
+/* The file that is examined now. */
 struct one {
 	struct code *code;
 	struct mrrc_prove_file file;

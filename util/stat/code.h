@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Do a program's lookups ask the kernel (fi_mrrc_monitor(7))? This depends on
- * its code: that of its files and the libraries that they are linked to, or all
- * code that a process has mapped.
+ * Do a program's lookups ask the kernel (fi_mrrc_monitor(7))? The answer
+ * depends on the code of the program's files and of the libraries that they are
+ * linked to, or on all code that a process has mapped.
  */
 #ifndef STAT_CODE_H
 #define STAT_CODE_H
@@ -12,7 +12,8 @@
 
 /*
  * Each of @what is a PID or a path. Prints the answer. Returns 0: lookups would
- * not ask, 1: they would, or the check failed, which @err says.
+ * not ask the kernel; 1: they would, or the check failed, with the reason on
+ * @err.
  */
 int stat_code(char *const *what, size_t count, FILE *out, FILE *err);
 

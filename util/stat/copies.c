@@ -17,7 +17,7 @@
 
 #define SONAME "libfabric.so.1"
 
-/* Can this process load it? A machine may also have 32-bit libraries. */
+/* Can this process load the library? Some libraries may be of 32 bits. */
 static bool is_loadable(const char *path)
 {
 	unsigned char ident[EI_NIDENT];

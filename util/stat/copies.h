@@ -2,7 +2,7 @@
 /*
  * The copies of libfabric that programs of this environment may load: the
  * application's own, those in LD_LIBRARY_PATH and in the loader's cache, and
- * those that packages of python3 bring. Other folders are not searched.
+ * copies in packages of python3. Other folders are not searched.
  */
 #ifndef STAT_COPIES_H
 #define STAT_COPIES_H
@@ -14,7 +14,7 @@
 #define STAT_COPIES_MAX 16
 
 struct stat_copies {
-	size_t count; /* the first is the one that the application loads */
+	size_t count; /* the application loads the first */
 	struct {
 		char path[PATH_MAX];
 		dev_t dev;

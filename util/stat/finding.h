@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lines of --check (stat/check.h): each has a subject, a state, what was
- * found and perhaps a cure. The program ends if memory cannot be allocated.
+ * The lines of --check (stat/check.h): each has a subject, a state, a text and
+ * perhaps a cure. The program ends if memory cannot be allocated.
  */
 #ifndef STAT_FINDING_H
 #define STAT_FINDING_H
@@ -21,13 +21,13 @@ struct stat_findings {
 	struct stat_finding {
 		enum stat_state state;
 		const char *about;
-		char *says, *cure; /* cure: or NULL */
+		char *says, *cure; /* cure may be NULL */
 	} * finding;
 	size_t count;
 	size_t printed;
 };
 
-/* @cure: NULL if there is none, or if it is in the text. */
+/* @cure: NULL: there is no cure, or the text has it. */
 void stat_find(struct stat_findings *findings, enum stat_state state,
 	       const char *about, const char *cure, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
@@ -37,7 +37,7 @@ enum stat_state stat_findings_worst(const struct stat_findings *findings);
 /* Prints the findings not printed before, in 80 columns. */
 void stat_findings_print(struct stat_findings *findings, FILE *out);
 
-/* An array of objects; NULL: no memory. */
+/* Makes an array of objects; NULL: no memory. */
 struct json_t *stat_findings_json(const struct stat_findings *findings);
 
 void stat_findings_fini(struct stat_findings *findings);

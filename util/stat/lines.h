@@ -5,7 +5,7 @@
 
 /*
  * Calls @look with each line, without its end. @argv[0] is looked for in PATH;
- * what it prints on standard error is lost. Returns its status, or -E*.
+ * its standard error is lost. Returns the program's status, or -E*.
  */
 int stat_lines(char *const argv[], void (*look)(void *arg, char *line),
 	       void *arg);

@@ -16,7 +16,7 @@
 
 #define MAPS_ENOUGH 65530 /* the kernel's default of vm.max_map_count */
 
-/* The last parts of the paths that match, with blanks between. */
+/* Lists the last parts of matching paths, with blanks between. */
 static size_t names(const char *pattern, char *text, size_t size)
 {
 	const char *name;
@@ -35,7 +35,7 @@ static size_t names(const char *pattern, char *text, size_t size)
 	return i;
 }
 
-/* Opens a device file. 0, or the reason why none can be opened. */
+/* Opens a device file. 0, or the reason why no file can be opened. */
 static int open_device(void)
 {
 	int ret = -ENOENT, fd;
@@ -118,7 +118,7 @@ static void find_locked(const struct stat_segment *segment,
 			struct stat_findings *findings)
 {
 	const size_t locked = mrrc_vm_memlock();
-	/* the limit decides how much is kept */
+	/* the limit decides the number of kept bytes */
 	const bool decides = locked != MRRC_VM_UNLIMITED &&
 			     segment->max_bytes >= locked / 4 * 3;
 	char limit[32], most[32];

@@ -12,11 +12,12 @@
 #include "stat/segment.h"
 
 /*
- * Finds RDMA devices that this user may open; reports them, or what is missing.
+ * Finds RDMA devices that this user may open; reports the devices, or the
+ * obstacle.
  */
 bool stat_machine_devices(struct stat_findings *findings);
 
-/* The domain registers buffers. */
+/* Reports limits; the segment's domain must register buffers. */
 void stat_machine_limits(const struct stat_segment *segment,
 			 struct stat_findings *findings);
 

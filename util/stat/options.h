@@ -13,12 +13,12 @@
 #include "stat/rows.h"
 
 struct stat_options {
-	pid_t *pid; /* none: all processes */
+	pid_t *pid; /* without PIDs: all processes */
 	size_t pids;
 	double interval; /* seconds */
 	size_t count;	 /* number of samples; 0: until the processes end */
 	struct stat_order order;
-	bool wait; /* wait until there is a domain */
+	bool wait; /* wait until a domain is open */
 	bool json;
 	bool code;   /* examine the code of: */
 	bool check;  /* check provider and machine, and run: */

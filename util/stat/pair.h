@@ -12,9 +12,9 @@
 struct stat_pair {
 	const struct stat_domain *domain;
 	const struct stat_segment *now;
-	/* NULL: the domain was not open then */
+	/* NULL: the domain was not open before */
 	const struct stat_segment *before;
-	double seconds; /* between the two */
+	double seconds; /* between now and before */
 };
 
 struct stat_pair stat_pair(const struct stat_domain *domain,
@@ -23,7 +23,7 @@ struct stat_pair stat_pair(const struct stat_domain *domain,
 uint64_t stat_pair_total(const struct stat_pair *pair, enum mrrc_stat stat);
 
 /*
- * The difference between the samples; 0 if a counter fell, which does not
+ * The difference between the samples; 0 if a counter fell, which should not
  * happen.
  */
 uint64_t stat_pair_since(const struct stat_pair *pair, enum mrrc_stat stat);

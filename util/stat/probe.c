@@ -73,7 +73,7 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* The first info that @name names, together with its core. */
+/* Finds the first info of the provider and core in @name. */
 static struct fi_info *ask(const char *name, struct stat_probed *ed)
 {
 	struct fi_info *hints = lib.dupinfo(NULL), *info = NULL;
@@ -98,7 +98,7 @@ static struct fi_info *ask(const char *name, struct stat_probed *ed)
 	return info;
 }
 
-/* The info that FI_PROVIDER names; if it names none, FI_PROVIDER is ignored. */
+/* Finds the info that FI_PROVIDER names; other providers in it are ignored. */
 static struct fi_info *ask_any(bool verbs, struct stat_probed *ed)
 {
 	const char *chosen = getenv("FI_PROVIDER");
@@ -135,7 +135,7 @@ static void open_domain(struct fi_info *info, struct stat_probed *ed)
 
 static void set_environment(bool always)
 {
-	/* these lines have one form, and no file of the user is changed */
+	/* so that lines have one form, and no file of the user is changed */
 	unsetenv("FI_LOG_LEVEL");
 	unsetenv("FI_OFI_MRRC_TRACE");
 	unsetenv("FI_HOOK");
@@ -197,8 +197,8 @@ static int wait_answer(struct stat_probe *probe, int fd)
 	if (poll(&poll_, 1, LIMIT_MS) <= 0)
 		return -ETIMEDOUT;
 	/*
-	 * the data are smaller than a pipe's buffer: written at once, or not at
-	 * all
+	 * the answer is smaller than a pipe's buffer: written at once, or not
+	 * at all
 	 */
 	if (read(fd, &probe->ed, sizeof(probe->ed)) != sizeof(probe->ed))
 		return -EPIPE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tries the provider in a child process: whether one copy of libfabric loads
- * it, what it prints on standard error, and what its domain lacks.
+ * Tries the provider in a child process: does a copy of libfabric load the
+ * provider? Collects its lines on standard error and its domain's segment.
  */
 #ifndef STAT_PROBE_H
 #define STAT_PROBE_H
@@ -14,19 +14,19 @@
 
 struct stat_probe_how {
 	const char *path; /* of libfabric */
-	bool verbs;	  /* try verbs before tcp, unless FI_PROVIDER tells */
+	bool verbs;	  /* try verbs before tcp, unless FI_PROVIDER decides */
 	bool open;	  /* open a domain, and keep it open */
-	bool always;	  /* register, whether the core needs it or not */
+	bool always;	  /* register over every core */
 };
 
-/* What the child tells. */
+/* The child's answer. */
 struct stat_probed {
-	char error[256];  /* why libfabric was not loaded, or "" */
+	char error[256];  /* reason why libfabric was not loaded, or "" */
 	uint32_t version; /* of libfabric */
 	char file[2048];  /* path of the provider's file; "": not loaded */
 	/* the provider's version; 0: it offers nothing here */
 	uint32_t provider;
-	char name[128]; /* with its core */
+	char name[128]; /* the provider's name, with its core */
 	/* error of the call that failed, and its name; or 0 */
 	int ret;
 	char call[16];
@@ -34,11 +34,12 @@ struct stat_probed {
 
 struct stat_probe {
 	pid_t pid;
-	int hold; /* a pipe: the child ends when it is closed */
+	int hold; /* a pipe whose close ends the child */
 	struct stat_probed ed;
-	char *said; /* all its lines on standard error */
+	char *said; /* the child's lines on standard error */
 	/*
-	 * the provider is loaded: it stays mapped even if it refuses libfabric
+	 * the provider's file is loaded, and stays mapped even if it refuses
+	 * libfabric
 	 */
 	bool loaded;
 	bool has_segment;
@@ -46,8 +47,8 @@ struct stat_probe {
 };
 
 /*
- * Called before this process hooks its libc. -E*: there is no child, or it did
- * not answer.
+ * Called before this process hooks its libc. -E*: there is no child, or the
+ * child did not answer.
  */
 int stat_probe(const struct stat_probe_how *how, struct stat_probe *probe);
 

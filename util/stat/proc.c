@@ -20,9 +20,9 @@
 #include "sys/observe/stats_shm.h"
 
 #define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
-#define DOMAINS_MAX 1024 /* of a process: it may open many */
+#define DOMAINS_MAX 1024 /* limit for a process, which may open many */
 
-/* Reads a small file of /proc/PID as a string; false: it is gone. */
+/* Reads a small file of /proc/PID as a string; false: the process is gone. */
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -39,7 +39,7 @@ static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 	return len > 0;
 }
 
-/* It may contain any byte. */
+/* Reads the command's name, which may contain any byte. */
 static void read_command(pid_t pid, char *command, size_t size)
 {
 	char *c;
@@ -96,7 +96,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Read the link's target; it may have changed meanwhile. */
+/* Reads the link's target, which may have changed meanwhile. */
 static int read_segment(int dir, const char *name, bool *answers,
 			struct stat_domain *domain)
 {
@@ -161,7 +161,7 @@ static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
 	struct stat_domain domain = { .pid = pid };
 	const size_t max = sample->domains + DOMAINS_MAX;
 	struct dirent *entry;
-	bool answers = true; /* until it does not */
+	bool answers = true; /* until it fails to answer once */
 	int ret = 0;
 
 	while (!ret && sample->domains < max && (entry = readdir(dir))) {

@@ -11,9 +11,9 @@
 
 /* One domain of a process, at one moment. */
 struct stat_domain {
-	pid_t pid; /* in our name space */
+	pid_t pid; /* in our PID name space */
 	char command[64];
-	ino_t id;    /* inode of the segment, as long as it is open */
+	ino_t id;    /* inode of the open segment */
 	double when; /* seconds, monotonic */
 	struct stat_segment segment;
 };
@@ -26,8 +26,8 @@ struct stat_sample {
 
 /*
  * Adds the domains that a process has open. -ESRCH: there is no such process,
- * or it has ended; -EACCES: it may not be examined; -ENOMEM. Invalid segments
- * are left out.
+ * or it has ended; -EACCES: the process may not be examined; -ENOMEM. Invalid
+ * segments are left out.
  */
 int stat_proc_read(pid_t pid, struct stat_sample *sample);
 
@@ -39,7 +39,7 @@ int stat_proc_read_all(struct stat_sample *sample, unsigned *denied);
 
 void stat_sample_fini(struct stat_sample *sample);
 
-/* When it was started, in clock ticks; 0: it has ended. */
+/* The start of a process, in clock ticks; 0: the process has ended. */
 unsigned long long stat_proc_started(pid_t pid);
 
 #endif /* STAT_PROC_H */

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* With blanks between them they take 80 columns, those of the oldest terminals. */
+/* Columns; with blanks between, they fit terminals of 80 columns. */
 static const struct {
 	const char *name;
 	const char *head;
-	int width; /* below 0: to the left */
+	int width; /* below 0: aligned to the left */
 } column[STAT_COLUMNS] = {
 	[STAT_PID] = { "pid", "PID", 7 },
 	[STAT_COMMAND] = { "command", "COMMAND", -10 },
@@ -150,8 +150,8 @@ static void print_field(enum stat_column which, const char *text, FILE *out)
 }
 
 /*
- * Prints the reasons for which buffers of @rows domains were not kept registered.
- * false: all were kept, and nothing is printed.
+ * Prints the reasons for which buffers of @rows domains were not kept
+ * registered. false: all buffers were kept, and nothing is printed.
  */
 static bool print_causes(const struct stat_row *row, size_t rows,
 			 const char *prefix, FILE *out)

@@ -33,7 +33,7 @@ struct stat_order {
 
 struct stat_row {
 	struct stat_pair pair;
-	double value[STAT_COLUMNS]; /* below 0: not known; COMMAND has none */
+	double value[STAT_COLUMNS]; /* below 0: not known; unused for COMMAND */
 	bool warns; /* the domain lacks something, or buffers are not kept */
 };
 
@@ -56,7 +56,7 @@ void stat_rows_fini(struct stat_rows *rows);
  */
 void stat_rows_print(const struct stat_rows *rows, FILE *out);
 
-/* Finds a column by name; STAT_COLUMNS: there is none. */
+/* Finds a column by name; STAT_COLUMNS: there is no such column. */
 enum stat_column stat_column_find(const char *name);
 
 /* All names, with a comma and a blank between them. */

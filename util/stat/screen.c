@@ -35,7 +35,7 @@ static struct winsize get_size(void)
 	return size;
 }
 
-/* https://no-color.org */
+/* NO_COLOR is described at https://no-color.org */
 static bool has_colours(void)
 {
 	const char *no = getenv("NO_COLOR");
@@ -80,7 +80,7 @@ static size_t rows_above(size_t selected, size_t count, size_t room)
 	return selected < count && selected >= room ? selected + 1 - room : 0;
 }
 
-/* Draws the lines of @text; of @rows if that is not NULL. */
+/* Draws the lines of @text. @rows: the rows in these lines, or NULL. */
 static int draw(const char *text, const struct stat_rows *rows, size_t selected,
 		const char *help)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Draws on the terminal that standard output is, no more than fits on it. */
+/* Draws on a terminal, standard output, as much as fits on the screen. */
 #ifndef STAT_SCREEN_H
 #define STAT_SCREEN_H
 
@@ -9,12 +9,12 @@ void stat_screen_begin(void);
 void stat_screen_end(void);
 
 /*
- * Draws all rows. @selected: the marked row, which is visible; rows->count:
- * none.
+ * Draws all rows. @selected: the marked row, which is visible; rows->count: no
+ * row.
  */
 int stat_screen_rows(const struct stat_rows *rows, size_t selected);
 
-/* Draws the table of one domain. Both return 0, -ENOMEM or -EIO. */
+/* Draws a domain's table. Both calls return 0, -ENOMEM or -EIO. */
 int stat_screen_table(const struct stat_row *row,
 		      const struct stat_sample *before);
 

@@ -15,10 +15,7 @@
 
 /* The size of the first version's head. */
 #define HEAD_MIN offsetof(struct mrrc_stats_shm_head, asks_at)
-/*
- * The size of the head that has the reason why lookups ask, but not what is
- * lacking.
- */
+/* The size of the head that has the reason why lookups ask, but no `lacks`. */
 #define HEAD_ASKS  offsetof(struct mrrc_stats_shm_head, lacks_at)
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
@@ -41,7 +38,7 @@ static bool is_sound(const struct mrrc_stats_shm_head *head, size_t size)
 	       is_inside(head, head->names, head->names_size);
 }
 
-/* Reads a string field; false: it does not end there, or is not printable. */
+/* Reads a string field; false: the string has no end, or is not printable. */
 static bool get_string(const char *from, size_t size, char *to)
 {
 	const size_t len = strnlen(from, size);

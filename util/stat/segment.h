@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The content of a segment (sys/observe/stats_shm.h), checked: it comes from another
+ * The checked content of a segment (sys/observe/stats_shm.h) of another
  * process, perhaps with an older or newer provider. Strings are printable
  * ASCII.
  */
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STAT_SEGMENT_MAX  65536 /* bytes read at most */
+#define STAT_SEGMENT_MAX  65536 /* limit of bytes read */
 #define STAT_COUNTERS_MAX 256
 #define STAT_NAME_MAX	  64
 
@@ -32,20 +32,20 @@ struct stat_segment {
 	bool says_asks; /* false: an older provider */
 	char asks[160];
 	bool says_lacks; /* false: an older provider */
-	char lacks[512]; /* what the cache lacks, and the cure */
+	char lacks[512]; /* the cache's lacks, and the cure */
 	bool registers;	 /* false: the domain registers no buffers */
 	size_t counters;
 	struct stat_counter counter[STAT_COUNTERS_MAX];
 };
 
 /*
- * Parses a segment. -EAGAIN: it is still empty; -EPROTONOSUPPORT: an unknown
- * version; -EPROTO: no segment, or a broken one.
+ * Parses a segment. -EAGAIN: the segment is still empty; -EPROTONOSUPPORT: an
+ * unknown version; -EPROTO: no segment, or a broken segment.
  */
 int stat_segment_parse(const void *data, size_t size,
 		       struct stat_segment *segment);
 
-/* The value of the counter of that name; 0: there is none. */
+/* The value of the counter of that name; 0: no such counter. */
 uint64_t stat_segment_value(const struct stat_segment *segment,
 			    const char *name);
 

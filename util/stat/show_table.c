@@ -43,7 +43,7 @@ static void show_ratio(const struct stat_pair *pair, FILE *out)
 	fputc('\n', out);
 }
 
-/* Misses, and why buffers were registered for one use: reasons that occurred. */
+/* Prints misses, and reasons for which buffers were registered for one use. */
 static void show_misses(const struct stat_pair *pair, FILE *out)
 {
 	char label[STAT_NAME_MAX + 3];
@@ -64,12 +64,12 @@ static void show_pending(const struct stat_pair *pair, enum mrrc_stat begin,
 	const uint64_t begun = stat_pair_total(pair, begin),
 		       ended = stat_pair_total(pair, end);
 
-	/* the two may be of different moments */
+	/* both counters may be of different moments */
 	fprintf(out, LABEL " %13" PRIu64 "\n", "  pending",
 		begun > ended ? begun - ended : 0);
 }
 
-/* Nothing where there are none. */
+/* Prints conditional writes and tags, if there are any. */
 static void show_cw(const struct stat_pair *pair, FILE *out)
 {
 	if (stat_pair_total(pair, MRRC_STAT_CW_WRITES)) {
@@ -104,7 +104,7 @@ static void show_ahead(const struct stat_pair *pair, FILE *out)
 	show_bytes(pair, "away", MRRC_STAT_AWAY_BYTES, out);
 }
 
-/* Nothing where no budget is set. */
+/* Prints the budget of the node, if a budget is set. */
 static void show_node(const struct stat_pair *pair, FILE *out)
 {
 	const uint64_t budget = stat_pair_total(pair, MRRC_STAT_NODE_BUDGET);

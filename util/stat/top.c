@@ -12,7 +12,7 @@
 
 #include "stat/screen.h"
 
-#define ARROW 256 /* and the letter of the sequence */
+#define ARROW 256 /* plus the letter of the sequence */
 
 static const int signals[] = { SIGINT,	SIGTERM, SIGHUP,
 			       SIGQUIT, SIGTSTP, SIGWINCH };
@@ -58,7 +58,7 @@ static void give_terminal(struct stat_top *top)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &top->modes);
 }
 
-/* Signals come while we wait, and only then: a sample is taken in one piece. */
+/* Signals come only while the program waits, so they interrupt no sample. */
 static void begin(struct stat_top *top)
 {
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -68,7 +68,7 @@ static void begin(struct stat_top *top)
 
 	sigemptyset(&set);
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
-		/* as nohup(1) has it */
+		/* ignored, as by nohup(1) */
 		if (!sigaction(signals[i], NULL, &old) &&
 		    old.sa_handler == SIG_IGN)
 			continue;
@@ -95,7 +95,7 @@ void stat_top_end(struct stat_top *top)
 
 /* ---- keys ---- */
 
-/* The selected domain's row; rows.count: none is selected, or it has gone. */
+/* The selected domain's row; rows.count: no domain, or one that is gone. */
 static size_t selected(const struct stat_top *top)
 {
 	const struct stat_domain *domain;
@@ -130,7 +130,7 @@ static void sort_by(struct stat_top *top, int step)
 		(top->order.column + STAT_COLUMNS + step) % STAT_COLUMNS;
 }
 
-/* false: end */
+/* Handles a key. false: end */
 static bool press(struct stat_top *top, int key)
 {
 	switch (key) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shows the lines of all domains on a terminal, in its size, with keys; or the
- * table of the selected domain. Plain escape sequences, which all terminals in
- * use have.
+ * table of the selected domain. Uses plain escape sequences, which all
+ * terminals in use have.
  */
 #ifndef STAT_TOP_H
 #define STAT_TOP_H
@@ -13,7 +13,7 @@
 #include "stat/rows.h"
 
 struct stat_top {
-	struct stat_rows rows; /* as they were drawn last */
+	struct stat_rows rows; /* rows as drawn last */
 	struct stat_order order;
 	pid_t pid; /* process of the selected domain; 0: none */
 	ino_t id;
@@ -21,7 +21,7 @@ struct stat_top {
 	bool table;
 	bool begun;	      /* the terminal's modes are changed */
 	bool keys;	      /* standard input is a terminal, too */
-	struct termios modes; /* as they were */
+	struct termios modes; /* the former modes */
 	sigset_t mask;
 };
 
@@ -29,8 +29,8 @@ struct stat_top {
 bool stat_is_terminal(void);
 
 /*
- * Draws @sample; @before is the sample before it, for rates. The caller keeps both
- * until the next call. 0, -ENOMEM, or -EIO: the terminal is gone.
+ * Draws @sample; @before is the previous sample, for rates. The caller keeps
+ * both until the next call. 0, -ENOMEM, or -EIO: the terminal is gone.
  */
 int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 		  const struct stat_sample *before);

@@ -10,9 +10,9 @@
 
 /*
  * Waits a tenth of a second at most. false: the process has not answered, since
- * it is stopped, or had no time; what it published before can be read. Files
- * that are no segments, or that belong to a provider without updates, need
- * none.
+ * it is stopped, or had no time; counters that it published before can be read.
+ * Files that are no segments, or that belong to a provider without updates,
+ * need no update.
  */
 bool stat_update(int fd);
 

@@ -7,7 +7,7 @@
 
 TEST_CASE(rows, NULL, NULL);
 
-/* @cnt domains that differ by one counter; PIDs count down from @cnt. */
+/* Makes @cnt domains that differ by one counter; PIDs count down from @cnt. */
 static struct stat_sample many(size_t cnt, enum mrrc_stat stat)
 {
 	struct stat_sample sample = {

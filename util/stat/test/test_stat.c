@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat's parts: segments as the provider writes them, broken ones, where
- * they are found, and what is printed.
+ * Parts of fi_mrrc_stat: segments as the provider writes them, broken segments,
+ * finding segments, and printing.
  */
 #include "config.h"
 #include "test/case.h"
@@ -67,7 +67,7 @@ static const struct image sound = {
 	.names = "first\0second_2",
 };
 
-/* Copied to a block of its own size, so that ASan sees reads beyond it. */
+/* Parses a copy in a block of its size, so that ASan sees reads beyond it. */
 static int parse(const void *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -102,7 +102,7 @@ TEST(test_short)
 		ck_assert_int_eq(parse(&sound, size), -EPROTO);
 }
 
-/* A newer provider's head is longer, and it has unknown counters. */
+/* A newer provider's head is longer, with unknown counters. */
 TEST(test_newer)
 {
 	struct {
@@ -124,7 +124,7 @@ TEST(test_newer)
 
 /*
  * Heads of older providers are shorter, and their counters come earlier. The
- * second says why lookups ask, but not what is lacking.
+ * second head has the reason why lookups ask, but no `lacks`.
  */
 static const size_t older_sizes[] = {
 	offsetof(struct mrrc_stats_shm_head, asks_at),
@@ -248,7 +248,7 @@ TEST(test_names)
 	}
 }
 
-/* Any bytes: refused, or the result can be printed. */
+/* Any bytes are refused, or give a result that can be printed. */
 TEST(test_random)
 {
 	struct image image;
@@ -311,7 +311,7 @@ TEST(test_self)
 	stat_sample_fini(&sample);
 }
 
-/* Inherited, so not its own. */
+/* A child does not show the segment that it inherited. */
 TEST(test_child)
 {
 	struct stat_sample sample = { 0 };
@@ -324,7 +324,7 @@ TEST(test_child)
 	ck_assert_int_eq(stat_proc_read(pid, &sample), 0);
 	ck_assert_uint_eq(sample.domains, 0);
 	kill(pid, SIGKILL);
-	/* until it is waited for, there is a zombie */
+	/* the child is a zombie until waitpid() */
 	while (stat_proc_started(pid))
 		usleep(1000);
 	ck_assert_int_eq(stat_proc_read(pid, &sample), -ESRCH);
@@ -337,7 +337,7 @@ static void collect(void *arg)
 	mrrc_stats_shm_stats(own)->value[MRRC_STAT_HITS]++;
 }
 
-/* Waits of this thread for another process's answer; limit: instead of theirs */
+/* Waits of this thread for another process's answer; limit: replaces theirs */
 static _Thread_local struct {
 	unsigned count;
 	const struct timespec *limit;
@@ -365,7 +365,7 @@ long __wrap_syscall(long number, ...)
 			      arg[5]);
 }
 
-/* Each sample has the counters of its moment, however slow the other thread. */
+/* Each sample has current counters, however slow the other thread is. */
 TEST(test_news)
 {
 	const struct timespec second = { .tv_sec = 1 };
@@ -391,9 +391,9 @@ TEST(test_news)
 	mrrc_stats_shm_still(own);
 }
 
-#define STOPPED 20 /* domains */
+#define STOPPED 20 /* number of domains */
 
-/* A process that is stopped is waited for once, and shown as it was. */
+/* A sample waits once for a stopped process, and shows its old counters. */
 TEST(test_stopped)
 {
 	struct mrrc_stats_shm_info serving = info;
@@ -423,13 +423,13 @@ TEST(test_stopped)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	ck_assert_uint_eq(sample.domains, STOPPED);
-	/* as often as for one domain */
+	/* the waits are as many as for one domain */
 	ck_assert_uint_gt(waits.count, 0);
 	ck_assert_uint_le(waits.count, 50);
 	stat_sample_fini(&sample);
 }
 
-/* It could be made shorter while it is mapped: a SIGBUS. */
+/* A segment without seals could shrink while it is mapped: a SIGBUS. */
 TEST(test_unsealed)
 {
 	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
@@ -437,12 +437,12 @@ TEST(test_unsealed)
 
 	image.head.serves = 1;
 	ck_assert_int_eq(pwrite(fd, &image, sizeof(image), 0), sizeof(image));
-	/* false: it was mapped, and waited for */
+	/* false: the segment was mapped, and waited for */
 	ck_assert(stat_update(fd));
 	close(fd);
 }
 
-/* The right name, but nothing in it, or something else. */
+/* A file of the right name, but empty or with other content. */
 TEST(test_impostor)
 {
 	const int fd = memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC);
@@ -567,7 +567,7 @@ TEST(test_table_misses)
 	mrrc_stats_add(stats, MRRC_STAT_COST_REG, 20000);
 	mrrc_stats_add(stats, MRRC_STAT_COST_DEREG_PAGE, 300);
 	mrrc_stats_add(stats, MRRC_STAT_COST_DEREG, 4000);
-	/* of no use here: it is not of registering */
+	/* no use here: no cost of registering */
 	mrrc_stats_add(stats, MRRC_STAT_COST_COPY_PAGE, 1 << 20);
 	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
 	text = printed(show_table, &sample);
@@ -609,14 +609,14 @@ TEST(test_table_lacks)
 	has(text, "\nlacks a monitor: allow it\n");
 	has(text, "\nlookups ");
 	free(text);
-	/* no counters: they would all be 0 */
+	/* no counters, which would all be 0 */
 	text = printed_lacking(false, "registers nothing: allow it");
 	has(text, ": open, but registers nothing: allow it\n");
 	ck_assert_ptr_null(strstr(text, "lookups"));
 	free(text);
 }
 
-/* A watching user is told what is wrong. */
+/* Errors of writing are reported. */
 TEST(test_full_disk)
 {
 	struct stat_sample none = { 0 };
