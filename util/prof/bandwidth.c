@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bandwidth with and without registration, as table 1 of mietke2006 has it:
- * one message at a time, both ends' buffers registered for each, or before.
+ * Bandwidth with and without registration, as in table 1 of mietke2006: one
+ * message at a time, with both buffers registered for each message, or before.
  */
 #include "config.h"
 #include "prof/cells.h"
@@ -25,7 +25,7 @@ struct bandwidth {
 	struct prof_device *device;
 	struct prof_pair pair;
 	char *from, *to;
-	size_t mapped; /* of each */
+	size_t mapped; /* mapped bytes of each buffer */
 	struct prof_err *err;
 };
 
@@ -58,7 +58,7 @@ static int send_one(struct bandwidth *b, size_t size, struct fid_mr *mr[2])
 			      fi_mr_desc(mr[1]), size, b->err);
 }
 
-/* Both ways once, microseconds. */
+/* Measures both ways once, in microseconds. */
 static int once(struct bandwidth *b, size_t size, double *given,
 		double *registered)
 {
@@ -92,7 +92,7 @@ static int measure(struct bandwidth *b, struct prof_cell *cell, double budget)
 	unsigned round;
 	int ret = 0;
 
-	/* the first finds cold buffers and connections */
+	/* not counted: buffers and connections are cold */
 	ret = once(b, cell->size, &given, &registered);
 	for (round = 0; round < ROUNDS_MAX && !ret; round++) {
 		if (prof_stop)
@@ -100,7 +100,7 @@ static int measure(struct bandwidth *b, struct prof_cell *cell, double budget)
 		if (round >= ROUNDS_MIN && prof_now() > end)
 			break;
 		ret = once(b, cell->size, &given, &registered);
-		/* bytes a microsecond are MB/s */
+		/* bytes per microsecond are MB/s */
 		if (!ret)
 			ret = prof_cell_add(cell, PROF_GIVEN, size / given);
 		if (!ret)
@@ -168,7 +168,7 @@ static int without(struct prof_cells *cells, int ret,
 	return 0;
 }
 
-/* Without endpoints, or if they fail, there is no bandwidth. */
+/* Without endpoints, or if they fail, bandwidth is not measured. */
 int prof_bandwidth(const struct prof_options *options,
 		   struct prof_device *device, struct prof_cells *cells,
 		   struct prof_err *err)

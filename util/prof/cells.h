@@ -51,16 +51,16 @@ struct prof_cell {
 	double value[PROF_VALUE_CNT]; /* medians; NaN: not measured */
 	double least[PROF_VALUE_CNT];
 	struct prof_times times[PROF_VALUE_CNT]; /* so far */
-	double spent;				 /* us, so far */
+	double spent;				 /* us so far */
 };
 
 struct prof_cells {
 	struct prof_cell *cell;
 	size_t count;
-	/* the kind was asked for, but is not available */
+	/* requested kinds that are not available */
 	bool lacking[MRRC_PAGES_CNT];
-	char untraced[160];	/* why; empty: traced */
-	char no_bandwidth[160]; /* likewise */
+	char untraced[160];	/* reason; empty: traced */
+	char no_bandwidth[160]; /* reason; empty: measured */
 };
 
 /* Set by a signal handler: measuring functions give up with -EINTR. */
@@ -78,7 +78,7 @@ static inline bool prof_has(const struct prof_cell *cell, enum prof_value id)
 	return !isnan(cell->value[id]);
 }
 
-/* NULL: none. */
+/* Finds a cell, or NULL. */
 struct prof_cell *prof_cell_find(const struct prof_cells *cells,
 				 enum mrrc_pages kind, bool touched,
 				 size_t size);

@@ -99,7 +99,7 @@ static struct fi_info *get_info(const char *provider, const char *domain,
 	return info;
 }
 
-/* Prefers endpoints for messages: these can measure the bandwidth. */
+/* Prefers endpoints for messages, over which bandwidth can be measured. */
 static struct fi_info *find_info(const char *provider,
 				 const struct prof_options *options, int *ret)
 {

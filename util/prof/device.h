@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device to be measured: opened, with a domain, and memory registered on
- * it.
+ * Opens the device to be measured, with a domain, and registers memory there.
  */
 #ifndef PROF_DEVICE_H
 #define PROF_DEVICE_H
@@ -13,12 +12,12 @@
 
 #define PROF_FIVERSION FI_VERSION(1, 17)
 
-/* What failed, and how to fix it. */
+/* The text of an error, with a remedy. */
 struct prof_err {
 	char text[512];
 };
 
-/* Returns @ret, which is negative. */
+/* Stores the text in @err; returns @ret, which is negative. */
 int prof_fail(struct prof_err *err, int ret, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -44,7 +43,7 @@ const char *prof_device_name(const struct prof_device *device);
 int prof_device_reg(struct prof_device *device, void *buf, size_t len,
 		    struct fid_mr **mr);
 
-/* An fi_info to query this device; NULL node for none. */
+/* Makes hints to query a device; NULL: any provider, or any domain. */
 struct fi_info *prof_device_hints(const char *provider, const char *domain);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The function_graph tracer (graph.h). With a filter, only the functions
- * below are traced, which disturbs them little.
+ * The function_graph tracer (graph.h). With a filter, only the functions below
+ * are traced, so that tracing disturbs little.
  */
 #include "config.h"
 #include "prof/graph.h"
@@ -54,7 +54,7 @@ static int put(const struct prof_graph *graph, const char *name, int flags,
 	return ret;
 }
 
-/* Its first line. */
+/* Reads a file's first line. */
 static int get(const struct prof_graph *graph, const char *name, char *text,
 	       size_t size)
 {
@@ -149,8 +149,8 @@ static const char *graph_why(int ret)
 }
 
 /*
- * Sets the filter to the call itself, and to the functions that take most of
- * its time.
+ * Sets the filter to the system call itself, and to the functions that take
+ * most of the call's time.
  */
 static int set_filter(struct prof_graph *graph)
 {
@@ -191,8 +191,8 @@ static int set_up(struct prof_graph *graph)
 	if (!ret)
 		ret = put(graph, "current_tracer", 0, "function_graph");
 	/*
-	 * put names at the end of nested calls: this option exists only from
-	 * here on
+	 * funcgraph-tail (print names where calls end) exists only once the
+	 * tracer is function_graph
 	 */
 	if (!ret)
 		ret = put(graph, "options/funcgraph-tail", 0, "1");
@@ -225,7 +225,7 @@ void prof_graph_close(struct prof_graph *graph)
 	put(graph, "tracing_on", 0, "1");
 }
 
-/* ---- its output ---- */
+/* ---- the tracer's output ---- */
 
 /*
  * The name of the function in a line: after the bar, or in a comment at the
@@ -250,7 +250,7 @@ static const char *line_name(const char *line, size_t *len)
 	return at;
 }
 
-/* "3) + 23.456 us   |": digits before "us". */
+/* Reads the digits before "us" in "3) + 23.456 us |". */
 static bool line_us(const char *line, double *us)
 {
 	const char *bar = strchr(line, '|'), *unit = strstr(line, " us");
@@ -292,7 +292,7 @@ int prof_graph_start(struct prof_graph *graph)
 	return ret ? ret : put(graph, "tracing_on", 0, "1");
 }
 
-/* A called function ends before its caller. */
+/* Reads calls; a called function ends before its caller. */
 static void read_calls(struct prof_graph *graph, FILE *file)
 {
 	struct prof_call call = { 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times by the kernel's function_graph tracer, of the calling thread.
+ * Times of the calling thread, by the kernel's function_graph tracer.
  *
- * The system has one tracer: it is not taken from another user, and is left as
- * it was found.
+ * The system has one tracer, which is not taken from another user, and whose
+ * settings are restored.
  */
 #ifndef PROF_GRAPH_H
 #define PROF_GRAPH_H
@@ -15,21 +15,21 @@
 enum prof_func {
 	PROF_FUNC_CALL,	   /* the system call that uses the device */
 	PROF_FUNC_UMEM,	   /* finding, pinning and translating the pages */
-	PROF_FUNC_PIN,	   /* of that, finding and pinning */
+	PROF_FUNC_PIN,	   /* a part of UMEM: finding and pinning */
 	PROF_FUNC_RELEASE, /* the reverse of UMEM */
 	PROF_FUNC_CNT
 };
 
-#define PROF_CALLS 64 /* system calls that are kept */
+#define PROF_CALLS 64 /* limit of stored system calls */
 
-/* One system call: its time, and the parts of it; 0: not called. */
+/* The times of a system call and of its parts; 0: not called. */
 struct prof_call {
 	double us[PROF_FUNC_CNT];
 };
 
 struct prof_graph {
 	char dir[64];
-	struct prof_call call[PROF_CALLS]; /* since the last start */
+	struct prof_call call[PROF_CALLS]; /* calls since the last start */
 	unsigned calls;
 };
 
@@ -37,7 +37,7 @@ struct prof_graph {
 int prof_graph_open(struct prof_graph *graph, char *why, size_t size);
 void prof_graph_close(struct prof_graph *graph);
 
-/* Trace the calls of this thread in between. */
+/* Start and stop tracing the calls of this thread. */
 int prof_graph_start(struct prof_graph *graph);
 int prof_graph_stop(struct prof_graph *graph);
 

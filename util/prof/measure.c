@@ -22,7 +22,7 @@
 #endif
 
 #define ROUNDS_MIN  3
-#define SHARE_PLAIN .6 /* of the time there is */
+#define SHARE_PLAIN .6 /* share of the available time */
 
 volatile sig_atomic_t prof_stop;
 
@@ -88,9 +88,7 @@ int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
 	return ret ? prof_fail(m->err, ret, "%s", strerror(-ret)) : 0;
 }
 
-/*
- * Copies as a bounce does: page by page, each after its pages are faulted in.
- */
+/* Copies as a bounce does: page by page, and each page is faulted in first. */
 static double copy_once(struct prof_measure *m, char *from, size_t size)
 {
 	const size_t len = size < PROF_COPY_MAX ? size : PROF_COPY_MAX;
@@ -120,7 +118,7 @@ static int touched_once(struct prof_measure *m, struct prof_cell *cell)
 	if (ret)
 		return ret;
 	start = prof_now();
-	/* beyond the limit of locked memory there is nothing to compare with */
+	/* beyond the limit of locked memory mlock() cannot be compared */
 	if (mlock(buf, cell->size))
 		return 0;
 	ret = prof_add(m, cell, PROF_MLOCK, prof_now() - start);
@@ -139,7 +137,7 @@ static int populate_once(struct prof_measure *m, struct prof_cell *cell)
 	if (ret)
 		return ret;
 	start = prof_now();
-	/* since Linux 5.14 */
+	/* MADV_POPULATE_WRITE exists since Linux 5.14 */
 	if (!madvise(buf, cell->size, MADV_POPULATE_WRITE))
 		ret = prof_add(m, cell, PROF_POPULATE, prof_now() - start);
 	mrrc_pages_unmap(buf, mapped);

@@ -16,7 +16,7 @@ struct prof_measure {
 	const struct prof_options *options;
 	struct prof_device *device;
 	struct prof_cells *cells;
-	/* buffers of the largest size; NULL: none */
+	/* buffers of the largest size; NULL: no buffer */
 	char *touched[MRRC_PAGES_CNT];
 	size_t mapped[MRRC_PAGES_CNT];
 	char *copy;		  /* PROF_COPY_MAX */
@@ -29,7 +29,7 @@ struct prof_measure {
  */
 int prof_map_all(struct prof_measure *m);
 void prof_unmap_all(struct prof_measure *m);
-/* A buffer of absent pages; free with mrrc_pages_unmap(). */
+/* Maps a buffer of absent pages; free with mrrc_pages_unmap(). */
 int prof_map_absent(struct prof_measure *m, const struct prof_cell *cell,
 		    char **buf, size_t *mapped);
 
@@ -39,8 +39,8 @@ int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
 		int (*once)(struct prof_measure *, struct prof_cell *));
 /*
  * Returns the last bytes of a buffer: the first pages that a process gets are
- * scattered, later ones are adjacent, and small sizes must not use only
- * scattered ones.
+ * scattered, later pages are adjacent, and small sizes must not use scattered
+ * pages alone.
  */
 char *prof_touched_at(const struct prof_measure *m,
 		      const struct prof_cell *cell);

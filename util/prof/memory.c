@@ -12,7 +12,7 @@
 
 #define ALIGN ((size_t) 1 << 20)
 
-/* In exactly these pages, or -ENOENT. */
+/* Maps memory in exactly these pages, or returns -ENOENT. */
 static int map(enum mrrc_pages kind, size_t size, char **out, size_t *mapped)
 {
 	const struct mrrc_pages_attr attr = { .kind = kind, .node = -1 };
@@ -59,8 +59,8 @@ static bool thp_exists(void)
 }
 
 /*
- * Maps a touched buffer. A second buffer, of absent pages, must fit while this
- * one exists.
+ * Maps a touched buffer. A second buffer, of absent pages, must fit beside the
+ * touched buffer.
  */
 static int map_touched(struct prof_measure *m, enum mrrc_pages kind,
 		       size_t size)
@@ -106,8 +106,8 @@ static size_t memory_available(void)
 
 /*
  * Checks that memory suffices for the touched buffers and one range of absent
- * pages: if a process takes more than there is, it or another process is
- * killed. Reserved huge pages are separate.
+ * pages: if a process takes more, the kernel kills this or another process.
+ * Reserved huge pages are separate.
  */
 static int check_memory(struct prof_measure *m, size_t largest)
 {

@@ -11,17 +11,17 @@
 #include <time.h>
 
 #define SAMPLES_MAX 64
-#define BOUNCE_MAX  16 /* pages that the provider copies at most */
-#define HELPER_US   5  /* a deregistration that is worth a thread */
+#define BOUNCE_MAX  16 /* limit of pages that the provider copies */
+#define HELPER_US   5  /* us of a deregistration that justifies a thread */
 #define HELPER_SIZE ((size_t) 64 << 10)
 #define BLOCK_SIZE  ((size_t) 2 << 20)
-#define PAGES_GAIN  .9 /* of the default's time, at most */
+#define PAGES_GAIN  .9 /* limit, as a part of the default's time */
 
 /* ---- lines ---- */
 
 /*
  * The time to copy pages of 4 KiB; 0: not known. Larger buffers are not copied:
- * their times are derived from those of smaller ones.
+ * their times are derived from those of smaller buffers.
  */
 static double copy_ns(const struct prof_cells *cells, size_t size)
 {

@@ -11,7 +11,7 @@
 #include "core/cost/cost_fit.h"
 #include "prof/cells.h"
 
-#define PROF_SETTINGS 4 /* at most */
+#define PROF_SETTINGS 4 /* maximum number of settings */
 
 struct prof_fit {
 	enum mrrc_pages kind;
@@ -39,10 +39,10 @@ struct prof_model {
 void prof_model_make(const struct prof_cells *cells, const char *file,
 		     struct prof_model *model);
 
-/* As mrrc_cost_parse() reads it. */
+/* Prints the model as mrrc_cost_parse() reads it. */
 void prof_model_text(const struct mrrc_cost *cost, char *text, size_t size);
 
-/* The file of --save. */
+/* Writes the file of --save. */
 int prof_model_put(const struct prof_device *device, const struct prof_fit *fit,
 		   FILE *file);
 

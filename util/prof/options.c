@@ -165,7 +165,7 @@ static void add_sizes(struct argp_state *state, struct prof_options *options,
 	}
 }
 
-/* ---- the others ---- */
+/* ---- other options ---- */
 
 static void add_pages(struct argp_state *state, struct prof_options *options,
 		      char *part)
@@ -229,7 +229,7 @@ static void set_format(struct argp_state *state, struct prof_options *options,
 			return;
 		}
 	}
-	if (strcmp(text, "table")) /* as it was called before */
+	if (strcmp(text, "table")) /* the former name of text */
 		argp_error(state, "'%s' is not text, csv or json", text);
 	options->format = PROF_TABLE;
 }

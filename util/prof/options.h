@@ -11,24 +11,24 @@
 
 #include "sys/base/pages.h"
 
-#define PROF_PAGE ((size_t) 4096) /* of the model */
+#define PROF_PAGE ((size_t) 4096) /* page of the model */
 
 enum prof_format { PROF_TABLE, PROF_CSV, PROF_JSON };
 
 struct prof_options {
 	const char *provider; /* NULL: verbs, else tcp */
-	const char *domain;   /* NULL: the first */
+	const char *domain;   /* NULL: the first domain */
 	const char *source;   /* NULL: the address that the provider chooses */
 	size_t *size;	      /* ascending, multiples of PROF_PAGE */
 	size_t sizes;
 	bool pages[MRRC_PAGES_CNT];
-	bool pages_given; /* not the default */
+	bool pages_given; /* false: the default pages */
 	unsigned rounds;
 	double seconds;
 	bool trace, bandwidth;
 	enum prof_format format;
 	const char *output; /* "-": standard output */
-	const char *save;   /* NULL: nowhere */
+	const char *save;   /* NULL: the model is not saved */
 	bool quiet;
 	bool list;
 };

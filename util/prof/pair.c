@@ -13,7 +13,7 @@
 
 #include "prof/cells.h"
 
-#define LIMIT_US 20e6 /* for any event or completion */
+#define LIMIT_US 20e6 /* time limit of an event or completion */
 
 static int fail(struct prof_err *err, const char *what, int ret)
 {
@@ -31,7 +31,7 @@ static int open_end(struct prof_pair *pair, struct fi_info *info,
 	struct prof_device *device = pair->device;
 	int ret;
 
-	/* what was opened is closed by prof_pair_close() */
+	/* prof_pair_close() closes the opened objects */
 	ret = fi_endpoint(device->domain, info, &end->ep, NULL);
 	if (ret)
 		return fail(err, "fi_endpoint", ret);
@@ -64,7 +64,7 @@ static void close_end(struct prof_end *end)
 
 /* ---- connected ---- */
 
-/* @got: whether it was the wanted event. */
+/* Reads an event; *got: it was the wanted event. */
 static int read_event(struct fid_eq *eq, uint32_t want,
 		      struct fi_eq_cm_entry *entry, bool *got,
 		      struct prof_err *err)
@@ -87,7 +87,7 @@ static int read_event(struct fid_eq *eq, uint32_t want,
 	return *got ? 0 : fail(err, "connecting", -FI_EOTHER);
 }
 
-/* An unspecified address cannot be connected to. */
+/* Replaces an unspecified address, to which no connection is possible. */
 static void fix_any(void *addr)
 {
 	struct sockaddr_in *in = addr;

@@ -14,8 +14,8 @@
 struct prof_end {
 	struct fid_ep *ep;
 	struct fid_cq *cq;
-	struct fid_eq *eq; /* connected ones */
-	struct fid_av *av; /* the others */
+	struct fid_eq *eq; /* for connected endpoints */
+	struct fid_av *av; /* for reliable datagrams */
 	fi_addr_t peer;
 };
 
@@ -26,7 +26,7 @@ struct prof_pair {
 	struct prof_end from, to;
 };
 
-/* -FI_ENOSYS: no such endpoints. */
+/* Opens the endpoints. -FI_ENOSYS: the device has no such endpoints. */
 int prof_pair_open(struct prof_device *device, struct prof_pair *pair,
 		   struct prof_err *err);
 void prof_pair_close(struct prof_pair *pair);

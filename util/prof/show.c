@@ -16,7 +16,7 @@ static int finish(FILE *out)
 	return 0;
 }
 
-/* 16777216 -> 16M */
+/* Makes "16M" of 16777216. */
 static const char *size_text(size_t bytes, char buf[24])
 {
 	static const char unit[] = " KMGT";
@@ -30,7 +30,7 @@ static const char *size_text(size_t bytes, char buf[24])
 	return buf;
 }
 
-/* Empty if it was not measured. */
+/* Prints a time, or "-" if it was not measured. */
 static void put_us(double us, int width, FILE *out)
 {
 	if (isnan(us))
@@ -113,8 +113,8 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 }
 
 /*
- * Can registering be compared with populating? If it takes less time, it does
- * not populate the pages.
+ * Can registering be compared with populating? If registering takes less time,
+ * it does not populate the pages.
  */
 static bool is_comparable(const struct prof_cells *cells)
 {

@@ -13,11 +13,11 @@ static void set_text(json_t *to, const char *key, const char *text)
 {
 	json_t *value = json_string(text);
 
-	/* JSON has only UTF-8 */
+	/* JSON allows only UTF-8 */
 	json_object_set_new(to, key, value ? value : json_string("?"));
 }
 
-/* Left out if it was not measured. */
+/* Sets a number, unless it was not measured. */
 static void set_real(json_t *to, const char *key, double value)
 {
 	if (isfinite(value))

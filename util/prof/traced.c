@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define ROUNDS_TRACED	  9
-#define ROUNDS_TRACED_MIN 3 /* of a batch each */
+#define ROUNDS_TRACED_MIN 3 /* rounds of one batch */
 #define BATCH		  4
 #define SHARE_TRACED	  .2 /* share of the time available */
 
-/* Forgets the values of the former least time, which a new one replaces. */
+/* Forgets the values of the former least time, which a lower time replaces. */
 static void forget(struct prof_cell *cell, enum prof_value first,
 		   enum prof_value last)
 {
@@ -25,7 +25,7 @@ static void forget(struct prof_cell *cell, enum prof_value first,
 
 /*
  * Adds the tracer's times of a registration that took @took us in all. The
- * shares are those of the least disturbed registration.
+ * parts are those of the least disturbed registration.
  */
 static int add_reg(struct prof_measure *m, struct prof_cell *cell,
 		   const struct prof_call *call, double took)
@@ -69,9 +69,9 @@ static int add_dereg(struct prof_measure *m, struct prof_cell *cell,
 }
 
 /*
- * Adds the calls of a batch, which must be one for registering and one for
- * deregistering each buffer; otherwise nothing is known. The first call is left
- * out, since the tracer is not warmed up then.
+ * Adds the calls of a batch, which must be one call for registering and one for
+ * deregistering each buffer; otherwise the batch is dropped. The first two
+ * calls are left out, since the tracer is not warmed up then.
  */
 static int add_calls(struct prof_measure *m, struct prof_cell *cell,
 		     const double *took)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_prof's parts: the tracer's lines, medians, lines through what was
- * measured and the settings that follow, and what is printed and saved.
+ * Parts of fi_mrrc_prof: the tracer's lines, medians, fitted lines and the
+ * resulting settings, and the printed and saved results.
  */
 #include "config.h"
 #include "test/case.h"
@@ -33,7 +33,7 @@ static const struct {
 	  PROF_FUNC_RELEASE, 4e6 },
 	{ " 1)   1.5 us      |  ib_umem_release [ib_uverbs]();\n", true,
 	  PROF_FUNC_RELEASE, 1.5 },
-	/* without a name, of another, of none */
+	/* without a name, of another function, without a time */
 	{ " 1) + 23.456 us   |  }\n", false, 0, 0 },
 	{ " 1) + 23.456 us   |  ib_umem_get_peer();\n", false, 0, 0 },
 	{ " 1) + 23.456 us   |  ib_umem();\n", false, 0, 0 },
@@ -66,7 +66,7 @@ static void put(struct prof_cell *to, enum prof_value id, double value)
 	ck_assert_int_eq(prof_cell_add(to, id, value), 0);
 }
 
-/* By lines, with what disturbs on top of all but one time. */
+/* Sets times on a line, all but one of them with a disturbance. */
 static void measured(enum mrrc_pages kind, bool touched, double page_us,
 		     double us)
 {
@@ -198,7 +198,7 @@ TEST(test_model)
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_COST"), "file:/x/y");
 }
 
-/* Where little is saved, small buffers only; no blocks, so no pages for them. */
+/* If copies save little, only small buffers are copied; no block has a kind. */
 TEST(test_small_bounce)
 {
 	struct prof_model model;
@@ -222,7 +222,7 @@ TEST(test_no_model)
 	ck_assert_ptr_null(model.best);
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
 static struct fi_fabric_attr fabric_attr;
 static struct fi_domain_attr domain_attr;
