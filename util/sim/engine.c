@@ -2,9 +2,9 @@
 /*
  * A trace through the provider's core (engine.h).
  *
- * A request: lookup -> hold what is there -> for each gap: register, insert,
- * deregister the victims -> put everything. sys/cache/cache_mt.c and miss.c
- * do the same with locks around it.
+ * A request: lookup -> hold the regions found -> for each gap: register,
+ * insert, deregister the victims -> put all regions. sys/cache/cache_mt.c and
+ * miss.c do the same with locks around it.
  */
 #include "config.h"
 #include "sim/engine.h"
@@ -19,7 +19,7 @@ struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
 	/* one for each process, opened at its first request */
-	struct mrrc_cache *cache; /* no policy: not opened */
+	struct mrrc_cache *cache; /* policy NULL: not opened */
 	struct mrrc_admit *admit; /* or NULL */
 	struct sim_offline *offline;
 	struct mrrc_region_list idle; /* regions to use again */
@@ -42,7 +42,7 @@ static uint64_t sim_pages(const struct sim_run *run, size_t len)
 	return mrrc_cost_pages(run->cell->cost, len);
 }
 
-/* Deregister in batches as the provider does. */
+/* Deregisters in batches as the provider does. */
 static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
 		      struct mrrc_region_list *list)
 {
@@ -71,10 +71,7 @@ static void sim_dereg(struct sim_run *run, struct mrrc_cache *cache,
 	}
 }
 
-/*
- * Registers a missing piece; its region is held, whether it could be indexed or
- * not.
- */
+/* Registers a missing piece; the piece's region is held, indexed or not. */
 static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 			enum mrrc_access access, bool keep,
 			struct mrrc_piece *piece)
@@ -111,7 +108,7 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 	return 0;
 }
 
-/* Puts the regions of a plan: all of them, unless memory was short. */
+/* Puts the regions of a plan: all regions, unless memory was short. */
 static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 		    struct mrrc_plan *plan)
 {
@@ -265,7 +262,7 @@ static int sim_requests(struct sim_run *run)
 	return 0;
 }
 
-/* Empties and closes a cache; the run does not include this. */
+/* Empties and closes a cache; the result does not include closing. */
 static void sim_close(struct sim_run *run, uint32_t proc)
 {
 	struct mrrc_region_list list = TAILQ_HEAD_INITIALIZER(list);

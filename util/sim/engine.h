@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One cell of a simulation: a trace, a policy, limits and a cost model. It
- * drives the provider's own core (core/cache/cache.h) as the provider does, with
- * operations that complete at once.
+ * One cell of a simulation: a trace, a policy, limits and a cost model. The
+ * cell drives the provider's own core (core/cache/cache.h) as the provider
+ * does, with operations that complete at once.
  *
  * Each process of a trace has a cache of its own, with these limits.
  * Deterministic. Cells share nothing but the trace, so any number of them run
@@ -19,8 +19,8 @@
 #define SIM_SERIES 200 /* points of the curve of pinned bytes */
 
 enum sim_kind {
-	SIM_CACHE,   /* one of sim/policies.h */
-	SIM_NONE,    /* registered for one request each */
+	SIM_CACHE,   /* a policy of sim/policies.h */
+	SIM_NONE,    /* registers for each request */
 	SIM_OFFLINE, /* a heuristic that knows the future */
 };
 
@@ -28,7 +28,7 @@ struct sim_cell {
 	const struct sim_trace *trace;
 	enum sim_kind kind;
 	const char *policy;		 /* SIM_CACHE */
-	const struct sim_future *future; /* SIM_OFFLINE: of this page */
+	const struct sim_future *future; /* SIM_OFFLINE: with this page size */
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
@@ -38,14 +38,14 @@ struct sim_cell {
 
 struct sim_result {
 	uint64_t requests;
-	uint64_t hits;	    /* nothing had to be registered */
+	uint64_t hits;	    /* requests without a registration */
 	uint64_t bytes;	    /* requested, in whole pages */
-	uint64_t hit_bytes; /* of these, registered before */
+	uint64_t hit_bytes; /* part of bytes: registered before */
 	uint64_t pieces;    /* over all requests */
 	uint64_t bounced;   /* requests that were copied */
 	uint64_t used_once; /* regions that were registered but not kept */
 	uint64_t registrations;
-	uint64_t registered_pages; /* of the cost model's */
+	uint64_t registered_pages; /* pages of the cost model */
 	uint64_t deregistrations;
 	uint64_t deregistered_pages;
 	uint64_t batches;
@@ -54,7 +54,7 @@ struct sim_result {
 	double copy_ns;
 	bool dereg_on_path;
 	size_t pinned_peak;
-	/* of one process; with libfabric's cache only */
+	/* maximum of one process; with libfabric's cache only */
 	size_t regions_peak;
 	double pinned_mean;	   /* over requests */
 	size_t pinned[SIM_SERIES]; /* bytes after each part of the trace */
@@ -62,8 +62,8 @@ struct sim_result {
 };
 
 /*
- * After request @i of @count: @pinned bytes are registered. *part is 0 before
- * the first.
+ * Notes that @pinned bytes are registered after request @i of @count. *part is
+ * 0 before the first request.
  */
 static inline void sim_pinned(struct sim_result *result, size_t pinned,
 			      size_t i, size_t count, size_t *part)

@@ -2,11 +2,11 @@
 /*
  * Parts of memory and their next uses (offline.h).
  *
- * Every request cuts memory at its first and after its last page; the cuts
- * in order are the starts of the parts. A pass over the requests from the last
- * to the first then tells when each part is used next. A request makes one
- * stretch of parts that have the same next use, and cuts at most two stretches:
- * so a request has some three stretches, however many parts it covers.
+ * Every request cuts memory at its first and after its last page; the cuts in
+ * order are the starts of the parts. A pass over the requests from the last to
+ * the first then finds the next use of each part. A request makes one stretch
+ * of parts that have the same next use, and cuts at most two stretches: so a
+ * request has some three stretches, for any number of parts.
  */
 #include "config.h"
 #include "sim/offline.h"
@@ -30,7 +30,7 @@ static int sim_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The index of a cut. */
+/* Finds the index of a cut. */
 static size_t sim_future_find(const struct sim_future *future, uint64_t key)
 {
 	size_t lo = 0;
@@ -76,7 +76,7 @@ static int sim_future_cut(struct sim_future *future)
 	return 0;
 }
 
-/* Where the parts of each request are. */
+/* Finds the parts of each request. */
 static int sim_future_place(struct sim_future *future)
 {
 	const struct sim_trace *trace = future->trace;
@@ -119,7 +119,7 @@ static int by_part(struct node *a, struct node *b)
 RB_PROTOTYPE_INTERNAL(tree, node, link, by_part, UNUSED_STATIC)
 RB_GENERATE_INTERNAL(tree, node, link, by_part, UNUSED_STATIC)
 
-/* The stretch that contains a part. */
+/* Finds the stretch that contains a part. */
 static struct node *tree_at(const struct tree *tree, const struct node *part)
 {
 	struct node *node = RB_ROOT(tree), *found = NULL;

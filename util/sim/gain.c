@@ -27,7 +27,7 @@ static const struct {
 	[SIM_GAIN_STATIC] = { SIM_NAME_STATIC, "static" },
 };
 
-/* ---- the answer ---- */
+/* ---- the advice ---- */
 
 __attribute__((format(printf, 2, 3))) static void
 advise(struct sim_gain *gain, const char *format, ...)
@@ -61,7 +61,7 @@ static double saves(const struct sim_gain *gain, enum sim_gain_way way)
 	return PERCENT(gain->share[SIM_GAIN_NONE] - gain->share[way]);
 }
 
-/* Which cache, and libfabric's limit. */
+/* Advises which cache to use, and libfabric's limit. */
 static void advise_cache(struct sim_gain *gain)
 {
 	const double *share = gain->share;
@@ -87,7 +87,7 @@ static void advise_cache(struct sim_gain *gain)
 		       saves(gain, SIM_GAIN_LF), saves(gain, SIM_GAIN_OURS));
 }
 
-/* Limits of ours that cost much. */
+/* Advises higher limits of ours, if the limits cost much. */
 static void advise_limits(struct sim_gain *gain)
 {
 	const uint64_t count = evictions(gain, SIM_GAIN_OURS);
@@ -228,7 +228,7 @@ static void table(const struct sim_gain *gain, FILE *out)
 		const struct sim_result *r = &gain->row[i].result;
 
 		if (i == SIM_GAIN_LF_ALL && !evictions(gain, SIM_GAIN_LF))
-			continue; /* the same */
+			continue; /* equal to the limited cache */
 		fprintf(out, "  %-19s %13llu %11.5f %10.2f%% %10.1fMiB\n",
 			ways[i].title, (unsigned long long) r->registrations,
 			SECONDS(sim_total(r)), PERCENT(gain->share[i]),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sim --gain: a program's gain by a cache, and the settings for it.
- * Rows of a grid whose policies are SIM_GAIN become one answer for each trace
+ * fi_mrrc_sim --gain: a program's gain by a cache, and the settings for it. The
+ * rows of a grid whose policies are SIM_GAIN become one report for each trace
  * and cost model.
  */
 #ifndef SIM_GAIN_H
@@ -31,9 +31,9 @@ enum sim_gain_way {
 #define SIM_GAIN_LINE	160
 
 struct sim_gain {
-	const struct sim_row *row; /* SIM_GAIN_CNT of them */
+	const struct sim_row *row; /* the first of SIM_GAIN_CNT rows */
 	double run;		   /* seconds of all processes; 0: not known */
-	/* share of the run that is saved; 0: not known */
+	/* share of the run that registrations take; 0: not known */
 	double share[SIM_GAIN_CNT];
 	char advice[SIM_GAIN_ADVICE][SIM_GAIN_LINE];
 	unsigned advices;

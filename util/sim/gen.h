@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Generators of synthetic traces, by name: look-alikes of workloads whose own
- * traces are not available. Each generator's file states its model, the source
- * of it, and the assumptions. A trace depends on its generator, seed and size
- * alone, and a shorter one is the start of a longer one.
+ * traces are not available. Each generator's file states its model, the model's
+ * source, and the assumptions. A trace depends on its generator, seed and size
+ * alone, and a shorter trace is the start of a longer trace.
  */
 #ifndef SIM_GEN_H
 #define SIM_GEN_H
@@ -15,9 +15,9 @@
 struct sim_gen {
 	const char *name;
 	const char *help;
-	size_t requests; /* by default */
+	size_t requests; /* default number of requests */
 	/*
-	 * Makes a trace of this many requests, 0: the default; -ENOMEM, -EFBIG.
+	 * Makes a trace of @requests requests, 0: the default; -ENOMEM, -EFBIG.
 	 */
 	int (*make)(uint64_t seed, size_t requests, struct sim_trace *trace);
 };

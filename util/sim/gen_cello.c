@@ -3,18 +3,18 @@
  * cello: the disk I/O of a timesharing system, after the Cello92 trace of
  * ou2009 (section 7).
  *
- * From the paper: one client behind a cache of 30 MB, 0.5 million I/Os a day,
- * a capacity of 10.4 GB (Table 2); users that simulate, compile, edit and read
+ * From the paper: one client behind a cache of 30 MB, 0.5 million I/Os a day, a
+ * capacity of 10.4 GB (Table 2); users that simulate, compile, edit and read
  * mail; requests of at most 2 pages of 4 KB, almost 80 % of them of 2 (section
- * 7, Fig. 9a). So the cache is simulated: what its LRU misses and writes back
- * is the trace, and short-term reuse stays out of it.
+ * 7, Fig. 9a). So the generator simulates that cache: misses and write-backs of
+ * its LRU are the trace, without short-term reuse.
  *
- * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with
- * inode tables read and written by the page; a file's odd page is a block of
- * its own; how large files are; 24 users, each with 32 files in work, taking
- * new ones by Zipf's law with exponent 0.75; the shares of whole and partial
- * reads and writes; inodes written at once, data every 30 s or on eviction; no
- * difference between day and night. MB is 2^20 bytes, GB is 10^9. All
+ * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with inode
+ * tables read and written by the page; a file's odd page is a block of its own;
+ * how large files are; 24 users, each with 32 files in work, taking new ones by
+ * Zipf's law with exponent 0.75; the shares of whole and partial reads and
+ * writes; inodes written at once, data every 30 s or on eviction; no difference
+ * between day and night. MB is 2^20 bytes, GB is 10^9. All requests are
  * read-write: the paper's cache knows one kind of access.
  */
 #include "config.h"
@@ -30,14 +30,14 @@
 #define BLOCKS	       (UINT64_C(10400000000) / BLOCK)
 #define CACHE_PAGES    (30 * 256)
 #define GROUP	       2048 /* blocks */
-#define GROUP_INODES   16   /* of them, at its start */
+#define GROUP_INODES   16   /* inode blocks at a group's start */
 #define BLOCK_INODES   32
 #define USERS	       24
 #define USER_FILES     32
 #define IO_US	       15000
 #define OP_US	       900000
 #define SYNC_US	       30000000
-#define SAME_USER      4 /* one operation in this many changes the user */
+#define SAME_USER      4 /* 1 in 4 operations changes the user */
 
 /* Weights of files with 1, 2-3, 4-7, ... 128-255 pages, in percent. */
 static const unsigned int size_weights[] = { 14, 20, 22, 18, 12, 8, 4, 2 };
@@ -51,8 +51,8 @@ static const unsigned int op_weights[OP_CNT] = { 62, 12, 10, 16 };
 static const unsigned int source_weights[] = { 62, 38 };
 
 struct file {
-	uint32_t block; /* the first */
-	uint32_t inode; /* the block of it */
+	uint32_t block; /* the first block */
+	uint32_t inode; /* the inode's block */
 	uint32_t pages;
 };
 
@@ -76,9 +76,9 @@ struct cello {
 	uint16_t *entry_of;    /* index of the entry of each block + 1, or 0 */
 	struct entry_list lru; /* oldest first */
 	struct entry_list unused;
-	uint32_t pages; /* of lru's entries */
+	uint32_t pages; /* pages of lru's entries */
 	uint64_t time;
-	uint64_t sync; /* time of the next */
+	uint64_t sync; /* time of the next sync */
 	struct sim_trace *out;
 	size_t requests; /* requests wanted */
 };
@@ -161,9 +161,9 @@ static int cello_sync(struct cello *cello)
 	return 0;
 }
 
-/* ---- what users do ------------------------------------------------------- */
+/* ---- users ------------------------------------------------------- */
 
-/* Blocks [from, to) of a file. */
+/* Reads or writes blocks [from, to) of a file. */
 static int cello_blocks(struct cello *cello, const struct file *file,
 			uint32_t from, uint32_t to, bool read, bool write)
 {

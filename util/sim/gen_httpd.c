@@ -6,15 +6,15 @@
  * From the paper: 7 server nodes that share a data set of 524 MB, and 1.1
  * million requests (Table 2); whole files are read and nothing is written;
  * requests of 1 to 32 pages of 4 KB in a wide distribution with many large
- * ones (Fig. 9b, of which only the text could be read); the nodes seldom read
- * a file at the same time.
+ * requests (Fig. 9b, of which only the text could be read); the nodes seldom
+ * read a file at the same time.
  *
- * Assumed: how many files there are of each size; popularity by Zipf's law
- * with exponent 0.75, small files favoured a little; of the nodes' requests,
- * which one cache sees in turn (proc 0), 1 in 20 repeats one of the last 1024,
- * but none of the very last; 10 ms between two requests. MB is 2^20 bytes.
- * Files lie in random order with a page between two, so that none continues
- * another. Sends of a file's content: all read-only.
+ * Assumed: how many files there are of each size; popularity by Zipf's law with
+ * exponent 0.75, small files favoured a little; of the nodes' requests, which
+ * one cache sees in turn (proc 0), 1 in 20 repeats one of the last 1024, except
+ * the last 64; 10 ms between two requests. MB is 2^20 bytes. Files lie in
+ * random order with a page between two, so that no file continues another. All
+ * requests are read-only, as sends of a file's content.
  */
 #include "config.h"
 #include "sim/gen.h"
@@ -29,7 +29,7 @@
 #define GAP_US	       10000
 #define RECENT	       1024 /* requests that may be repeated, */
 #define RECENT_MIN     64   /* except this many of the last */
-#define REPEAT	       20   /* one in this many is */
+#define REPEAT	       20   /* 1 in 20 is repeated */
 /* Popularity: random below KEY_SPREAD, times KEY_CLASS plus the size's class. */
 #define KEY_SPREAD 1000
 #define KEY_CLASS  12

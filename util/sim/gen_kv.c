@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * kv: transfers of key-value caches in the inference of large language
- * models, from a node that computes prompts to those that generate.
+ * kv: transfers of key-value caches in the inference of large language models,
+ * from a node that computes prompts to nodes that generate text.
  *
- * No paper describes it. Modelled: a paged cache, as in serving systems. Each
- * layer has a pool of blocks; a block holds 16 tokens. A model of 32 layers and
- * 8 heads of 128 numbers of 16 bits, which keeps keys and values, needs 16 * 2
- * * 8 * 128 * 2 B = 64 KiB for a block and layer. A sequence is sent layer by
- * layer, blocks that lie next to each other as one transfer.
+ * No paper describes this workload. The model is a paged cache, as in serving
+ * systems. Each layer has a pool of blocks; a block holds 16 tokens. A model of
+ * 32 layers and 8 heads of 128 numbers of 16 bits, which keeps keys and values,
+ * needs 16 * 2 * 8 * 128 * 2 B = 64 KiB for a block and layer. A sequence is
+ * sent layer by layer, blocks that lie next to each other as one transfer.
  *
  * Assumed: 4096 blocks (8 GiB in all); 8 sequences at a time; prompts that
  * begin with one of 256 prefixes of 4 to 64 blocks in 4 of 5 cases, chosen by
- * Zipf's law with exponent 0.75, and go on with 2 to 96 blocks of their own;
- * prefixes stay until memory is needed, the longest unused goes first; blocks
- * are taken from the head of a free list and given back to its tail; 2 ms of
- * computation a layer. Everything is sent: read-only.
+ * Zipf's law with exponent 0.75, and continue with 2 to 96 blocks of their own;
+ * prefixes stay until memory is needed, the prefix unused for longest goes
+ * first; blocks are taken from the head of a free list and given back to its
+ * tail; 2 ms of computation a layer. All requests are sends, hence read-only.
  */
 #include "config.h"
 #include "sim/gen.h"
@@ -27,7 +27,7 @@
 #define LAYERS	     32
 #define BLOCK	     (UINT64_C(64) << 10)
 #define POOL	     4096		 /* blocks */
-#define POOL_GAP     (UINT64_C(2) << 20) /* between two layers' */
+#define POOL_GAP     (UINT64_C(2) << 20) /* between two layers' pools */
 #define BASE	     UINT64_C(0x7e0000000000)
 #define TRANSFER_MAX 64 /* blocks: 4 MiB */
 #define PREFIXES     256
@@ -36,14 +36,14 @@
 #define OWN_MIN	     2
 #define OWN_MAX	     96
 #define SEQUENCES    8 /* at a time */
-#define NO_PREFIX    5 /* one request in this many */
+#define NO_PREFIX    5 /* 1 in 5 has no prefix */
 #define LAYER_US     2000
-#define BLOCK_US     5 /* to send one */
+#define BLOCK_US     5 /* time to send a block */
 
 struct prefix {
 	uint32_t len;	/* blocks */
 	uint32_t users; /* sequences */
-	uint64_t used;	/* when last */
+	uint64_t used;	/* time of the last use */
 	bool present;
 	uint16_t block[PREFIX_MAX];
 };
@@ -51,10 +51,10 @@ struct prefix {
 struct sequence {
 	uint64_t time;
 	struct prefix *prefix; /* or NULL */
-	uint32_t layer;	       /* the next to send */
-	uint32_t sent;	       /* blocks of it */
+	uint32_t layer;	       /* the next layer to send */
+	uint32_t sent;	       /* sent blocks of this layer */
 	uint32_t len;
-	uint32_t shared; /* the first of them are the prefix's */
+	uint32_t shared; /* the first blocks are the prefix's */
 	uint16_t block[PREFIX_MAX + OWN_MAX];
 };
 

@@ -6,18 +6,18 @@
  * From the paper: messages repeat in the order of an iterative program, with
  * buffers used again each iteration (sections 1 and 3.1) or not at all ("no
  * buffer reuse", section 6.1); three buffers of 5 MB received in turn with
- * computation between them (Fig. 1 and its text); communication phases apart
- * by long computation in LU, none such in CG and FT, where large collectives
- * take the most memory (section 6.2); nested loops, so that one buffer has
- * several periods (section 3.1, Fig. 4); one task a node and four nodes
- * (section 6.2), hence four processes.
+ * computation between them (Fig. 1 and its text); communication phases
+ * separated by long computation in LU, but not in CG and FT, where large
+ * collectives take the most memory (section 6.2); nested loops, so that one
+ * buffer has several periods (section 3.1, Fig. 4); one task a node and four
+ * nodes (section 6.2), hence four processes.
  *
- * Assumed: which messages a kernel has, their sizes (1 KiB to 5 MiB; the
- * paper's 16 KB, below which its MPI copies instead, lies within) and their
- * times; that the kernels follow each other in one job; that one-off buffers
- * come from a heap of 64 MiB that goes round, so that an address comes again,
- * but as a part of another buffer; that all processes run the same program
- * with a shift in time. Receives are read-write, sends read-only.
+ * Assumed: the messages of a kernel, their sizes (1 KiB to 5 MiB; the paper's
+ * 16 KB, below which its MPI copies instead, lies within) and their times; that
+ * the kernels follow each other in one job; that one-off buffers come from a
+ * heap of 64 MiB that wraps, so that addresses return, but as parts of other
+ * buffers; that all processes run the same program with a shift in time.
+ * Receives are read-write, sends read-only.
  */
 #include "config.h"
 #include "sim/gen.h"
@@ -28,15 +28,15 @@
 
 #define NAS_REQUESTS 200000
 #define PROCS	     4
-#define SLOT	     (UINT64_C(16) << 20) /* for a buffer */
-#define SLOTS	     16			  /* of a message */
-#define MESSAGES     8			  /* of a kernel, at most */
+#define SLOT	     (UINT64_C(16) << 20) /* room for a buffer */
+#define SLOTS	     16			  /* buffers of a message */
+#define MESSAGES     8			  /* limit for a kernel */
 #define STATIC_BASE  UINT64_C(0x10000000000)
 #define HEAP_BASE    UINT64_C(0x7f0000000000)
 #define HEAP_BYTES   (UINT64_C(64) << 20)
 #define BASE_SHIFT   30 /* processes' bases differ by multiples */
-#define MSG_US	     20 /* a message takes this, */
-#define PAGE_US	     1	/* and this for each page */
+#define MSG_US	     20 /* time of a message, */
+#define PAGE_US	     1	/* plus time of each page */
 #define KIB	     1024
 
 enum kind {
@@ -111,7 +111,7 @@ static const struct kernel kernels[] = {
 
 #define KERNEL_CNT (sizeof(kernels) / sizeof(kernels[0]))
 
-/* Where a process is in its program. */
+/* The position of a process in its program. */
 struct proc {
 	uint64_t time;
 	uint64_t base; /* added to static addresses */
@@ -119,7 +119,7 @@ struct proc {
 	uint32_t kernel;
 	uint32_t iteration;
 	uint32_t message;
-	uint32_t step; /* of the message's inner * buffers */
+	uint32_t step; /* step of the message's inner * buffers */
 };
 
 struct nas {
@@ -170,7 +170,7 @@ static void proc_compute(struct proc *proc, struct sim_rng *rng)
 {
 	const struct kernel *kernel = &kernels[proc->kernel];
 
-	/* stable but for some percent */
+	/* stable within some percent */
 	proc->time += kernel->compute_us;
 	proc->time += sim_rng_about(rng, kernel->compute_us / 16);
 	proc->message = 0;

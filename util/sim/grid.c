@@ -106,7 +106,7 @@ static void sim_bar(size_t done, size_t rows)
 	fflush(stderr);
 }
 
-/* Until all rows are done. */
+/* Shows progress until all rows are done. */
 static void sim_progress(struct sim_work *work)
 {
 	const struct timespec pause = { 0, PROGRESS_NS };
@@ -131,7 +131,7 @@ static int sim_work_run(struct sim_work *work)
 	if (!thread)
 		return -ENOMEM;
 	/*
-	 * this thread waits for the rest, and runs jobs itself if no thread
+	 * this thread waits for the others, and runs jobs itself if no thread
 	 * could be started
 	 */
 	for (n = 0; n < jobs; n++) {
@@ -159,7 +159,7 @@ static size_t sim_limit_bytes(const struct sim_limit *limit,
 	const double part = row->footprint * limit->percent / 100;
 	size_t bytes = limit->bytes;
 
-	/* 100 % may come to 2^64, which is too much for a size_t */
+	/* 100 % may be 2^64, more than a size_t holds */
 	if (!bytes && limit->percent > 0)
 		bytes = part < (double) SIZE_MAX ? (size_t) part : SIZE_MAX;
 	else if (!bytes)

@@ -23,17 +23,18 @@
 
 struct sim_model {
 	char *name;
-	bool recorded;	       /* SIM_MODEL_TRACE; without it, cost */
-	const char *otherwise; /* name of that cost model */
+	bool recorded;	       /* SIM_MODEL_TRACE; false: use cost */
+	const char *otherwise; /* name of the model in cost */
 	struct mrrc_cost cost;
 };
 
 /*
- * The limit of each process's cache. Neither set: the recorded limit, or none.
+ * The limit of each process's cache. With both 0: the recorded limit, or no
+ * limit.
  */
 struct sim_limit {
 	size_t bytes;	/* or */
-	double percent; /* of the trace's footprint */
+	double percent; /* percent of the trace's footprint */
 };
 
 struct sim_grid {
@@ -54,7 +55,7 @@ struct sim_grid {
 	bool bounce;
 	bool gain; /* gain.h; the policies are SIM_GAIN */
 	unsigned jobs;
-	bool progress; /* on stderr */
+	bool progress; /* show progress on stderr */
 };
 
 struct sim_row {
@@ -68,14 +69,14 @@ struct sim_row {
 	uint64_t footprint; /* bytes */
 	size_t max_bytes;   /* the limit in bytes */
 	const struct sim_future *future;
-	struct sim_result result; /* of "bound": only reg_ns, the total cost */
+	struct sim_result result; /* "bound" sets only reg_ns, the total cost */
 	int error;
 };
 
 /* Is this one of the names above? */
 bool sim_name_known(const char *policy);
 
-/* The costs of a model for a trace, and their name. */
+/* Finds the costs of a model for a trace, and their name. */
 const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
 				       const struct sim_trace *trace,
 				       const char **name);

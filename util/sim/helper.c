@@ -19,14 +19,14 @@
 
 /* ns that a helper thread needs to handle a region in a queue */
 #define QUEUE_NS   500
-#define NS_MAX	   1e18 /* that anything takes: 31 years */
+#define NS_MAX	   1e18 /* limit of any time: 31 years */
 #define SIGNATURES 4096 /* of each process */
 
 struct buffer {
 	struct mrrc_scheduled item; /* PREDICT */
 	struct mrrc_deadline timer; /* TIMEOUT, OFFLINE */
 	bool timed;
-	bool registered; /* or about to be */
+	bool registered; /* or being registered */
 	uint32_t proc;
 	uint32_t first, end; /* parts */
 	uint32_t holds;
@@ -36,11 +36,11 @@ struct buffer {
 struct process {
 	struct mrrc_predict predict;
 	struct mrrc_schedule schedule;
-	struct mrrc_deadline timer; /* of its thread */
+	struct mrrc_deadline timer; /* timer of the process's thread */
 	bool timed;
-	enum mrrc_step step; /* that the thread is at */
+	enum mrrc_step step; /* the thread's present step */
 	struct buffer *at;
-	uint32_t end; /* of at's parts, when it began */
+	uint32_t end; /* end of at's parts when the step began */
 };
 
 struct state {
@@ -50,8 +50,8 @@ struct state {
 	struct buffer *buffer;
 	struct mrrc_predict_context *context; /* by thread */
 	struct process *process;
-	uint32_t *pins;		      /* of each part */
-	bool *known;		      /* was asked for before */
+	uint32_t *pins;		      /* number of pins of each part */
+	bool *known;		      /* parts requested before */
 	struct mrrc_deadlines timers; /* processes' or buffers' */
 	uint64_t now;		      /* ns from the first request */
 	uint64_t pinned;
@@ -118,7 +118,7 @@ static size_t buffer_len(const struct state *state, const struct buffer *buffer)
 	return part_bytes(state, buffer->first, buffer->end);
 }
 
-/* So that sums do not wrap. */
+/* Limits a time, so that sums do not wrap. */
 static uint64_t bounded(double ns)
 {
 	return ns < NS_MAX ? (uint64_t) ns : (uint64_t) NS_MAX;
@@ -262,7 +262,7 @@ static void on_end(struct state *state, struct buffer *buffer)
 	}
 }
 
-/* *there: all its parts are registered. *known: all were requested before. */
+/* *there: all parts are registered. *known: all parts were requested. */
 static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 {
 	uint32_t part;
@@ -277,7 +277,7 @@ static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 }
 
 /*
- * Reports the use to the schedule. Returns true if the buffer is being
+ * Reports the use to the schedule. Returns true while the buffer is being
  * registered.
  */
 static bool use_scheduled(struct state *state, uint32_t i,
@@ -472,7 +472,7 @@ double sim_helper_late(const struct sim_helper_result *result)
 	return known ? (double) result->late / known : 0;
 }
 
-/* A longer timeout makes fewer requests late, so bisect. */
+/* Bisects, as a longer timeout makes fewer requests late. */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us)
 {

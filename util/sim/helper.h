@@ -9,7 +9,8 @@
  * operation that finds its buffer deregistered, or not registered yet, is late:
  * it registers the buffer, and the times of the trace do not change.
  *
- * Deterministic. Runs share only the timeline, and do not change it.
+ * Results are deterministic. Runs share only the timeline, which they do not
+ * change.
  */
 #ifndef SIM_HELPER_H
 #define SIM_HELPER_H
@@ -19,7 +20,7 @@
 #define SIM_SERIES_TIME 200 /* points of registered bytes over time */
 
 enum sim_helper_kind {
-	SIM_HELPER_LEAVE,   /* none: buffers stay registered */
+	SIM_HELPER_LEAVE,   /* no helper: buffers stay registered */
 	SIM_HELPER_TIMEOUT, /* deregisters after an idle time */
 	SIM_HELPER_PREDICT, /* core/helper/schedule.h */
 	SIM_HELPER_OFFLINE, /* a schedule that knows the next use */
@@ -36,7 +37,7 @@ struct sim_helper_result {
 	uint64_t requests;
 	/* requests for memory that was never registered before */
 	uint64_t first;
-	uint64_t late;				 /* of the others */
+	uint64_t late;				 /* others that came late */
 	uint64_t registrations;			 /* by the helper, too */
 	uint64_t predicted, within_5, within_05; /* core/helper/schedule.h */
 	double mean_bytes;			 /* over time */
@@ -53,8 +54,7 @@ double sim_helper_late(const struct sim_helper_result *result);
 
 /*
  * Finds the shortest idle time with which no more than @late requests are late.
- * As it is chosen with knowledge of the whole trace, no other timeout is
- * better.
+ * Since the choice knows the whole trace, no other timeout is better.
  */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us);

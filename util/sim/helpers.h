@@ -19,8 +19,8 @@ struct sim_helper_row {
 	const struct mrrc_cost *cost;
 	const char *helper; /* the kind, as the user wrote it */
 	enum sim_helper_kind kind;
-	uint64_t idle_us;  /* of a timeout */
-	double leave_mean; /* bytes that stay registered */
+	uint64_t idle_us;  /* N of a timeout */
+	double leave_mean; /* mean of registered bytes under leave */
 	uint64_t leave_peak;
 	struct sim_helper_result result;
 };

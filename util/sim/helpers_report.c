@@ -13,7 +13,7 @@ static double share(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-/* In the order of the columns. */
+/* The figures, in the order of the columns. */
 #define FIGURES(X)                                             \
 	X("requests", r->requests)                             \
 	X("first", r->first)                                   \

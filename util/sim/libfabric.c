@@ -55,7 +55,7 @@ void sim_lf_fini(struct sim_lf *lf)
 	lf_empty(lf, &lf->dead);
 }
 
-/* Takes a region from the cache; it stays registered until the next request. */
+/* Takes a region from the cache; the next request deregisters the region. */
 static void lf_uncache(struct sim_lf *lf, struct sim_lf_region *region)
 {
 	RB_REMOVE(sim_lf_tree, &lf->tree, region);

@@ -6,11 +6,11 @@
  * - A region serves a request that it contains, to the byte, whatever the
  * rights: the verbs provider registers with all rights.
  * - A miss takes all regions within the request from the cache, and registers
- *   the request. Regions that overlap it in part stay.
+ *   the request. Regions that overlap the request in part stay.
  * - Regions that were taken from the cache are deregistered when the next
  *   request comes.
- * - If the cache is full when a request comes, the least recently used region
- *   is deregistered before the request is looked up, until it is not full.
+ * - If the cache is full when a request comes, least recently used regions are
+ *   deregistered before the lookup, until the cache is not full.
  *
  * Part of the simulator: one thread.
  *
@@ -48,7 +48,7 @@ struct sim_lf {
 	size_t max_count;   /* FI_MR_CACHE_MAX_COUNT */
 	uint64_t max_bytes; /* FI_MR_CACHE_MAX_SIZE */
 	uint64_t evictions;
-	/* A region is deregistered. */
+	/* Called for each region that is deregistered. */
 	void (*dereg)(void *arg, const struct sim_lf_region *region);
 	void *arg;
 };
@@ -58,7 +58,7 @@ void sim_lf_init(struct sim_lf *lf, size_t max_count, uint64_t max_bytes);
 void sim_lf_fini(struct sim_lf *lf);
 
 /*
- * Serves a request: returns the region, and whether it was registered before.
+ * Serves a request: returns the region; *hit: it was registered before.
  * -ENOMEM.
  */
 int sim_lf_request(struct sim_lf *lf, uint64_t addr, uint64_t len, bool *hit,

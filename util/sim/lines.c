@@ -52,7 +52,7 @@ static int xz_fail(struct sim_lines *lines, lzma_ret ret)
 	}
 }
 
-/* Decompresses until there is text, or the file ends. */
+/* Decompresses until text appears, or the file ends. */
 static int lines_fill_xz(struct sim_lines *lines)
 {
 	lzma_stream *strm = &lines->strm;

@@ -17,12 +17,12 @@ struct sim_lines {
 	bool xz;
 	bool end;	     /* no more data after next and left */
 	lzma_stream strm;    /* while xz */
-	uint8_t raw[16384];  /* as read from the file */
+	uint8_t raw[16384];  /* the file's bytes */
 	uint8_t text[65536]; /* xz: decompressed */
 	const uint8_t *next; /* unread bytes, in raw or text */
 	size_t left;
 	uint64_t number;   /* number of the line last returned, from 1 */
-	const char *cause; /* of the last failure; NULL: see errno */
+	const char *cause; /* cause of the last failure; NULL: see errno */
 	char line[SIM_LINE_MAX + 1];
 };
 
@@ -40,7 +40,7 @@ int sim_lines_next(struct sim_lines *lines);
 int sim_lines_bytes(struct sim_lines *lines, void *buf, size_t size,
 		    size_t *len);
 
-/* Does the file begin with @text? To be called before any line is read. */
+/* Does the file begin with @text? To be called before a line is read. */
 int sim_lines_begin(struct sim_lines *lines, const char *text, size_t len,
 		    bool *begins);
 

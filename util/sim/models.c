@@ -18,7 +18,7 @@ const struct sim_cost_model sim_cost_models[] = {
 	  { 770, 7420, 220, 1100, 0, 0, K4, false } },
 	/*
 	 * UCX's default for InfiniBand: 16 us + .06 ns a byte. UCX has no cost
-	 * of deregistration: it is set in the proportion that ou2009 has.
+	 * of deregistration: the proportion is ou2009's.
 	 */
 	{ "ucx",
 	  "UCX's default for today's InfiniBand; no batches",
@@ -38,8 +38,8 @@ const struct sim_cost_model sim_cost_models[] = {
 	/*
 	 * mietke2006, table 3: the line through the smallest and the largest
 	 * buffer, pages not present; the line's overhead is smaller than its
-	 * error. The paper has no figure for deregistration, which is set in
-	 * the proportion that ou2009 has.
+	 * error. The paper has no figure for deregistration: the proportion is
+	 * ou2009's.
 	 */
 	{ "mietke2006",
 	  "pages of 4 KiB, not present (mietke2006, table 3)",

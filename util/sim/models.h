@@ -15,7 +15,7 @@ struct sim_cost_model {
 	struct mrrc_cost cost;
 };
 
-/* Ends with an entry without a name. */
+/* The list of models, which ends with an entry without a name. */
 extern const struct sim_cost_model sim_cost_models[];
 
 /*

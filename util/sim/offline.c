@@ -3,7 +3,7 @@
  * Belady's rule with costs, and the bound (offline.h).
  *
  * Judging every region for every victim would take too long: a round judges all
- * regions, and the worst ones wait at the head of the list, in order, until
+ * regions, and the worst regions wait at the head of the list, in order, until
  * they are evicted or used.
  */
 #include "config.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_PART 32 /* of the regions wait after a round */
+#define ROUND_PART 32 /* one region in 32 waits after a round */
 
 /* Shared by the caches of a run's processes. */
 struct sim_offline {
@@ -22,18 +22,18 @@ struct sim_offline {
 	size_t leaves;
 	size_t now;
 	int error;
-	uint32_t proc; /* whose cache is opened next */
+	uint32_t proc; /* process whose cache is opened next */
 };
 
 /* A span of parts, halved by its children; the root is span 1. */
 struct sim_span {
-	uint32_t soonest; /* next use of any of its parts, as of now */
-	bool same;	  /* of all: children are stale */
+	uint32_t soonest; /* next use of any part, from now on */
+	bool same;	  /* of all parts: children are stale */
 };
 
 struct sim_belady {
 	struct mrrc_policy policy;
-	struct mrrc_region_list list; /* those that wait, then the others */
+	struct mrrc_region_list list; /* waiting regions, then the others */
 	struct sim_offline *offline;
 	const struct mrrc_cost *cost;
 	uint32_t proc;
@@ -45,9 +45,9 @@ struct sim_belady {
 
 /* A region's words. */
 struct sim_node {
-	uint32_t first; /* of its parts */
+	uint32_t first; /* first of its parts */
 	uint32_t parts;
-	uint32_t soonest; /* use of any, unless it has passed */
+	uint32_t soonest; /* use of any part, unless it has passed */
 	bool waits;
 };
 
@@ -125,7 +125,7 @@ static uint32_t sim_span_soonest(const struct sim_span *span, size_t i,
 {
 	uint32_t left, right;
 
-	/* down to where they differ: few regions have more than one part */
+	/* go down to parts that differ: few regions have more than one part */
 	while (!span[i].same && (lo < from || to < lo + len)) {
 		len /= 2;
 		i *= 2;
@@ -183,7 +183,7 @@ static void sim_belady_fini(struct mrrc_policy *policy)
 	free(sim_belady_of(policy)->judged);
 }
 
-/* The parts of a region: those that begin in it. */
+/* Finds the first part that begins at addr or later. */
 static size_t sim_part(const struct sim_belady *belady, uintptr_t addr)
 {
 	const struct sim_future *future = belady->offline->future;
@@ -241,7 +241,7 @@ static void sim_belady_remove(struct mrrc_policy *policy,
 	belady->count--;
 }
 
-/* The higher, the sooner it is evicted. */
+/* Judges a region: the higher the score, the sooner it is evicted. */
 static double sim_score(const struct sim_belady *belady,
 			struct mrrc_region *region)
 {
@@ -275,7 +275,7 @@ static int sim_judged_compare(const void *a, const void *b)
 	       (x->region->start < y->region->start);
 }
 
-/* The first region that is not in use, without a judgement. */
+/* Finds the first region that is not in use, without a judgement. */
 static struct mrrc_region *sim_any(const struct sim_belady *belady)
 {
 	struct mrrc_region *region;
@@ -288,7 +288,7 @@ static struct mrrc_region *sim_any(const struct sim_belady *belady)
 }
 
 /*
- * Judges all regions that are not in use; false: there are none, or no memory.
+ * Judges all regions that are not in use; false: no such region, or no memory.
  */
 static bool sim_round(struct sim_belady *belady)
 {
@@ -385,10 +385,10 @@ static double sim_request_pages(const struct sim_future *future, size_t i)
 			 req->addr / future->page + 1);
 }
 
-/* What all requests are judged by. */
+/* The prices by which all requests are judged. */
 struct sim_price {
-	double page, call; /* of registering, and of giving up again */
-	bool copy;	   /* where that is cheaper */
+	double page, call; /* price of registering and deregistering */
+	bool copy;	   /* requests may be copied where that is cheaper */
 	const struct mrrc_cost *cost;
 };
 
@@ -404,7 +404,7 @@ static double sim_price(const struct sim_future *future,
 	return price->copy && copy < reg ? copy : reg;
 }
 
-/* All reuses; returns how many. */
+/* Lists all reuses; returns their number. */
 static size_t sim_reuses(const struct sim_future *future,
 			 const struct sim_price *price, struct sim_reuse *reuse)
 {
@@ -440,7 +440,7 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		.copy = bounce && cost->copy_page > 0,
 		.cost = cost,
 	};
-	/* a cache for each process */
+	/* one cache for each process */
 	const double capacity =
 		(double) max_bytes / future->page * future->trace->procs;
 	struct sim_reuse *reuse;

@@ -6,8 +6,8 @@
  * The heuristic is Belady's rule with costs: the region whose next use is
  * farthest for its size and price is evicted: distance * pages / cost. The
  * bound relaxes the problem as PFOO does (Berger, Beckmann, Harchol-Balter
- * 2018): each reuse of each page, or a fraction of it, may be kept separately,
- * and the cache must have room on average only.
+ * 2018): each reuse of each page, or a fraction of a page, may be kept
+ * separately, and the cache must have room on average only.
  */
 #ifndef SIM_OFFLINE_H
 #define SIM_OFFLINE_H
@@ -16,7 +16,7 @@
 #include "sim/trace.h"
 
 #define SIM_NEVER      UINT32_MAX
-#define SIM_PROC_SHIFT 48 /* bits of the page number, below the process */
+#define SIM_PROC_SHIFT 48 /* number of bits of a page, below the process */
 
 /*
  * The next use of each part of memory. Parts are the smallest ranges that
@@ -27,8 +27,8 @@ struct sim_future {
 	size_t page;
 	uint64_t *part; /* starts of the parts: process and page, ascending */
 	size_t parts;
-	uint32_t *first; /* of a request's parts */
-	uint32_t *end;	 /* after them */
+	uint32_t *first; /* first part of each request */
+	uint32_t *end;	 /* end of each request's parts */
 	/* first stretch of each request; one more entry at the end */
 	size_t *at;
 	struct sim_stretch *stretch;
@@ -51,7 +51,7 @@ static inline uint32_t sim_stretch_end(const struct sim_future *future,
 					   future->end[i];
 }
 
-/* -ENOMEM; -E2BIG: an address too high for such pages. */
+/* Makes a future. -ENOMEM; -E2BIG: an address too high for these pages. */
 int sim_future_make(const struct sim_trace *trace, size_t page,
 		    struct sim_future *future);
 void sim_future_free(struct sim_future *future);
@@ -60,7 +60,7 @@ void sim_future_free(struct sim_future *future);
 struct sim_offline;
 extern const struct mrrc_policy_ops sim_offline_ops; /* arg: below */
 
-/* NULL: no memory. */
+/* Opens the heuristic. NULL: no memory. */
 struct sim_offline *sim_offline_open(const struct sim_future *future);
 void sim_offline_close(struct sim_offline *offline);
 

@@ -19,8 +19,8 @@ static void once_register(const struct sim_cell *cell, uint64_t len,
 }
 
 /*
- * The length of the next block of a heap that has @bytes bytes, as
- * heap_growth() in sys/heap computes it.
+ * Computes the length of the next block of a heap that has @bytes bytes, as
+ * heap_growth() in sys/heap does.
  */
 static uint64_t once_block(uint64_t bytes, uint64_t len)
 {

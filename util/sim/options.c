@@ -22,7 +22,7 @@
 #define DEFAULT_LIMITS	 "5%,10%,20%"
 #define JOBS_MAX	 1024
 
-#define GAIN_MODEL "ucx" /* of a trace that has none */
+#define GAIN_MODEL "ucx" /* for a trace without a model */
 
 enum {
 	KEY_COUNT = 256,
@@ -101,7 +101,7 @@ static const struct argp_option option_table[] = {
 
 /* ---- lists ---- */
 
-/* Room for one more, zeroed. */
+/* Makes room for one more entry, zeroed. */
 static void *grow(struct argp_state *state, void *array, size_t cnt,
 		  size_t size)
 {
@@ -192,7 +192,7 @@ static void add_limit(struct argp_state *state, struct sim_grid *grid,
 	grid->limit[grid->limits++] = limit;
 }
 
-/* What was recorded, or none. */
+/* Adds the recorded limit, or no limit. */
 static void add_no_limit(struct argp_state *state, struct sim_grid *grid)
 {
 	grid->limit = grow(state, NULL, 0, sizeof(*grid->limit));
@@ -237,7 +237,7 @@ static void add_helper(struct argp_state *state, struct sim_grid *grid,
 		argp_failure(state, 1, ENOMEM, "options");
 }
 
-/* What fi_mrrc_prof saved. */
+/* Reads a model that fi_mrrc_prof saved. */
 static void read_model(struct argp_state *state, const char *text,
 		       struct mrrc_cost *cost)
 {
@@ -262,7 +262,7 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 
 	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
-	if (model.recorded) /* where none was recorded */
+	if (model.recorded) /* for traces without a recorded model */
 		name = model.otherwise = grid->gain ? GAIN_MODEL :
 						      SIM_MODEL_DEFAULT;
 	if (!strncmp(name, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))
@@ -305,7 +305,7 @@ static void add_source(struct argp_state *state, struct sim_options *options,
 static void set_format(struct argp_state *state, struct sim_options *options,
 		       const char *text)
 {
-	/* as it was called before */
+	/* "table" is the former name of text */
 	if (!strcmp(text, "text") || !strcmp(text, "table"))
 		options->format = SIM_TABLE;
 	else if (!strcmp(text, "csv"))

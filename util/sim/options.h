@@ -9,14 +9,14 @@
 #include "sim/report.h"
 
 struct sim_options {
-	struct sim_grid grid; /* without traces */
+	struct sim_grid grid; /* the grid, without traces */
 	enum sim_format format;
 	char **source; /* files, "-", or "gen:..." */
 	size_t sources;
 	bool together;	   /* the traces are the processes of one run */
 	bool priced;	   /* the user asked for the trace's own cost model */
 	uint64_t min_len;  /* shorter requests are left out */
-	const char *write; /* where to write the trace, or NULL */
+	const char *write; /* file for the trace, or NULL */
 };
 
 void sim_options_parse(int argc, char **argv, struct sim_options *options);

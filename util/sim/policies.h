@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The policies that the simulator knows by name: the provider's, and those that
- * it only compares with them.
+ * The policies that the simulator knows by name: the provider's, and others for
+ * comparison only.
  */
 #ifndef SIM_POLICIES_H
 #define SIM_POLICIES_H

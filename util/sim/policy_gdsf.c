@@ -2,9 +2,9 @@
 /*
  * Greedy-Dual-Size-Frequency with the true cost (Cherkasova 1998; Cao, Irani
  * 1997): a region has the value H = L + f * cost / size, the region with the
- * least H is evicted, and L becomes its H. cost is that of registering and
- * deregistering; f counts the region's uses, with history=1 also those before
- * an eviction.
+ * least H is evicted, and L becomes its H. cost is the cost of registering and
+ * deregistering; f counts the region's uses, with history=1 also uses before an
+ * eviction.
  *
  * f * cost / size is quantised to a quarter of an octave: regions of one
  * class then differ in L alone, which never falls, so a class is a list by
@@ -21,7 +21,7 @@
 enum { GDSF_HISTORY }; /* param[] */
 
 #define STEP_BITS  2	/* 4 classes an octave */
-#define OCTAVE_MIN (-8) /* of ns for a page */
+#define OCTAVE_MIN (-8) /* exponent of ns for a page */
 #define OCTAVES	   48
 #define CLASSES	   (OCTAVES << STEP_BITS)
 #define WORDS	   (CLASSES / 64)
@@ -209,8 +209,8 @@ static struct mrrc_region *gdsf_victim(struct mrrc_policy *policy)
 		}
 	}
 	/*
-	 * a region that was in use for long may have less value than those
-	 * before
+	 * a region that was in use for long may have less value than former
+	 * victims
 	 */
 	if (best && gdsf_node(best)->priority > gdsf->floor)
 		gdsf->floor = gdsf_node(best)->priority;

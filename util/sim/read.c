@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reading requests (read.h) from lines of comma-separated fields (trace.h has
- * the format, lines.h the lines), or as recorded.c has them.
+ * the format, lines.h the lines), or from recorded.c.
  *
- * The first failure ends the reading and writes the one message.
+ * The first failure ends the reading and writes the only message.
  */
 #include "config.h"
 #include "sim/read.h"
@@ -28,14 +28,14 @@ enum column {
 	COL_END,
 	COL_THREAD,
 	COL_SITE,
-	/* of full sinks */
+	/* columns for full sinks */
 	COL_BEGIN,
 	COL_OP,
 	COL_PEER,
 	COL_COST,
 	COL_PREVIOUS,
 	COL_CNT,
-	COL_REQUIRED = COL_PROC, /* those before it */
+	COL_REQUIRED = COL_PROC, /* columns before it are required */
 	COL_SIM = COL_BEGIN,
 };
 
@@ -49,21 +49,21 @@ static const char *const column_names[COL_CNT] = {
 	[COL_SITE] = "site",	  [COL_PREVIOUS] = "previous",
 };
 
-/* in the order of enum mrrc_access; the part after + is what peers may do */
+/* in the order of enum mrrc_access; the part after + is the access of peers */
 static const char *const access_names[] = {
 	"r", "w", "r+r", "w+r", "r+w", "w+w", "r+rw", "w+rw",
 };
 
 struct reader {
 	struct sim_lines lines;
-	const char *path; /* as messages name it */
+	const char *path; /* the name in messages */
 	char *err;
 	size_t err_len;
-	unsigned int fields; /* of each line */
+	unsigned int fields; /* number of fields of each line */
 	int at[COL_CNT];     /* the field of each column, or -1 */
-	bool ends;	     /* it is told when operations ended */
+	bool ends;	     /* the file has the ends of operations */
 	uint64_t count;	     /* requests */
-	uint64_t last;	     /* time of the one before */
+	uint64_t last;	     /* time of the previous request */
 	const struct sim_sink *sink;
 };
 
@@ -92,7 +92,7 @@ fail(struct reader *reader, int ret, const char *format, ...)
 	return ret;
 }
 
-/* The beginning of a field, with only printable characters. */
+/* Makes the beginning of a field printable. */
 static const char *shown(const char *field, char buf[SHOWN + 4])
 {
 	size_t i;
@@ -261,7 +261,7 @@ static int read_header(struct reader *reader)
 	return 0;
 }
 
-/* A field beyond those of the simulator. */
+/* Reads a field that the simulator does not use. */
 static int read_detail(struct reader *reader, enum column col,
 		       const char *field, struct sim_rec *rec,
 		       enum mrrc_trace_peer *kind)
@@ -331,7 +331,7 @@ static int check_request(struct reader *reader, const struct sim_rec *rec,
 	return 0;
 }
 
-/* Time that the request was held; times in the record have the same origin. */
+/* The time of holding a request; all times of a record have one origin. */
 static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
 {
 	const uint64_t end = rec->rec.end / 1000;
@@ -462,7 +462,7 @@ static int read_lines(struct reader *reader)
 	return 0;
 }
 
-/* ---- what the provider wrote --------------------------------------------- */
+/* ---- recorded files --------------------------------------------- */
 
 /* The call site of the previous request of each thread. */
 struct thread {
@@ -526,7 +526,8 @@ static int add_recorded(struct reader *reader,
 		if (reader->sink->full)
 			ret = swap_site(&threads, &recs[i], &rec.previous);
 		/*
-		 * addresses of the kernel, which are the same in every process
+		 * skip addresses of the kernel, which are the same in every
+		 * process
 		 */
 		if (!reader->sink->full && recs[i].addr >= SIM_ADDR_MAX)
 			continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reads requests, one after the other, from files of the provider's recorder
- * (core/text/trace.h) or CSV files (trace.h), plain or compressed by xz, as the
- * first bytes tell. Part of the tools: one thread.
+ * (core/text/trace.h) or CSV files (trace.h), plain or compressed by xz; a
+ * file's first bytes tell the format. Part of the tools: one thread.
  */
 #ifndef SIM_READ_H
 #define SIM_READ_H
@@ -34,7 +34,7 @@ struct sim_sink {
 	void (*head)(void *arg, const struct mrrc_trace_head *head);
 	void *arg;
 	/*
-	 * true: all columns; false: those of the simulator, without requests
+	 * true: all columns; false: the simulator's columns, without requests
 	 * that did not reach the cache or that failed.
 	 */
 	bool full;
@@ -50,7 +50,7 @@ int sim_read(const char *path, char *err, size_t err_len,
 int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
 		  const struct sim_sink *sink);
 
-/* The access kinds as in CSV: 0 to 7. */
+/* The name in CSV of an access kind, 0 to 7. */
 const char *sim_access_name(unsigned access);
 
 /*

@@ -102,8 +102,8 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 }
 
 /*
- * Orders records by time, at equal times by thread; those of one thread are in
- * order already.
+ * Orders records by time, at equal times by thread; records of one thread are
+ * in order already.
  */
 static int by_time(const void *left, const void *right)
 {

@@ -96,7 +96,7 @@ static void sim_csv(const struct sim_row *rows, size_t cnt, FILE *out)
 
 /* ---- JSON ---- */
 
-/* A string for JSON, without bytes that are not UTF-8. */
+/* Makes a string for JSON, without bytes that are not UTF-8. */
 json_t *sim_json_text(const char *text)
 {
 	json_t *string = json_string(text);
@@ -106,7 +106,7 @@ json_t *sim_json_text(const char *text)
 
 json_t *sim_json_count(uint64_t count)
 {
-	/* beyond that it would be negative */
+	/* a larger integer would be negative */
 	return count <= INT64_MAX ? json_integer((json_int_t) count) :
 				    json_real((double) count);
 }

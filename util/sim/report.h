@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rows of a grid, and those of helpers, for people (table), spreadsheets
- * (CSV) and programs (JSON).
+ * Prints the rows of a grid, and rows of helpers, for people (table),
+ * spreadsheets (CSV) and programs (JSON).
  */
 #ifndef SIM_REPORT_H
 #define SIM_REPORT_H
@@ -25,7 +25,7 @@ int sim_helpers_report(const struct sim_grid *grid,
 		       const struct sim_helper_row *rows, size_t cnt,
 		       enum sim_format format, FILE *out);
 
-/* Of both. */
+/* Shared by the reports of grids and helpers. */
 void sim_csv_text(const char *text, FILE *out);
 json_t *sim_json_text(const char *text);
 json_t *sim_json_count(uint64_t count);

@@ -17,15 +17,15 @@ struct sim_rng {
 void sim_rng_init(struct sim_rng *rng, uint64_t seed);
 uint64_t sim_rng_next(struct sim_rng *rng);
 
-/* A number in [0, n); n > 0. The bias is at most n / 2^64. */
+/* Returns a number in [0, n); n > 0. The bias is at most n / 2^64. */
 uint64_t sim_rng_below(struct sim_rng *rng, uint64_t n);
 
-/* A number in [mean / 2, mean + mean / 2]. */
+/* Returns a number in [mean / 2, mean + mean / 2]. */
 uint64_t sim_rng_about(struct sim_rng *rng, uint64_t mean);
 
 /*
- * A random index of cnt weights, with the probability of its weight; their sum
- * is > 0.
+ * Returns a random index of cnt weights, with the probability of its weight;
+ * the sum of the weights is > 0.
  */
 size_t sim_rng_pick(struct sim_rng *rng, const unsigned int *weights,
 		    size_t cnt);
@@ -40,7 +40,7 @@ struct sim_zipf {
 	size_t count;
 };
 
-/* Initialises it for 0 < count < 2^31; -ENOMEM. */
+/* Initialises zipf for 0 < count < 2^31; -ENOMEM. */
 int sim_zipf_init(struct sim_zipf *zipf, size_t count);
 void sim_zipf_fini(struct sim_zipf *zipf);
 size_t sim_zipf_next(const struct sim_zipf *zipf, struct sim_rng *rng);

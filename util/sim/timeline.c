@@ -27,7 +27,7 @@ static int by_label(const void *left, const void *right)
 	return (a->request > b->request) - (a->request < b->request);
 }
 
-/* Numbers the labels from 0, by request; returns how many labels there are. */
+/* Numbers the labels from 0, by request; returns the number of labels. */
 static size_t number(struct label *label, size_t count, uint32_t *number)
 {
 	size_t n = 0, i;
@@ -89,7 +89,7 @@ static int by_ns(const void *left, const void *right)
 	return (a->request > b->request) - (a->request < b->request);
 }
 
-/* The ends that are within the trace, and later than their request. */
+/* Lists the ends that are within the trace, and later than their request. */
 static void find_endings(struct sim_timeline *timeline)
 {
 	const struct sim_trace *trace = timeline->future->trace;

@@ -9,7 +9,7 @@
 #include "sim/offline.h"
 
 struct sim_ending {
-	uint64_t ns; /* from the first request */
+	uint64_t ns; /* time from the first request */
 	uint32_t request;
 };
 
@@ -20,11 +20,11 @@ struct sim_timeline {
 	/* by request */
 	/* number of the buffer, from 0; a buffer begins at one address */
 	uint32_t *buffer;
-	uint32_t *next;	  /* request for it; SIM_NEVER */
-	uint32_t *thread; /* from 0 */
+	uint32_t *next;	  /* next request of the buffer; SIM_NEVER */
+	uint32_t *thread; /* number, from 0 */
 	size_t buffers, threads;
-	uint32_t *first;	   /* request, by buffer */
-	struct sim_ending *ending; /* in order */
+	uint32_t *first;	   /* first request of each buffer */
+	struct sim_ending *ending; /* in order of time */
 	size_t endings;
 };
 

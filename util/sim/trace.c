@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRACE_ROOM 1024 /* requests, at first */
+#define TRACE_ROOM 1024 /* initial room, in requests */
 
 int sim_trace_init(struct sim_trace *trace, const char *name)
 {
@@ -43,7 +43,7 @@ static int trace_grow(struct sim_trace *trace, size_t max)
 	return 0;
 }
 
-/* T2, written so that nothing can wrap. */
+/* T2, computed without wrapping. */
 static bool req_valid(const struct sim_req *req)
 {
 	return req->len && req->len <= SIM_ADDR_MAX &&
@@ -133,7 +133,7 @@ int sim_trace_extents(const struct sim_trace *trace, uint64_t page,
 	extent = calloc(trace->count + 1, sizeof(*extent));
 	if (!extent)
 		return -ENOMEM;
-	/* a repetition or a continuation need not be sorted */
+	/* merge repetitions and continuations at once, to sort fewer extents */
 	for (req = trace->req; req < trace->req + trace->count; req++) {
 		next.start = req->addr & ~(page - 1);
 		next.end = (req->addr + req->len + page - 1) & ~(page - 1);
@@ -174,8 +174,8 @@ int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 /* ---- merge --------------------------------------------------------------- */
 
 /*
- * The trace whose next request comes first; at least one trace has requests
- * left.
+ * Finds the trace whose next request comes first; at least one trace has
+ * requests left.
  */
 static size_t merge_first(const struct sim_trace *const *traces, size_t cnt,
 			  const size_t *at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A trace in memory: the requests that a registration cache would see, in
- * order of time. Readers and generators make it, the simulator only reads it.
+ * A trace in memory: the requests that a registration cache would see, in order
+ * of time. Readers and generators make traces, the simulator only reads them.
  *
  * Part of the simulator: one thread.
  *
@@ -27,10 +27,10 @@
 #define SIM_PROCS_MAX 65536
 #define SIM_ENDLESS   UINT64_MAX /* still held when the recording ended */
 #define SIM_LINE_MAX  4096	 /* bytes of a line without its LF */
-#define SIM_ERR_MAX   512	 /* enough for every message */
+#define SIM_ERR_MAX   512	 /* room for any message */
 
 /*
- * The same values as enum mrrc_access (core/index/region.h); the others give
+ * The same values as enum mrrc_access (core/index/region.h); other values give
  * peers access, too.
  */
 enum sim_access {
@@ -43,11 +43,11 @@ struct sim_req {
 	uint64_t time; /* us */
 	uint64_t addr;
 	uint64_t len;	     /* bytes */
-	uint32_t proc : 24;  /* each has its own addresses */
+	uint32_t proc : 24;  /* each process has its own addresses */
 	uint32_t access : 8; /* enum mrrc_access */
-	uint32_t thread;     /* of the process */
-	uint64_t site;	     /* of the call; 0: not known */
-	uint64_t held;	     /* us that the operation held it; 0: not known */
+	uint32_t thread;     /* thread of the process */
+	uint64_t site;	     /* site of the call; 0: not known */
+	uint64_t held;	     /* us of holding; 0: not known */
 };
 
 struct sim_trace {
@@ -56,13 +56,13 @@ struct sim_trace {
 	size_t count;
 	size_t max; /* number of requests for which req has room */
 	uint32_t procs;
-	bool priced; /* cost is as recorded */
+	bool priced; /* cost was recorded */
 	struct mrrc_cost cost;
-	/* Limits of each cache while this was recorded; 0: not known. */
+	/* Limits of each cache during the recording; 0: not known. */
 	uint64_t max_bytes, max_regions;
 	/*
 	 * Number of processes that ran in parallel, for recordings in which
-	 * some had several domains; 0: the same as procs.
+	 * processes had several domains; 0: as procs.
 	 */
 	uint32_t parallel;
 };
@@ -104,7 +104,7 @@ int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 
 /*
  * Merges the requests of all traces by time (at equal times the earlier trace's
- * first), with the costs of the longest trace that has some. Processes of
+ * first), with the costs of the longest trace that has costs. Processes of
  * different traces stay different.
  */
 int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
@@ -117,14 +117,14 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * len, perhaps proc, access, result, end_ns, thread and site, others are
  * ignored) or, where it begins with a digit, is already a request of
  * time_us,addr,len. Numbers are decimal or 0x...; access is r, ro, w or rw,
- * perhaps followed by +r, +w or +rw for what peers may do, and rw without that
- * column. A request whose result is core or failed is left out: the cache had
- * no part in it. An operation that ended before it began had not ended. Blank
- * lines and those of # are skipped.
+ * perhaps followed by +r, +w or +rw for the access of peers, and rw without
+ * that column. A request whose result is core or failed is left out: the cache
+ * had no part in it. An end before the beginning means that the operation had
+ * not ended. Blank lines and lines with # are skipped.
  *
- * On failure @err, of @err_len bytes, says why: "FILE:LINE: cause". -EINVAL:
- * malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above; -ENOMEM; or
- * the error of open or read.
+ * On failure @err, of @err_len bytes, has the reason: "FILE:LINE: cause".
+ * -EINVAL: malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above;
+ * -ENOMEM; or the error of open or read.
  *
  * The trace's name is the file's, without its folder, .xz and .csv.
  */
@@ -134,8 +134,8 @@ int sim_trace_read_file(FILE *file, const char *path, char *err, size_t err_len,
 			struct sim_trace *trace);
 
 /*
- * Writes what sim_trace_read reads; @comment, a line or NULL, goes first. The
- * file gets its name when it is complete; "-" is stdout.
+ * Writes a trace as sim_trace_read() reads it; @comment, a line or NULL, goes
+ * first. The file gets its name when complete; "-" is stdout.
  */
 int sim_trace_write(const struct sim_trace *trace, const char *comment,
 		    const char *path, char *err, size_t err_len);

@@ -13,7 +13,7 @@ struct reading {
 	struct sim_trace trace;
 	struct mrrc_trace_cost cost[MRRC_TRACE_COSTS];
 	struct mrrc_trace_domain domain[MRRC_TRACE_COSTS];
-	uint64_t requests[MRRC_TRACE_COSTS]; /* of each of these */
+	uint64_t requests[MRRC_TRACE_COSTS]; /* requests of each domain */
 };
 
 static void head(void *arg, const struct mrrc_trace_head *from)
@@ -90,7 +90,7 @@ static int name_trace(const char *path, struct sim_trace *trace)
 	return 0;
 }
 
-/* FILE NULL: the path is opened. */
+/* Reads a trace. @file NULL: opens the path. */
 static int read_trace(FILE *file, const char *path, char *err, size_t err_len,
 		      struct sim_trace *trace)
 {

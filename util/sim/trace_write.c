@@ -36,7 +36,7 @@ static void write_head(const struct columns *columns, FILE *file)
 		columns->site ? ",site" : "");
 }
 
-/* 0 would say that it had not. */
+/* The end of a request; 0 would mean that it had not ended. */
 static uint64_t end_ns(const struct sim_req *req)
 {
 	return req->held == SIM_ENDLESS ? 0 :

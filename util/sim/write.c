@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Closes it as well. */
+/* Writes to a descriptor, and closes it. */
 static int put_fd(int fd, sim_put *put, void *arg, bool sync)
 {
 	FILE *file = fdopen(fd, "w");

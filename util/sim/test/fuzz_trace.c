@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whatever bytes the readers of traces are given, they say no, or make a valid
- * trace that reads the same after it was written, as CSV and as recorded.
+ * The readers of traces refuse any bytes, or make a valid trace that reads the
+ * same after it was written, as CSV and as a recording.
  */
 #include "config.h"
 #include "sim/libfabric.h"
@@ -81,7 +81,7 @@ static void check_message(const char *err)
 	must(!strpbrk(err, "\r\n\t\033"));
 }
 
-/* ---- all that a record says ---- */
+/* ---- all fields of records ---- */
 
 static int read_records(const void *data, size_t size, char *err,
 			struct trace_records *records)
@@ -159,7 +159,7 @@ static void check_records(const void *data, size_t size)
 	must(!trace_show_summary(&records, &summary, file));
 	must(!trace_show_table(&records, file));
 	fclose(file);
-	/* there is no CSV of nothing; its times may be any */
+	/* CSV needs a request; times of a CSV file may be any */
 	if (records.count && size > 8 && !memcmp(data, MRRC_TRACE_MAGIC, 8))
 		check_records_again(&records, trace_show_csv, false);
 	check_records_again(&records, trace_show_raw, true);

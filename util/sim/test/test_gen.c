@@ -49,7 +49,7 @@ static uint64_t hash_trace(void)
 
 static const struct {
 	const char *name;
-	uint64_t hash; /* of seed 1 */
+	uint64_t hash; /* hash for seed 1 */
 } hashes[] = {
 	{ "cello", UINT64_C(0xfff78a2e2482cd5a) },
 	{ "httpd", UINT64_C(0xc42629b118d1b03c) },
@@ -70,11 +70,11 @@ EACH_TEST(test_hash, hashes)
 	ck_assert_msg(hash == hashes[_i].hash, "%s: %#llx", name,
 		      (unsigned long long) hash);
 	sim_trace_fini(&trace);
-	/* the start of a longer one is the same, another seed is not */
+	/* a longer trace has the same start, another seed has not */
 	make(name, 1, 2 * HASHED);
 	ck_assert(hash_trace() == hash);
 	sim_trace_fini(&trace);
-	make(name, 2, 0); /* of the usual length */
+	make(name, 2, 0); /* the default length */
 	ck_assert(hash_trace() != hash);
 	sim_trace_fini(&trace);
 }

@@ -11,7 +11,7 @@
 
 #define PAGE 4096u
 
-/* A page and a call: 10 us, 20 us; the same to deregister: 1 us, 4 us. */
+/* Registering: 10 us a page, 20 us a call; deregistering: 1 us, 4 us. */
 static const struct mrrc_cost cost = {
 	.reg_page = 10000,
 	.reg = 20000,
@@ -54,7 +54,7 @@ static void add(uint64_t us, uint32_t proc, unsigned page, unsigned pages,
 		0);
 }
 
-/* In place of the empty one. */
+/* Makes a trace in place of the empty one. */
 static void make(const char *generator, uint64_t seed, size_t requests)
 {
 	sim_trace_fini(&trace);
@@ -84,7 +84,7 @@ static const struct sim_helper_result *run(enum sim_helper_kind kind,
 	return &result;
 }
 
-/* Page microseconds, of all the time. */
+/* Checks the mean, in pages times microseconds, and the peak in pages. */
 static void bytes(double page_us, unsigned peak)
 {
 	const uint64_t us = trace.req[trace.count - 1].time - trace.req[0].time;
@@ -136,8 +136,8 @@ TEST(test_grows)
 }
 
 /*
- * A period is learned; then the buffer is registered in time, and mostly not
- * between.
+ * After a period is learned, the buffer is registered in time, and mostly not
+ * between two uses.
  */
 TEST(test_predict)
 {
@@ -149,7 +149,7 @@ TEST(test_predict)
 	run(SIM_HELPER_PREDICT, 0);
 	ck_assert_uint_eq(result.first, 1);
 	ck_assert_uint_eq(result.late, 0);
-	/* its context is the same from the seventh use on */
+	/* the context is the same from the seventh use on */
 	ck_assert_uint_eq(result.predicted, 392);
 	ck_assert_uint_eq(result.within_05, 392);
 	ck_assert_uint_gt(result.registrations, 390);
@@ -192,7 +192,7 @@ TEST(test_predict_apart)
 	ck_assert_uint_eq(result.late, 0);
 }
 
-/* As few late requests as asked for, and more with any shorter time. */
+/* The timeout found makes few enough requests late, a shorter one too many. */
 TEST(test_equal)
 {
 	struct sim_helper_run helper = { .timeline = &timeline, .cost = &cost };

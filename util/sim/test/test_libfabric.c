@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libfabric's cache, simulated: requests worked out by hand, and random ones
- * beside a model that has its rules and no tree.
+ * The simulation of libfabric's cache: requests calculated by hand, and random
+ * requests compared with a model of the same rules without a tree.
  */
 #include "config.h"
 #include "test/case.h"
@@ -50,9 +50,9 @@ TEST(test_overlap)
 	ck_assert(!hits(150, 50));
 	ck_assert_uint_eq(lf.count, 3);
 	ck_assert(hits(105, 40));
-	ck_assert(!hits(110, 70)); /* contains the second alone */
+	ck_assert(!hits(110, 70)); /* contains only the second region */
 	ck_assert_uint_eq(lf.count, 3);
-	ck_assert(!hits(100, 100)); /* contains all */
+	ck_assert(!hits(100, 100)); /* contains all regions */
 	ck_assert_uint_eq(lf.count, 1);
 	sim_lf_fini(&lf);
 }
@@ -70,7 +70,7 @@ TEST(test_dead)
 	ck_assert_uint_eq(gone, 1);
 }
 
-/* Full: the oldest goes before the request is looked up, even if it would hit. */
+/* A full cache drops its oldest region before each lookup. */
 TEST(test_full)
 {
 	begin(2, SIZE_MAX);
@@ -91,7 +91,7 @@ TEST(test_full)
 
 struct model_region {
 	uint64_t first, last;
-	unsigned used; /* when */
+	unsigned used; /* time of last use */
 };
 
 static struct {
@@ -131,7 +131,7 @@ static void model_flush(size_t max_count, uint64_t max_bytes)
 	model.dead = 0;
 }
 
-/* Which of several regions serves is the tree's: @served says. */
+/* @served: the region that the tree chose, of several that could serve. */
 static bool model_request(uint64_t first, uint64_t last,
 			  const struct sim_lf_region *served)
 {

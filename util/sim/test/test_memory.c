@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What allocates, with the nth allocation failing: -ENOMEM, and nothing
- * leaks, which a sanitizer sees. Linked with --wrap of malloc, calloc,
- * realloc and strdup.
+ * Functions that allocate, with the nth allocation failing: they return -ENOMEM
+ * and leak nothing, as a sanitizer checks. Linked with --wrap of malloc,
+ * calloc, realloc and strdup.
  */
 #include "config.h"
 #include "test/case.h"
@@ -12,7 +12,7 @@
 #include "sim/libfabric.h"
 #include "sim/once.h"
 
-static unsigned int left; /* the allocation to fail, 0: none */
+static unsigned int left; /* allocations until the failing one; 0: none fails */
 static bool failed_one;
 
 void *__real_malloc(size_t size);
@@ -54,7 +54,7 @@ char *__wrap_strdup(const char *text)
 
 /* ---- what is tried, without Check's calls: they allocate ------------------ */
 
-static struct sim_trace input; /* some requests, made before */
+static struct sim_trace input; /* requests made in advance */
 
 static int try_read(struct sim_trace *trace)
 {

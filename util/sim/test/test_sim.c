@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulator: a few requests worked out by hand, and what must hold for
- * any trace.
+ * The simulator: a few requests calculated by hand, and properties of any
+ * trace.
  */
 #include "config.h"
 #include "test/case.h"
@@ -14,7 +14,7 @@
 
 #define PAGE 4096u
 
-/* Round figures: 10 a page and 100 a call, 1 and 50. */
+/* Registering: 10 a page, 100 a call; deregistering: 1 and 50. */
 static const struct mrrc_cost cost = { 10, 100, 1, 50, 0, 0, PAGE, false };
 static const struct mrrc_cost batched = { 10, 100, 1, 50, 0, 0, PAGE, true };
 
@@ -66,10 +66,10 @@ TEST(test_by_hand)
 	struct sim_result result;
 
 	add(0, 0, 4);  /* missing */
-	add(0, 1, 2);  /* a part of it */
-	add(0, 2, 4);  /* half of it: 2 pages more */
-	add(0, 0, 6);  /* both */
-	add(0, 10, 1); /* the older goes, or both as a batch */
+	add(0, 1, 2);  /* a part of the first */
+	add(0, 2, 4);  /* half of the first, and 2 pages more */
+	add(0, 0, 6);  /* both regions */
+	add(0, 10, 1); /* evicts the older region, or both as a batch */
 	run("lru:pieces=4", 6, 9, &cost, &result);
 	ck_assert_uint_eq(result.requests, 5);
 	ck_assert_uint_eq(result.hits, 2);
@@ -84,7 +84,7 @@ TEST(test_by_hand)
 	ck_assert_double_eq(result.dereg_ns, 54);
 	ck_assert(result.dereg_on_path);
 	ck_assert_double_eq(sim_on_path(&result), 424);
-	/* the victim goes after the new region has come, as in the provider */
+	/* the victim goes after the new registration, as in the provider */
 	ck_assert_uint_eq(result.pinned_peak, 7 * PAGE);
 	ck_assert_double_eq(result.pinned_mean,
 			    PAGE * (4 + 4 + 6 + 6 + 3) / 5.0);
@@ -130,7 +130,10 @@ TEST(test_future)
 	add(1, 0, 4);
 	add(0, 3, 1);
 	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
-	/* 0-2 2-3 3-4 4-6 and after, then 0-4 and after of the other */
+	/*
+	 * parts 0-2 2-3 3-4 4-6 and the rest, then 0-4 and the rest of the
+	 * other process
+	 */
 	ck_assert_uint_eq(future.parts, 7);
 	ck_assert_uint_eq(future.at[1], 2);
 	check_stretch(&future, 0, 0, SIM_NEVER);
@@ -145,7 +148,7 @@ TEST(test_future)
 	sim_future_free(&future);
 }
 
-/* Requests inside one another cover many parts each, all of them used again. */
+/* Nested requests cover many parts each, which are all used again. */
 TEST(test_future_nested)
 {
 	const unsigned count = 20000;
@@ -176,7 +179,7 @@ TEST(test_future_nested)
 	ck_assert_double_ge(sim_total(&result), bound);
 	sim_future_free(&future);
 	getrusage(RUSAGE_SELF, &after);
-	/* KiB; a word for each part of each would take 1.6 GB */
+	/* KiB; a word for each part of each request would take 1.6 GB */
 	ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 100 * 1024);
 }
 
@@ -187,7 +190,9 @@ TEST(test_bound)
 		"lru",	    "lru:pieces=4", "fmrd", "mre-text",
 		"mre-fig4", "gdsf",	    "gdl",
 	};
-	/* the third is cheaper to copy now and then, the fourth always */
+	/*
+	 * copies are sometimes cheaper in the third model, always in the fourth
+	 */
 	const struct mrrc_cost copied = { 10, 100, 1, 50, 30, 0, PAGE, false };
 	const struct mrrc_cost cheap = { 10, 100, 1, 50, 1, 0, PAGE, true };
 	const struct mrrc_cost *models[] = {

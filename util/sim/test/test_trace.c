@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sim/trace: what is read, what is refused and how, what is written.
+ * sim/trace: accepted traces, refused traces and the messages, written traces.
  */
 #include "config.h"
 #include "test/case.h"
@@ -10,7 +10,7 @@
 #include <lzma.h>
 #include <sys/stat.h>
 
-/* what is left out is 0 */
+/* omitted fields are 0 */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define H   "time_us,addr,len\n"
@@ -31,7 +31,7 @@ static int read_mem(const void *data, size_t len, struct sim_trace *trace)
 	return ret;
 }
 
-/* xz of it into a buffer to free. */
+/* Compresses data by xz into a buffer to be freed. */
 static uint8_t *compress(const void *data, size_t len, size_t *out_len)
 {
 	size_t max = lzma_stream_buffer_bound(len), pos = 0;
@@ -49,7 +49,7 @@ static uint8_t *compress(const void *data, size_t len, size_t *out_len)
 
 static const struct {
 	const char *text;
-	struct sim_req req[3]; /* up to one without a length */
+	struct sim_req req[3]; /* a request without a length ends the list */
 	uint32_t procs;
 } good[] = {
 	{ H "1,4096,10\n", { { 1, 4096, 10, 0, 1 } }, 1 },
@@ -79,7 +79,7 @@ static const struct {
 	  { { UINT64_MAX, INT64_MAX, 1, 0, 1 } },
 	  1 },
 	{ H "0,0," P63 "\n", { { 0, 0, SIM_ADDR_MAX, 0, 1 } }, 1 },
-	/* held for 2 us, for none, and longer than it was recorded */
+	/* held for 2 us, for 0 us, and beyond the recording */
 	{ "time_us,addr,len,end_ns,thread,site\n0,1,9,2999,7,0x40\n"
 	  "2,1,9,2000,4294967295,0\n3,1,9,2999,0,18446744073709551615\n",
 	  { { 0, 1, 9, 0, 1, 7, 0x40, 2 },
@@ -201,7 +201,7 @@ TEST(test_long_line)
 	size_t head = sizeof(H "1,2,3") - 1;
 
 	memcpy(text, H "1,2,3", head);
-	/* its last line is of 4096 bytes, then of one more */
+	/* the last line has 4096 bytes, then one byte more */
 	memset(text + head, ' ', sizeof(text) - head);
 	head = sizeof(H) - 1;
 	ck_assert_int_eq(read_mem(text, head + SIM_LINE_MAX, &trace), 0);
@@ -228,7 +228,7 @@ TEST(test_bad_xz)
 	uint8_t *xz = compress(text, sizeof(text) - 1, &len);
 	int ret;
 
-	/* below 6 bytes there is no magic to know it by */
+	/* fewer than 6 bytes do not show that it is xz */
 	for (cut = 6; cut < len; cut++) {
 		ck_assert_int_eq(read_mem(xz, cut, &trace), -EBADMSG);
 		ck_assert_ptr_nonnull(strstr(err, "xz: truncated"));
@@ -275,7 +275,7 @@ static void setup_dir(void)
 	snprintf(path, sizeof(path), "%s/out.csv", dir);
 }
 
-/* Nothing else was left in it. */
+/* Checks that nothing else was left in the folder. */
 static void teardown_dir(void)
 {
 	unlink(path);
@@ -293,7 +293,7 @@ EACH_TEST(test_round_trip, good)
 	ck_assert_int_eq(sim_trace_write(&trace, "a comment", path, err,
 					 sizeof(err)),
 			 0);
-	/* over what is there */
+	/* over an existing file */
 	ck_assert_int_eq(sim_trace_write(&trace, NULL, path, err, sizeof(err)),
 			 0);
 	ck_assert_int_eq(sim_trace_read(path, err, sizeof(err), &again), 0);

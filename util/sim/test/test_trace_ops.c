@@ -6,7 +6,7 @@
 #include "test/case.h"
 #include "sim/trace.h"
 
-/* what is left out is 0 */
+/* omitted fields are 0 */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 static void make(struct sim_trace *trace, const struct sim_req *req, size_t cnt)
@@ -69,7 +69,7 @@ static const struct {
 	{ { { 0, 0, 1, 0, 0 }, { 0, 5, 1, 0, 0 } }, 4096, 4096 },
 	{ { { 0, 0, 1, 0, 0 }, { 0, 5, 1, 0, 0 } }, 1, 2 },
 	{ { { 0, 0, 1, 0, 0 }, { 0, 5, 1, 1, 0 } }, 4096, 8192 },
-	/* one within another, later one before it, one across both */
+	/* nested ranges, a later range before them, a range across both */
 	{ { { 0, 40960, 4096, 0, 0 },
 	    { 0, 0, 8192, 0, 0 },
 	    { 0, 4096, 1, 0, 0 } },
