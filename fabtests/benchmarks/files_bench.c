@@ -216,7 +216,7 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* The median of the ratio of two ways in the same round. */
+/* The median, over the rounds, of one way's speed divided by the other's. */
 static double ratio(enum way one, enum way other, unsigned rounds)
 {
 	double of[ROUNDS];
