@@ -32,7 +32,7 @@ static bool threading_known(enum fi_threading threading)
 
 /*
  * The core's hints for an application without hints. Some cores take attributes
- * that are zero as requests, and add the one mode that is optional.
+ * of zeroes as requests, and likewise the one optional mode, FI_BUFFERED_RECV.
  */
 static struct fi_info *no_hints(void)
 {

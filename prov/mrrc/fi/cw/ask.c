@@ -150,7 +150,7 @@ void mrrc_cw_ask_event(struct mrrc_cw_group *group, const struct fid *fid,
 	if (!request)
 		return;
 	if (err && err != FI_ECONNREFUSED && ++request->tries < CW_ASK_TRIES) {
-		/* not a refusal: the network failed, or the peer has no room */
+		/* not a refusal: the network failed, or lacked room */
 		cw_ask_end(group, request);
 		mrrc_cw_greet_later(group, request);
 		return;

@@ -82,7 +82,7 @@ struct cw_rec {
 	/*
 	 * not cleared in a new record: the counts tell which entries are valid
 	 */
-	struct iovec few[MRRC_CW_SEGS]; /* a target's: its buffers */
+	struct iovec few[MRRC_CW_SEGS]; /* a target's buffers */
 	void *few_desc[MRRC_CW_SEGS];
 	struct cw_piece piece[MRRC_CW_SEGS];
 	struct mrrc_cw_seg seg[MRRC_CW_SEGS];

@@ -152,7 +152,7 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 	struct mrrc_cw_group *group = atomic_load(&domain->groups);
 
 	for (; group; group = group->next) {
-		/* whoever holds the lock makes progress */
+		/* the thread with the lock makes progress */
 		if ((!asleep && !mrrc_cw_group_used(group)) ||
 		    !mrrc_mutex_try(&group->lock))
 			continue;

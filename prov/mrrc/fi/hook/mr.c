@@ -204,7 +204,7 @@ static int hook_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	if (!attr)
 		return domain->reg.core_ops->regattr(fid, attr, flags, mr);
 	/*
-	 * if the cache cannot register the memory, the core does below, or
+	 * if the cache cannot register the memory, the core registers it, or
 	 * returns its own error
 	 */
 	if (hook_kind(domain, attr, flags, &kind) &&
