@@ -221,9 +221,9 @@ void rdm_leave(struct conn *conn)
 	size_t len = serve_encode(&bye, buf);
 
 	/*
-	 * The server does not depend on this message. It is not sent to an
-	 * address without a proven client, which would need a connection, nor
-	 * to a client that ends.
+	 * The server does not depend on this BYE, which is not sent to an
+	 * address without a proven client, where it would need a connection,
+	 * nor to a client that ends.
 	 */
 	len = serve_seal(buf, len, conn->link.session);
 	if (conn->proven && !conn->lost)
