@@ -10,8 +10,9 @@
 #include "core/text/hash.h"
 
 /*
- * Watches in a page that turned out not to be huge, until the next try. A page
- * of many mappings takes a thousand times as long to try as one of two.
+ * Number of watches in a page that was found not to be huge until the page is
+ * tried again: at first, and at most. Trying a page of many mappings takes a
+ * thousand times as long as trying a page of two mappings.
  */
 #define HUGE_AGAIN 64
 #define HUGE_RARE  16384

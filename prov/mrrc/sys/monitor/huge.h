@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The huge pages that a monitor watches whole, though caches need a part of
- * them. Watching a part splits the mapping, and with it the huge page,
- * permanently: the application then reads its memory by small pages.
+ * The huge pages that a monitor watches whole, although caches need only a part
+ * of each page. Watching a part of a huge page splits the mapping, and with it
+ * the huge page, permanently: the application then reads its memory by small
+ * pages.
  *
- * The memory is fixed, so a few pages may be forgotten, which are then split
- * after all. Guarded by its owner.
+ * The table has a fixed size: a few huge pages may be forgotten, and are then
+ * split. The table is guarded by its owner.
  */
 #ifndef MRRC_HUGE_H
 #define MRRC_HUGE_H
@@ -20,23 +21,23 @@
 
 /* All zero: no huge pages. */
 struct mrrc_huge {
-	size_t size;  /* of a huge page; 0: there are none */
-	size_t count; /* watched whole */
+	size_t size;  /* bytes of a huge page; 0: no huge pages */
+	size_t count; /* pages that are watched whole */
 	uintptr_t whole[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
 	/*
-	 * when the watch of the page began, if no part of it changed or was
-	 * unwatched since; else 0
+	 * the token of the page's watch, if no part of the page changed or was
+	 * unwatched since the watch began; else 0
 	 */
 	uint64_t token[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
-	unsigned way; /* that makes room next */
+	unsigned way; /* the next way to replace, modulo the ways */
 	/*
-	 * a page found not to be huge, as several mappings share it. The next
-	 * try is due after twice as many watches as the last one.
+	 * pages found not to be huge, as several mappings share them. After
+	 * each vain try, the next try waits for twice as many watches.
 	 */
 	struct {
 		uintptr_t page;
 		uint32_t wait; /* watches from the last try to the next one */
-		uint32_t left; /* those to come */
+		uint32_t left; /* watches left until the next try */
 	} split[MRRC_HUGE_SPLITS];
 };
 
@@ -57,16 +58,16 @@ static inline uintptr_t mrrc_huge_ceil(const struct mrrc_huge *huge,
 }
 
 /*
- * Is the page that contains @addr watched whole? Is any page that has a byte of
- * the range?
+ * mrrc_huge_whole(): is the page that contains @addr watched whole?
+ * mrrc_huge_overlaps(): is any page watched whole that has a byte of the range?
  */
 bool mrrc_huge_whole(const struct mrrc_huge *huge, uintptr_t addr);
 bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
 			uintptr_t end);
 
 /*
- * Records that the page of @addr is watched whole, and no other page that
- * begins in the range.
+ * mrrc_huge_add() records that the page of @addr is watched whole,
+ * mrrc_huge_remove() that no page that begins in the range is watched whole.
  */
 void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr, uint64_t token);
 void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
@@ -75,16 +76,15 @@ void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 void mrrc_huge_changed(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 
 /*
- * The token of a range, if it lies in huge pages that are watched whole and did
- * not change since: the newest token of these pages. 0: that is not so, or not
- * known.
+ * The newest token of the huge pages in which the range lies. 0: not all of
+ * these pages are watched whole, unchanged, and known.
  */
 uint64_t mrrc_huge_seen(const struct mrrc_huge *huge, uintptr_t start,
 			uintptr_t end);
 
 /*
- * May the page of @addr be a huge page? Not for a while after it was found not
- * to be.
+ * mrrc_huge_may(): may the page of @addr be a huge page? mrrc_huge_none()
+ * records that the page is not: mrrc_huge_may() is false for some watches then.
  */
 bool mrrc_huge_may(struct mrrc_huge *huge, uintptr_t addr);
 void mrrc_huge_none(struct mrrc_huge *huge, uintptr_t addr);

@@ -7,8 +7,8 @@
 
 #include "core/text/hash.h"
 
-#define IDLE_PAGE   4096 /* none is smaller */
-#define IDLE_PROBES 128	 /* that take less time than to look at all */
+#define IDLE_PAGE   4096 /* bytes of the smallest page */
+#define IDLE_PROBES 128	 /* look-ups, faster than a pass over all */
 
 static struct mrrc_idle_known *idle_set(struct mrrc_idle *idle, uintptr_t start)
 {
@@ -83,7 +83,7 @@ bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 	return false;
 }
 
-/* The longest range that is known is at least that long. */
+/* Raises idle->reach to the pages of a known range. */
 static void idle_reach(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 {
 	const uintptr_t pages =
@@ -127,7 +127,10 @@ static void idle_forget_one(struct mrrc_idle_known *known, uintptr_t start,
 		known->watched = 0;
 }
 
-/* The same of all, which also tells how long those are that stay. */
+/*
+ * Calls idle_forget_one() for all entries, and computes idle->reach from the
+ * entries that remain.
+ */
 static void idle_forget_all(struct mrrc_idle *idle, uintptr_t start,
 			    uintptr_t end)
 {
@@ -155,7 +158,7 @@ void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 		idle_forget_all(idle, start, end);
 		return;
 	}
-	/* whatever reaches the range begins at one of these pages */
+	/* an entry that overlaps the range begins at one of these pages */
 	for (; at <= last; at++) {
 		known = idle_find(idle, at * IDLE_PAGE);
 		if (known)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranges that a monitor remembers: those that are still watched although no
- * cache needs it (evicted memory is often registered again), and those that
+ * Ranges that a monitor remembers: ranges that are still watched although no
+ * cache needs them (evicted memory is often registered again), and ranges that
  * were found to be private and have been watched since, so that they cannot
- * have changed. Guarded by its owner; allocates nothing.
+ * have changed. The table is guarded by its owner, and allocates nothing.
  */
 #ifndef MRRC_IDLE_H
 #define MRRC_IDLE_H
@@ -23,9 +23,9 @@ struct mrrc_idle_range {
 
 struct mrrc_idle_known {
 	uintptr_t start;
-	uintptr_t seen;	  /* looked at up to there; 0: not */
-	uintptr_t queued; /* end of the part in the ring; 0: not in it */
-	/* end of the part watched since this token; 0: none */
+	uintptr_t seen;	  /* end of the examined part; 0: none */
+	uintptr_t queued; /* end of the part in the ring; 0: none */
+	/* end of the part watched since @token; 0: none */
 	uintptr_t watched;
 	uint64_t token;
 };
@@ -36,9 +36,9 @@ struct mrrc_idle {
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
 	unsigned first, count;
 	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
-	unsigned way;	 /* that makes room next */
-	uint32_t reach;	 /* pages of the longest known, or more */
-	uint64_t tokens; /* given so far */
+	unsigned way;	 /* the next way to replace, modulo the ways */
+	uint32_t reach;	 /* pages of the longest known range, or more */
+	uint64_t tokens; /* number of tokens given so far */
 };
 
 /*
@@ -48,14 +48,14 @@ struct mrrc_idle {
 bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 		   struct mrrc_idle_range *out);
 
-/* The oldest; false: there is none. */
+/* Takes the oldest range; false: no range is left. */
 bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 
-/* Does a remembered range share a byte with this one? Examines all. */
+/* Does a range of the ring share a byte with [@start, @end)? Examines all. */
 bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 			uintptr_t end);
 
-/* A new one, never 0. */
+/* A new token, never 0. */
 static inline uint64_t mrrc_idle_token(struct mrrc_idle *idle)
 {
 	return ++idle->tokens;
@@ -66,16 +66,16 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end);
 
 /*
- * mrrc_idle_saw(): the pages were examined; valid if the range was watched all
- * the time since the token was given. mrrc_idle_seen(): the token, if that was
- * so and the range is still watched; else 0.
+ * mrrc_idle_saw(): the pages of the range were examined; has no effect unless
+ * the range was watched all the time since @token was given. mrrc_idle_seen():
+ * the token of a range that was examined and has been watched since; else 0.
  */
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
 uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 /*
- * The range has changed, or is no longer watched. Ranges begin at pages. Looks at
- * all that are known if the range, or one of these, is long.
+ * The range has changed, or is no longer watched. All ranges begin at pages.
+ * Examines all known ranges if this range or a known range is long.
  */
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 

@@ -89,7 +89,7 @@ static void mon_fail_locked(struct mrrc_mon *mon)
 static void mon_unsettle(struct mrrc_mon *mon)
 {
 	mrrc_lock_assert_held(&mon->lock);
-	/* Odd before the first read: see mon.h. */
+	/* seq is odd before the first event is read: see mon.h. */
 	atomic_fetch_or(&mon->seq, 1);
 	mrrc_fence(seq_cst);
 }
@@ -104,9 +104,9 @@ static bool mon_settle(struct mrrc_mon *mon)
 }
 
 /*
- * Handles all events up to now. Those that come meanwhile are left, and seq
+ * Handles all events up to now. Events that come meanwhile are left, and seq
  * stays odd: threads that find the lock taken post events, perhaps faster than
- * they are handled. MONITOR lock held.
+ * events are handled. MONITOR lock held.
  */
 static void mon_handle(struct mrrc_mon *mon)
 {
@@ -120,8 +120,9 @@ static void mon_handle(struct mrrc_mon *mon)
 /* ---- watching ---- */
 
 /*
- * A huge page that is not watched whole any more was unwatched when that ended,
- * and may have become another user's. MONITOR lock held.
+ * Unwatches an idle range. A huge page that is no longer watched whole was
+ * unwatched before, and another user may watch its memory by now. MONITOR lock
+ * held.
  */
 static void mon_uncover_idle(struct mrrc_mon *mon,
 			     const struct mrrc_idle_range *range)
@@ -209,7 +210,7 @@ int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 {
 	int ret = -ENODEV;
 
-	/* rarely, as hits take none of this */
+	/* this check is rare, as hits do not come here */
 	mrrc_libc_hooks_check();
 	mrrc_lock_acquire(&mon->lock);
 	/* Earlier events must not count as changes of this range. */
@@ -259,7 +260,10 @@ uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return token;
 }
 
-/* What stays watched with a range that no cache needs. MONITOR lock held. */
+/*
+ * The range that stays watched when no cache needs [@start, @start + @len): its
+ * huge page, if that is watched whole, or the range itself. MONITOR lock held.
+ */
 static struct mrrc_idle_range mon_idle_range(const struct mrrc_huge *huge,
 					     uintptr_t start, size_t len)
 {
@@ -272,7 +276,7 @@ static struct mrrc_idle_range mon_idle_range(const struct mrrc_huge *huge,
 		       (struct mrrc_idle_range){ start, start + len, false };
 }
 
-/* Evicted memory often comes back: monitors that unwatch slowly do it later. */
+/* Lazy monitors unwatch later, as evicted memory is often registered again. */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
 	struct mrrc_idle_range range, out;
@@ -306,8 +310,9 @@ int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 }
 
 /*
- * Other mappings, which other users watch, may be in the range by now. Huge
- * pages that lost a part are no longer huge.
+ * Unwatches the memory next to an unmapped range, not the range itself: other
+ * mappings, which other users watch, may be there by now. Huge pages that lost
+ * a part are no longer huge.
  */
 static void mon_unmapped(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 			 struct mrrc_range hull)

@@ -15,28 +15,29 @@
  *
  *   what was unmapped before the check is forgotten everywhere
  *
- * mrrc_mon_quiet() does this. A caller that holds a cache's lock, or compares
- * seq again once it has the lock, can trust the index for as long as it holds
- * the lock. If no other thread can unmap, comparing seq is enough.
+ * mrrc_mon_quiet() makes these steps. A caller that holds a cache's lock, or
+ * compares seq again once it has the lock, can trust the index for as long as
+ * it holds the lock. If no other thread can unmap, comparing seq is enough.
  *
  * Events are read with seq odd, and handled under the monitor's lock before it
  * becomes even again, by a thread of the monitor's or by any thread that finds
  * memory busy (mrrc_mon_drain). The unmapping thread sleeps until its event is
  * read: a thread that holds the MONITOR or a CACHE lock must not malloc, free,
- * map or unmap. A signal handler in that thread may do so nevertheless, as the
- * thread that reads events takes neither lock.
+ * map or unmap. A signal handler in a thread that holds such a lock may unmap
+ * nevertheless, as the thread that reads events takes neither lock.
  *
- * Hooks (sys/hooks/libc_hooks.h) announce libc's unmaps before the system call: the
- * range is invalidated and unwatched, and the kernel has nothing to report. An
- * announcement waits for no lock, since its holder may be a thread that a signal
- * has stopped until the call is over: it then becomes an event. An
- * unmap that was announced and has not happened yet needs no record: a pending
- * insertion is stale, and one that begins after it watches the range again, so
- * that the kernel reports the unmap.
+ * Hooks (sys/hooks/libc_hooks.h) announce libc's unmaps before the system call:
+ * the range is invalidated and unwatched, and the kernel has nothing to report.
+ * An announcement waits for no lock, since its holder may be a thread that a
+ * signal has stopped until the call is over: if the lock is taken, the
+ * announcement becomes an event. An unmap that was announced and has not
+ * happened yet needs no record: a pending insertion is stale, and one that
+ * begins after it watches the range again, so that the kernel reports the
+ * unmap.
  *
  * A monitor that failed, or cannot watch at all, leaves seq odd permanently: no
  * hit, nothing cached, mrrc_mon_reason() says why. After fork the child's
- * instance has failed; monitors opened there are new.
+ * instance has failed; monitors that the child opens are new.
  */
 #ifndef MRRC_MON_H
 #define MRRC_MON_H
@@ -56,7 +57,7 @@
 #include "sys/base/threads.h"
 
 /*
- * ThreadSanitizer does not know fences. It runs on processors that order loads
+ * ThreadSanitizer does not know fences, and runs on processors that order loads
  * anyway.
  */
 #ifdef __SANITIZE_THREAD__
@@ -79,14 +80,16 @@ struct mrrc_range {
 	uintptr_t end;
 };
 
-/* Embedded in the subscriber. MONITOR lock and @lock held in all calls, so none
- * may malloc, free, map or unmap. */
+/*
+ * Embedded in the subscriber. MONITOR lock and @lock held in all calls, so that
+ * no call may malloc, free, map or unmap.
+ */
 struct mrrc_mon_sub {
-	/* CACHE: of what the calls use. Constant. */
+	/* A CACHE lock, which guards the data that the calls use. Constant. */
 	struct mrrc_lock *lock;
 	/*
 	 * Forget the range. Returns the hull of the regions that shared a byte
-	 * with it, which need no watching any more.
+	 * with the range, which need no watching any more.
 	 */
 	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub, uintptr_t start,
 				    uintptr_t end);
@@ -135,7 +138,7 @@ struct mrrc_mon_ops {
 	int (*open)(struct mrrc_mon *mon);
 	/* Prepares for the first watch; NULL: nothing to do. No lock held. */
 	int (*begin)(struct mrrc_mon *mon);
-	/* No thread uses the monitor any more. */
+	/* Called when no thread uses the monitor any more. */
 	void (*close)(struct mrrc_mon *mon);
 	/*
 	 * Watches a range. MONITOR lock held, except in an announcement that
@@ -144,8 +147,8 @@ struct mrrc_mon_ops {
 	 */
 	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/*
-	 * Before the range at @start is watched: watches [lo, hi) around it. On
-	 * an error nothing more is watched.
+	 * Watches [@lo, @hi) around the range at @start before that range
+	 * itself is watched. On an error nothing more is watched.
 	 */
 	int (*widen)(struct mrrc_mon *mon, uintptr_t start, uintptr_t lo,
 		     uintptr_t hi);
@@ -172,8 +175,8 @@ struct mrrc_mon_ops {
 	void (*post)(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		     enum mrrc_mon_event event);
 	/*
-	 * Returns 0: quiet, -EAGAIN: busy; else the monitor cannot be trusted.
-	 * No lock.
+	 * Is memory quiet? Returns 0: yes; -EAGAIN: no; else the monitor cannot
+	 * be trusted. No lock.
 	 */
 	int (*check)(struct mrrc_mon *mon);
 	/* Would every change of this watched range be reported? No lock. */
@@ -188,12 +191,12 @@ struct mrrc_mon_ops {
 /*
  * The number of ranges that may be watched. The mappings of a process are
  * limited, and each range can split one mapping in three, unless its neighbours
- * are also watched. Watching may use at most half of the mappings, and only
- * those that the application leaves of 95 %, but always 5 %; if the
- * application's calls of mmap(2) are not hooked, these 5 % alone.
+ * are also watched. Watching may use at most half of the mappings, and no more
+ * than the application leaves free of 95 % of them, but always 5 %; if the
+ * application's calls of mmap(2) are not hooked, watching may use 5 % alone.
  */
 struct mrrc_mon_room {
-	size_t mappings; /* that a process can have; 0: no limit */
+	size_t mappings; /* limit of a process; 0: no limit */
 	size_t most;	 /* ranges allowed, by the last count */
 	/* ranges that may be watched before the mappings are counted again */
 	size_t look;
@@ -201,30 +204,34 @@ struct mrrc_mon_room {
 
 struct mrrc_mon {
 	const struct mrrc_mon_ops *ops;
-	void *impl;		       /* the kind's own state */
-	_Atomic uint64_t seq;	       /* odd: not now; even only under lock */
-	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or more often */
-	atomic_bool trusting;	       /* goes without asking on trust */
-	/* also true if libc knows of no other thread */
+	void *impl; /* the kind's own state */
+	/*
+	 * odd: lookups have to wait; becomes even only under the MONITOR lock
+	 */
+	_Atomic uint64_t seq;
+	_Atomic enum mrrc_mon_ask ask; /* ops->ask, or MRRC_ASK_ALWAYS */
+	atomic_bool trusting;	       /* asks nothing while trusted */
+	/* mrrc_mon_told() is also true if libc knows of no other thread */
 	atomic_bool lone;
 	atomic_bool begun;	      /* something was to be watched */
-	atomic_bool failed;	      /* for good; set after reason */
+	atomic_bool failed;	      /* permanently; set after reason */
 	mrrc_ours *ours;	      /* cleared in a child, which has a copy */
 	char reason[MRRC_MON_REASON]; /* why it failed or cannot watch */
 	struct mrrc_lock lock;	      /* MONITOR: subs, events, watches */
 	TAILQ_HEAD(, mrrc_mon_sub) subs;
-	bool entered;	       /* MONITOR lock: with all of theirs */
-	struct mrrc_idle idle; /* MONITOR lock; of lazy kinds */
+	bool entered;	       /* MONITOR lock: all subscribers' locks held */
+	struct mrrc_idle idle; /* MONITOR lock; used by lazy kinds */
 	/* MONITOR lock; size: constant, at most MRRC_LIBC_HOOKS_CHUNK */
 	struct mrrc_huge huge;
-	struct mrrc_mon_room room;	    /* MONITOR lock */
-	bool shared;			    /* REGISTRY lock: opened by name */
-	bool hooked;			    /* REGISTRY lock */
-	unsigned hook_users;		    /* REGISTRY lock */
-	char unhooked[MRRC_LIBC_HOOKS_WHY]; /* REGISTRY lock: what is not */
-	bool listed;			    /* REGISTRY lock */
-	unsigned refs;			    /* REGISTRY lock */
-	TAILQ_ENTRY(mrrc_mon) link;	    /* REGISTRY lock */
+	struct mrrc_mon_room room; /* MONITOR lock */
+	bool shared;		   /* REGISTRY lock: opened by name */
+	bool hooked;		   /* REGISTRY lock */
+	unsigned hook_users;	   /* REGISTRY lock */
+	/* REGISTRY lock: the calls that are left to the kernel */
+	char unhooked[MRRC_LIBC_HOOKS_WHY];
+	bool listed;		    /* REGISTRY lock */
+	unsigned refs;		    /* REGISTRY lock */
+	TAILQ_ENTRY(mrrc_mon) link; /* REGISTRY lock */
 };
 
 extern const struct mrrc_mon_ops mrrc_mon_uffd_ops;
@@ -255,7 +262,8 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 
 /*
- * Other users may still use the monitor, to which the kernel reports changes.
+ * Ends one user's mrrc_mon_hook(). Other users may still use the monitor, to
+ * which the kernel reports changes.
  */
 void mrrc_mon_unhook(struct mrrc_mon *mon);
 
@@ -266,7 +274,7 @@ void mrrc_mon_unhook(struct mrrc_mon *mon);
  * unmap, for processes that unmap through libc alone. PROVEN: as AUTO, but code
  * is examined now, not only after many lookups have asked. Applies to all users
  * of the monitor; the last call decides. To be called before the first lookup,
- * after mrrc_mon_hook(). Returns false if hooks that it needs are missing.
+ * after mrrc_mon_hook(). Returns false if hooks that @probe needs are missing.
  */
 enum mrrc_mon_probe {
 	MRRC_PROBE_AUTO,
@@ -298,12 +306,12 @@ static inline bool mrrc_mon_remembers(const struct mrrc_mon *mon)
 /* For logs: the name, and "+hooks" where calls are announced. */
 const char *mrrc_mon_title(const struct mrrc_mon *mon);
 
-/* Empty while the monitor works. Stable once it is not. */
+/* Why the monitor does not work; "" while it works. Constant once not empty. */
 const char *mrrc_mon_reason(const struct mrrc_mon *mon);
 
 /*
- * Call when lookups of a thread have asked the kernel this many times more. No
- * lock held.
+ * To be called each time a thread's lookups have asked the kernel MRRC_MON_RENT
+ * times more. No lock held.
  */
 #define MRRC_MON_RENT 1024
 void mrrc_mon_rented(struct mrrc_mon *mon);
@@ -335,12 +343,12 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /*
  * Watch a page-aligned range that the subscriber's cover() already reports.
- * 0, or the reason why changes there could go unnoticed: -EINVAL or -EBUSY
- * refused, -EFAULT not all of it is mapped, -ENOMEM no room for more ranges
- * (struct mrrc_mon_room), -ENODEV no monitor. No lock held. Unwatch the range
- * afterwards, unless it was refused or there is no monitor (mrrc_mon_watched).
- * @token identifies the watch for mrrc_mon_sees(); 0: mrrc_mon_sees() is true
- * until a change is reported.
+ * Returns 0, or the reason why changes in the range could go unnoticed: -EINVAL
+ * or -EBUSY: the kernel refused; -EFAULT: not all of the range is mapped;
+ * -ENOMEM: no room for more ranges (struct mrrc_mon_room); -ENODEV: no monitor.
+ * No lock held. Unwatch the range afterwards, unless it was refused or there is
+ * no monitor (mrrc_mon_watched). @token identifies the watch for
+ * mrrc_mon_sees(); 0: mrrc_mon_sees() is true until a change is reported.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
@@ -368,10 +376,10 @@ bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t token);
 
 /*
- * The token of a range for which mrrc_mon_sees() was true, if it was watched
- * ever since and no change was reported: all its pages are still there. 0: that
- * is not so, or not known; also for monitors that stop watching at once. No
- * lock held.
+ * The token of a range for which mrrc_mon_sees() was true, if the range was
+ * watched ever since and no change was reported: all its pages are still there.
+ * 0: the range may have changed; also for monitors that stop watching at once.
+ * No lock held.
  */
 uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
@@ -382,7 +390,7 @@ uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len);
  */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
-/* Unwatch those at once. No lock held. */
+/* Unwatches the ranges that mrrc_mon_unwatch() kept watched. No lock held. */
 void mrrc_mon_unwatch_idle(struct mrrc_mon *mon);
 
 static inline uint64_t mrrc_mon_seq(struct mrrc_mon *mon)
@@ -413,7 +421,7 @@ static inline bool mrrc_mon_told(struct mrrc_mon *mon)
 	       mrrc_threads_alone();
 }
 
-/* Is memory quiet, without asking? */
+/* Is memory quiet, without asking the kernel? */
 static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 {
 	return mrrc_mon_told(mon) && !(mrrc_mon_seq(mon) & 1);
@@ -423,14 +431,17 @@ static inline bool mrrc_mon_is_told(struct mrrc_mon *mon)
 int mrrc_mon_refused(struct mrrc_mon *mon, int ret);
 
 /*
- * Returns 0: quiet now. -EAGAIN: drain and ask again. -ENODEV: the monitor has
- * failed.
+ * Asks the kernel whether memory is quiet. Returns 0: yes; -EAGAIN: drain and
+ * ask again; -ENODEV: the monitor has failed.
  */
 static inline int mrrc_mon_check(struct mrrc_mon *mon)
 {
 	int ret = mon->ops->check(mon);
 
-	/* The caller reads seq next: the fence keeps that after the answer. */
+	/*
+	 * The caller reads seq next: the fence keeps that read after the
+	 * kernel's answer.
+	 */
 	mrrc_fence(acquire);
 	return !ret || ret == -EAGAIN ? ret : mrrc_mon_refused(mon, ret);
 }

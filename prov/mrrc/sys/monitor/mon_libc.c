@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A monitor's reaction to an unmap that a hook announces (libc_hooks.h): the
- * range is invalidated and no longer watched. If a lock for that is taken, the
- * announcement becomes an event, which the next lookup handles.
+ * range is invalidated and no longer watched. If a lock that this needs is
+ * taken, the announcement becomes an event, which the next lookup handles.
  *
- * Runs in the thread that unmaps, which may hold any lock, with all signals
- * blocked. It waits for no lock.
+ * The calls run in the thread that unmaps, which may hold any lock, with all
+ * signals blocked, and wait for no lock.
  */
 #include "config.h"
 #include "sys/monitor/mon_libc.h"
@@ -32,7 +32,7 @@ static bool mon_known(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	return mrrc_idle_overlaps(&mon->idle, start, end);
 }
 
-/* Removes the marks of a range that is not known here. */
+/* Removes the marks of a range that this monitor does not know. */
 static void mon_unmark(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 {
 	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
@@ -82,8 +82,9 @@ static void mon_exit_all(struct mrrc_mon *mon, const struct mrrc_mon_sub *last)
 }
 
 /*
- * Takes all locks that an announcement needs. Does not wait for their holders:
- * one may be asleep, or stopped by a signal until this call is over.
+ * Takes all locks that an announcement needs. Does not wait for the holder of a
+ * lock: that thread may be asleep, or stopped by a signal until this call is
+ * over.
  */
 static bool mon_enter_all(struct mrrc_mon *mon)
 {
@@ -145,8 +146,8 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 
 	/*
 	 * Linux before 6.4 does not merge an unwatched part with the mapping
-	 * after it, if the watched mapping began before that part: so all of it
-	 * is watched first.
+	 * after it, if the watched mapping began before that part: so the whole
+	 * range is watched first.
 	 */
 	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon) &&
 	    atomic_load(&mon->begun))

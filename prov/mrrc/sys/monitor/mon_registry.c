@@ -33,7 +33,7 @@ static const struct mrrc_mon_ops *const mrrc_mon_kinds[] = {
 
 static struct {
 	pthread_once_t once;
-	int ready;		    /* 0, or why the registry is not */
+	int ready;		    /* 0, or the error of its setup */
 	struct mrrc_lock lock;	    /* REGISTRY */
 	TAILQ_HEAD(, mrrc_mon) all; /* every instance of this process */
 } mrrc_mon_registry = { .once = PTHREAD_ONCE_INIT };
@@ -108,7 +108,8 @@ static int mon_registry_ready(void)
 	pthread_once(&mrrc_mon_registry.once, mon_registry_init);
 	mrrc_threads_init();
 	/*
-	 * before our threads start: with several threads the kernel takes 10 ms
+	 * before our threads start: in a process with several threads the
+	 * kernel takes 10 ms to register it for membarrier(2)
 	 */
 	mrrc_biased_setup();
 	return mrrc_mon_registry.ready;
@@ -275,7 +276,9 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 	/* a child without fork handlers may share the watching descriptors */
 	if (!mrrc_mon_forked(mon))
 		mrrc_mon_unwatch_idle(mon);
-	/* Known to the fork handlers until its descriptors are closed. */
+	/*
+	 * The fork handlers know the monitor until its descriptors are closed.
+	 */
 	mon->ops->close(mon);
 	if (mon->listed)
 		TAILQ_REMOVE(&mrrc_mon_registry.all, mon, link);
@@ -293,8 +296,8 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 /* ---- hooks ---- */
 
 /*
- * Tries to take the lock of proving; does not wait, as its holder may be
- * waiting for the calling thread.
+ * Tries to take the REGISTRY lock for the proving thread; does not wait, as the
+ * lock's holder may be waiting for that thread.
  */
 static bool mon_prove_enter(void)
 {

@@ -52,9 +52,9 @@ static size_t mon_least(const struct mrrc_mon_room *room)
 }
 
 /*
- * The number of watches until the next count, which takes longer the more
- * mappings there are. Until then the ranges take a quarter at most of what they
- * may take, and watches that begin and end add half of the mappings left.
+ * The number of watches until the mappings are counted again, which takes
+ * longer the more mappings there are: a quarter of the ranges that may still be
+ * added, at most four times the @all mappings.
  */
 static size_t mon_look_after(const struct mrrc_mon_room *room, size_t ranges,
 			     size_t all)
@@ -79,13 +79,13 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
 	const size_t left = all < most ? most - all : 0;
 	/*
-	 * adjacent ranges may be watched beyond that, until ranges between them
-	 * are dropped
+	 * adjacent ranges may take more than half of the mappings, until ranges
+	 * between them are dropped
 	 */
 	const size_t over = ours > half ? ours - half : 0;
 	size_t lack = all > most ? all - most : 0;
 	size_t more = ours < half ? (half - ours) / 2 : 0;
-	size_t calls = left / 4; /* two each, and what is not counted */
+	size_t calls = left / 4; /* two mappings each; others are not counted */
 
 	if (more > left / 2)
 		more = left / 2;
@@ -95,8 +95,8 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
 	/*
-	 * else mappings that the application makes later could not be given
-	 * back to it
+	 * if mmap calls are not counted, the application cannot get back
+	 * mappings that it needs later
 	 */
 	if (!mrrc_libc_hooks_count(mon, calls) || room->most < mon_least(room))
 		room->most = mon_least(room);
@@ -205,7 +205,7 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 			 room->most > least + some ? room->most - some : least);
 		mrrc_libc_hooks_count(mon, some / 2);
 	} else {
-		/* before there are more */
+		/* count the mappings before more ranges are watched */
 		room->look = 0;
 	}
 }

@@ -4,11 +4,12 @@
  *
  * Ranges are registered in write-protect mode and never protected. So no page
  * faults, and the kernel reports each unmap, remap and discard of pages in
- * them, by any code and any call. Needs no privileges.
+ * these ranges, by any code and any call. The monitor needs no privileges.
  *
- * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN while any
- * such change is unfinished, and with EINVAL otherwise. Kernels before 5.15
- * forget unfinished changes too early, so each start tests the probe.
+ * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN while an
+ * unmap, remap or discard is unfinished, and with EINVAL otherwise. Kernels
+ * before 5.15 forget unfinished changes too early, so each start tests the
+ * probe.
  *
  * The threads that read the events: mon_uffd_read.c.
  */
@@ -38,8 +39,9 @@
 #define MRRC_UFFD_TRIES 3
 
 /*
- * Ranges whose first page is examined after an unwritten one was found, and at
- * first; later one in MRRC_UFFD_SAMPLE.
+ * The first page of a range is examined: in the first MRRC_UFFD_FIRST ranges,
+ * in MRRC_UFFD_EXAMINED ranges after an unwritten page was found, and in one of
+ * MRRC_UFFD_SAMPLE other ranges.
  */
 #define MRRC_UFFD_EXAMINED 1024
 #define MRRC_UFFD_FIRST	   64
@@ -51,7 +53,7 @@ static bool uffd_has_spare(const struct mrrc_uffd *uffd)
 	return mrrc_fd_is(uffd->spare, &uffd->spare_id);
 }
 
-/* Writes why into mon's reason. Returns ret. */
+/* Writes @what and the error into mon->reason. Returns @ret. */
 static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 {
 	snprintf(mon->reason, sizeof(mon->reason), "userfaultfd: %s: %s", what,
@@ -60,7 +62,7 @@ static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 }
 
 /*
- * The kernel itself requires no privilege for these features: neither
+ * The kernel itself requires no privilege for MRRC_UFFD_FEATURES: neither
  * CAP_SYS_PTRACE nor vm.unprivileged_userfaultfd would help.
  */
 static int uffd_forbidden(struct mrrc_mon *mon, int ret)
@@ -170,7 +172,7 @@ err_free:
 	return ret;
 }
 
-/* Once, whichever thread comes first. */
+/* Starts the monitor's threads once, in the thread that comes first. */
 static int uffd_begin(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
@@ -198,7 +200,7 @@ static void uffd_close(struct mrrc_mon *mon)
 		sem_destroy(&uffd->ready);
 		pthread_mutex_destroy(&uffd->lock);
 	}
-	/* or the file that replaced it */
+	/* the userfaultfd, or the file that replaced it */
 	if (!mrrc_uffd_lost(uffd) || mrrc_fd_is(uffd->fd, &uffd->stop_id))
 		close(uffd->fd);
 	if (mrrc_fd_is(uffd->stop_fd, &uffd->stop_id))
@@ -260,9 +262,10 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /*
- * Most memory was written to before it is registered, and the question takes as
- * long as the watch itself. So it is left out for most ranges, until one that
- * was not written to turns up. Its mapping would only stay split.
+ * Most memory was written to before it is registered, and asking the kernel for
+ * that takes as long as the watch itself. So most ranges are not examined,
+ * until a range turns up that was not written to. A mapping that was not
+ * prepared only stays split after its watch.
  */
 static void uffd_prepare(struct mrrc_uffd *uffd, uintptr_t start)
 {
@@ -288,7 +291,9 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	struct mrrc_uffd *uffd = mon->impl;
 	int ret;
 
-	/* if the number was reused, another userfaultfd would get the events */
+	/*
+	 * if fd's number was reused, another userfaultfd would get the events
+	 */
 	ret = mrrc_uffd_lost(uffd);
 	if (ret)
 		return ret;
@@ -303,7 +308,9 @@ static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 	return ret;
 }
 
-/* The page to write to is the first of the range, since that is in use. */
+/*
+ * uffd_prepare() may write to the range's first page, as the range is in use.
+ */
 static int uffd_widen(struct mrrc_mon *mon, uintptr_t start, uintptr_t lo,
 		      uintptr_t hi)
 {

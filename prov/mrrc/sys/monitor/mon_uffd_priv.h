@@ -12,35 +12,35 @@
 
 #include "sys/base/fd_id.h"
 
-#define MRRC_UFFD_QUEUE 64 /* events; more become one */
+#define MRRC_UFFD_QUEUE 64 /* events; the last one takes in further events */
 
 struct mrrc_uffd_event {
 	struct mrrc_range range;
 	enum mrrc_mon_event kind;
-	bool announced; /* not by the kernel */
+	bool announced; /* by a hook, not by the kernel */
 };
 
 struct mrrc_uffd {
 	int fd;	     /* the userfaultfd; after stop, a stand-in */
 	int stop_fd; /* readable once the reader has to end */
-	int spare;   /* mrrc_uffd_prepare(); -1: none */
-	/* a program may have closed them and reused their numbers */
+	int spare;   /* a userfaultfd, see mrrc_uffd_prepare(); -1: none */
+	/* a program may have closed a descriptor and reused its number */
 	struct mrrc_fd_id id;
 	struct mrrc_fd_id stop_id;
 	struct mrrc_fd_id spare_id;
 	size_t huge; /* huge page size, 0 if none */
-	bool tells;  /* mrrc_uffd_anonymous() */
-	/* uffd_prepare(): ranges so far; number of the last one to examine */
+	bool tells;  /* mrrc_uffd_anonymous() works */
+	/* uffd_prepare(): number of ranges so far; the last range to examine */
 	_Atomic uint64_t watches, examined;
 	pthread_mutex_t start_lock; /* no other lock is held */
-	bool runs;		    /* both threads do; start_lock */
+	bool runs;		    /* both threads run; start_lock */
 	atomic_bool woken;	    /* stop_fd can be read */
 	pthread_t reader;
 	pthread_t handler;
-	sem_t ready;	    /* the reader keeps its descriptors */
-	sem_t work;	    /* for the handler */
-	atomic_bool broken; /* the reader has ended: the number can be closed */
-	atomic_bool stop;   /* it has to end */
+	sem_t ready;	    /* the reader has its own descriptors */
+	sem_t work;	    /* wakes the handler */
+	atomic_bool broken; /* the reader has ended: fd can be closed */
+	atomic_bool stop;   /* the threads have to end */
 	/*
 	 * Held with all signals blocked, for reading and queuing only. Guards
 	 * the fields below, and the step of seq to even when the queue is
@@ -49,7 +49,7 @@ struct mrrc_uffd {
 	pthread_mutex_t lock;
 	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
 	unsigned queued;
-	bool dead; /* the reader reads no more: never settled */
+	bool dead; /* the reader reads no more: seq stays odd */
 };
 
 #endif /* MRRC_MON_UFFD_PRIV_H */

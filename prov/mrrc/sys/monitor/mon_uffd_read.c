@@ -3,9 +3,9 @@
  * The events of the userfaultfd monitor (mon_uffd.c), and its two threads.
  *
  * The reader only reads events into a queue. It takes no lock that is held for
- * long, or with signals unblocked: an unmapping thread sleeps until its event is
- * read, and may be in a signal handler that interrupted the holder of one of our
- * locks. The handler thread, or a thread that finds memory busy
+ * long, or with signals unblocked: an unmapping thread sleeps until its event
+ * is read, and may be in a signal handler that interrupted the holder of one of
+ * our locks. The handler thread, or a thread that finds memory busy
  * (mrrc_mon_drain), handles the queue; until then seq is odd.
  *
  * The reader has its own table of descriptors. Programs that become daemons
@@ -47,8 +47,8 @@
 #define SYS_close_range 436
 #endif
 
-#define MRRC_UFFD_EVENTS      16   /* read at a time */
-#define MRRC_UFFD_LOOK_MS     1000 /* between looks at hooks */
+#define MRRC_UFFD_EVENTS      16   /* events read at a time */
+#define MRRC_UFFD_LOOK_MS     1000 /* between checks of the hooks */
 #define MRRC_UFFD_NAP_NS      50000
 #define MRRC_UFFD_CHILD_STACK ((size_t) 16 << 10)
 
@@ -110,7 +110,7 @@ static int uffd_take(struct mrrc_uffd *uffd, const struct uffd_msg *msg)
 		to = msg->arg.remap.to;
 		len = msg->arg.remap.len;
 		uffd_queue(uffd, from, from + len, MRRC_MON_UNMAP, false);
-		/* The pages stay watched where they moved. */
+		/* The moved pages stay watched at their new addresses. */
 		uffd_queue(uffd, to, to + len, MRRC_MON_REMOVE, false);
 		return 0;
 	default:
@@ -242,22 +242,22 @@ static void uffd_replace(struct mrrc_uffd *uffd)
 	if (mrrc_uffd_lost(uffd))
 		return;
 	/*
-	 * poll(2) refuses this many descriptors above RLIMIT_NOFILE, which may
-	 * have been lowered
+	 * dup3(2) refuses numbers above RLIMIT_NOFILE, which may have been
+	 * lowered
 	 */
 	if (!mrrc_fd_is(uffd->stop_fd, &uffd->stop_id) ||
 	    dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC) < 0)
 		close(uffd->fd);
 }
 
-/* From here on stop_fd can be read. */
+/* Makes stop_fd readable, which wakes the reader. */
 static void uffd_wake(struct mrrc_uffd *uffd)
 {
 	atomic_store(&uffd->woken, true);
 	shutdown(uffd->stop_fd, SHUT_RDWR);
 }
 
-/* The reader's part of draining. */
+/* Reads events into the queue, in the reader's thread. */
 static int uffd_fetch(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
@@ -267,7 +267,8 @@ static int uffd_fetch(struct mrrc_mon *mon)
 
 	uffd_lock(uffd, &old);
 	/*
-	 * Another file under our number may be readable, which means nothing.
+	 * If another file has our descriptor's number, that file may be
+	 * readable, which means nothing.
 	 */
 	ret = mrrc_uffd_lost(uffd);
 	/* Another thread may have drained the queue first. */
@@ -275,7 +276,7 @@ static int uffd_fetch(struct mrrc_mon *mon)
 		uffd_unlock(uffd, &old);
 		return ret;
 	}
-	/* Odd before the first read: see mon.h. */
+	/* seq is odd before the first event is read: see mon.h. */
 	atomic_fetch_or(&mon->seq, 1);
 	ret = uffd_read(uffd);
 	uffd_unlock(uffd, &old);
@@ -283,9 +284,7 @@ static int uffd_fetch(struct mrrc_mon *mon)
 	return ret;
 }
 
-/*
- * Closes the other descriptors of this table. Makes system calls, nothing else.
- */
+/* Closes all descriptors of this table except ours. Makes system calls only. */
 static int uffd_close_others(void *arg)
 {
 	const struct mrrc_uffd *uffd = arg;
@@ -321,8 +320,8 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 	if (unshare(CLONE_FILES))
 		return;
 	/*
-	 * some tools mistake this call for fork(2), or end programs that make
-	 * it
+	 * some tools mistake this clone(2) for fork(2), or end programs that
+	 * call it
 	 */
 	if (!uffd_tool())
 		pid = clone(uffd_close_others, stack + sizeof(stack),
@@ -334,8 +333,8 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 }
 
 /*
- * Returns 0 or -E*. The kernel refuses to wait where RLIMIT_NOFILE is below 2,
- * which any thread may set: then the thread reads events once a millisecond.
+ * Returns 0 or -E*. poll(2) fails if RLIMIT_NOFILE is below 2, which any thread
+ * may set: the reader then reads events once a millisecond.
  */
 static int uffd_wait(struct mrrc_uffd *uffd, struct pollfd fds[2])
 {
@@ -378,7 +377,7 @@ static void *uffd_run(void *arg)
 		    (atomic_load(&uffd->stop) || !mrrc_mon_works(mon)))
 			break;
 		if (fds[1].revents) {
-			ret = -EBADF; /* no stop request: not ours */
+			ret = -EBADF; /* no stop request: another file */
 		} else if (fds[0].revents & POLLIN) {
 			ret = uffd_fetch(mon);
 		} else if (fds[0].revents) {
@@ -419,7 +418,10 @@ static void *uffd_handle(void *arg)
 		/* Another thread may have been first. */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
-		/* more has come: first the threads that wait for the lock */
+		/*
+		 * more events have come: threads that wait for the lock go
+		 * first
+		 */
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_pause_for(MRRC_UFFD_NAP_NS);
 	}
@@ -428,7 +430,7 @@ static void *uffd_handle(void *arg)
 
 /*
  * The reader's poll keeps the userfaultfd alive, so the reader is woken first.
- * In a forked child this wakes the parent's reader.
+ * A forked child does not wake the reader, which is its parent's.
  */
 void mrrc_uffd_stop(struct mrrc_mon *mon)
 {
@@ -466,7 +468,10 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon)
 {
 	struct mrrc_uffd *uffd = mon->impl;
 
-	/* while the reader still runs, as a thread that ends may unmap */
+	/*
+	 * the handler ends while the reader still runs, as a thread that ends
+	 * may unmap
+	 */
 	atomic_store(&uffd->stop, true);
 	sem_post(&uffd->work);
 	mrrc_thread_join(uffd->handler);
@@ -474,7 +479,10 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon)
 		uffd_wake(uffd);
 	else
 		pthread_cancel(uffd->reader);
-	/* the reader has the last copy, and closes it before it ends */
+	/*
+	 * the reader has the last copy of the userfaultfd, and closes that copy
+	 * before the thread ends
+	 */
 	uffd_replace(uffd);
 	mrrc_thread_join(uffd->reader);
 }

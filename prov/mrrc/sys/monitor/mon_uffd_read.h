@@ -5,7 +5,7 @@
 
 #include "sys/monitor/mon_uffd_priv.h"
 
-/* 0, or -EBADF: the number is not ours any more */
+/* 0, or -EBADF: the userfaultfd's number belongs to another file now */
 int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
 
 /*
@@ -13,7 +13,7 @@ int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
  * -E*: neither runs.
  */
 int mrrc_uffd_read_start(struct mrrc_mon *mon);
-/* They have ended afterwards. Not for a forked child. */
+/* Ends both threads, and waits for their end. Not for a forked child. */
 void mrrc_uffd_read_end(struct mrrc_mon *mon);
 
 /* The monitor's operations of these names (mon.h) */

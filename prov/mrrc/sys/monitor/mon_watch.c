@@ -5,8 +5,8 @@
  * huge page only if all of it belongs to one mapping, and watching a part
  * splits the mapping.
  *
- * A part that the application unmaps or discards is unwatched by itself, as that
- * splits the huge page anyway.
+ * A part that the application unmaps or discards is unwatched by itself, as
+ * that splits the huge page anyway.
  *
  * MONITOR lock held throughout.
  */
@@ -14,9 +14,9 @@
 #include "sys/monitor/mon_watch.h"
 #include "sys/monitor/mon_priv.h"
 
-/* ---- no longer ---- */
+/* ---- unwatching ---- */
 
-/* The first gap between covered ranges in [start, end); false: there is none. */
+/* The first gap between covered ranges in [start, end); false: no gap. */
 static bool watch_gap(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		      struct mrrc_range *gap)
 {
@@ -107,7 +107,9 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	uintptr_t next;
 
 	mrrc_lock_assert_held(&mon->lock);
-	/* ranges that no cache needs any more, in a page that stayed watched */
+	/*
+	 * forget ranges that no cache needs, in huge pages that stayed watched
+	 */
 	mrrc_idle_forget(&mon->idle, start, end);
 	for (; start < end && mrrc_huge_overlaps(huge, start, end);
 	     start = next) {
@@ -120,7 +122,7 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	}
 }
 
-/* ---- from now on ---- */
+/* ---- watching ---- */
 
 /* Marks the page as not huge, and unwatches the memory next to the range. */
 static void watch_none(struct mrrc_mon *mon, uintptr_t page, uintptr_t start,
@@ -140,8 +142,8 @@ static bool watch_page(struct mrrc_mon *mon, uintptr_t page)
 }
 
 /*
- * If memory at one end cannot be watched, the other end is tried alone. *wide
- * is set to the range that is watched. false: nothing is watched.
+ * Watches *wide. If memory at one end cannot be watched, the other end is tried
+ * alone. *wide is set to the range that is watched. false: nothing is watched.
  */
 static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 		       struct mrrc_range *wide)
@@ -168,7 +170,9 @@ static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 	return false;
 }
 
-/* The range extended to its huge pages, where there may be some. */
+/*
+ * Extends the range to the huge pages at its ends, if it may have such pages.
+ */
 static struct mrrc_range watch_ends(struct mrrc_huge *huge,
 				    struct mrrc_range range)
 {

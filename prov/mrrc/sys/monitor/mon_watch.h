@@ -12,9 +12,9 @@
 int mrrc_mon_watch_range(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * Unwatch the parts of the range that no cache covers. Huge pages that are
- * watched whole stay so, or their watch ends as a whole; _part() disregards
- * huge pages.
+ * Unwatch the parts of the range that no cache covers. A huge page that is
+ * watched whole stays watched, or is unwatched as a whole;
+ * mrrc_mon_uncover_part() disregards huge pages.
  */
 void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start,

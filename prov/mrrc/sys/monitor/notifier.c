@@ -31,8 +31,8 @@ struct mrrc_notifier {
 	struct mrrc_lock serial; /* NOTIFIER: one watch at a time */
 	struct mrrc_lock lock;	 /* CACHE: all below */
 	struct mrrc_index watched;
-	struct mrrc_region_list dead; /* to free without locks held */
-	struct mrrc_range adding;     /* being watched, not in the index */
+	struct mrrc_region_list dead; /* regions to free without locks held */
+	struct mrrc_range adding;     /* being watched, not yet in the index */
 	bool adding_stale;
 	struct mrrc_range queue[NOTIFIER_QUEUE];
 	size_t queued;

@@ -20,7 +20,7 @@ struct mrrc_notifier;
 /* The range has changed. May block. */
 typedef void (*mrrc_notifier_cb)(void *arg, uintptr_t start, size_t len);
 
-/* mon: outlives the notifier. */
+/* @mon outlives the notifier. */
 int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 		       struct mrrc_notifier **notifier);
 void mrrc_notifier_close(struct mrrc_notifier *notifier);

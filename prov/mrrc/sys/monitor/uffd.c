@@ -127,9 +127,9 @@ bool mrrc_uffd_written(uintptr_t start)
 
 /*
  * Is the page at @start, which nothing watches, private memory without a file?
- * The kernel watches such memory, shmem and huge pages for writes; for minor
- * faults it refuses the first kind as unfit, and the other kinds as watched by
- * another userfaultfd.
+ * The kernel watches private memory, shmem and huge pages for writes; for minor
+ * faults the kernel refuses private memory as unfit (EINVAL), and the other
+ * kinds as watched by another userfaultfd.
  */
 static bool uffd_private(int fd, int spare, uintptr_t start)
 {
@@ -140,7 +140,7 @@ static bool uffd_private(int fd, int spare, uintptr_t start)
 		return false;
 	ret = uffd_register(fd, start, page, UFFDIO_REGISTER_MODE_MINOR);
 	if (!ret)
-		/* another mapping by now */
+		/* another mapping is there by now */
 		mrrc_uffd_unregister(fd, start, page);
 	mrrc_uffd_unregister(spare, start, page);
 	return ret == -EINVAL;
@@ -240,7 +240,7 @@ static void uffd_test_unmap(int fd, void *page)
 	munmap(page, len);
 }
 
-/* Whatever the result of the test, no thread waits on it afterwards. */
+/* Whatever the result of the test, no thread waits on @fd afterwards. */
 static int uffd_test_run(int fd, struct mrrc_uffd_unmapper *un)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

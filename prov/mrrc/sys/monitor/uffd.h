@@ -17,7 +17,7 @@
  */
 int mrrc_uffd_probe(int fd);
 
-/* Write-protect mode, with nothing protected. */
+/* Registers a range in write-protect mode, and protects nothing. */
 int mrrc_uffd_register(int fd, uintptr_t start, size_t len);
 int mrrc_uffd_unregister(int fd, uintptr_t start, size_t len);
 
@@ -51,9 +51,9 @@ int mrrc_uffd_spare(void);
  * first page was never written to. The kernel merges parts only if they share
  * an anon_vma, or have none. A mapping gets its anon_vma when a page of it is
  * first written to; parts share it if the mapping had it before it was split.
- * So that page is made present. Only private memory without a file is changed,
- * as writing to a page of a file changes the file. No watch may begin or end
- * during this call.
+ * So the range's first page is made present. Only private memory without a file
+ * is changed, as writing to a page of a file changes the file. No watch may
+ * begin or end during this call.
  */
 void mrrc_uffd_prepare(int fd, int spare, uintptr_t start);
 
@@ -69,7 +69,7 @@ int mrrc_uffd_test(int fd);
 
 /*
  * Opens a userfaultfd for user-space faults only, by the system call or else by
- * /dev/userfaultfd. Returns it, or the -E* of the system call.
+ * /dev/userfaultfd. Returns the descriptor, or the -E* of the system call.
  */
 int mrrc_uffd_new(void);
 
