@@ -4,8 +4,9 @@
  * sections, finds the byte pairs in the mapping, and reports each.
  *
  * The order: headers -> pairs -> sections tell data from code -> the functions
- * around the pairs are decoded (code_x86_64.c) -> the caller is told. Every offset and length in the image is checked against the image's
- * bounds before it is used.
+ * around the pairs are decoded (code_x86_64.c) -> the caller is told. Every
+ * offset and length in the image is checked against the image's bounds before
+ * it is used.
  */
 #include "config.h"
 #include "sys/proof/code_priv.h"
@@ -107,7 +108,10 @@ static bool read_at(int fd, void *to, size_t len, off_t offset)
 	return pread(fd, to, len, offset) == (ssize_t) len;
 }
 
-/* Keeps those that lie in memory. None that hold code: not this file's. */
+/*
+ * Keeps the sections that lie in memory. If no section holds code of the
+ * mapping, the section headers are not this file's: keeps no section.
+ */
 static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
 			  unsigned count)
 {
@@ -221,7 +225,7 @@ static void count(const struct mrrc_code *code, struct mrrc_code_counts *counts)
 	}
 }
 
-/* false: the caller wants no more. */
+/* Reports a byte pair to the caller. false: the caller wants no more. */
 static bool tell(const struct mrrc_code_found *found,
 		 bool (*site)(void *arg, const struct mrrc_code_site *site),
 		 void *arg)

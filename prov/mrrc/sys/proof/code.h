@@ -21,34 +21,41 @@ struct mrrc_code_image {
 	uintptr_t base;	  /* a header's p_vaddr is at base + p_vaddr */
 	const void *ehdr; /* the ELF header */
 	/*
-	 * addresses of the whole file's memory: segments that the program
-	 * headers call readable are read as far as they lie within; no other
+	 * bounds of the whole file's memory: segments that the program headers
+	 * call readable are read as far as they lie in [lo, hi); no other
 	 * memory is read
 	 */
 	uintptr_t lo, hi;
 	uintptr_t start, end; /* the mapping; readable */
-	uintptr_t offset;     /* of @start, in the file */
-	int fd; /* of the file, for its section headers; -1: none */
+	uintptr_t offset;     /* offset of @start in the file */
+	int fd; /* the file, for its section headers; -1: no file */
 };
 
 struct mrrc_code_site {
-	uintptr_t at; /* of the instruction, or of the byte pair */
-	/* of the system call, as the function around it says; or MRRC_CODE_ANY */
+	uintptr_t at; /* address of the instruction, or of the byte pair */
+	/*
+	 * the system call's number, as the function around the call says; or
+	 * MRRC_CODE_ANY
+	 */
 	long number;
-	const char *why; /* ANY: why; else NULL. Static */
+	const char *why; /* the reason of MRRC_CODE_ANY, static; else NULL */
 };
 
 struct mrrc_code_counts {
-	unsigned pairs;	       /* that look like a system-call instruction */
-	unsigned instructions; /* of them that are one */
-	unsigned data;	       /* that are data */
-	/* byte pairs that may be such an instruction, or may pass any number */
+	unsigned pairs;	       /* byte pairs like a system-call instruction */
+	unsigned instructions; /* pairs that are such an instruction */
+	unsigned data;	       /* pairs that are data */
+	/*
+	 * pairs that may be a system-call instruction, or are one that may pass
+	 * any number
+	 */
 	unsigned unknown;
 };
 
 /*
  * Calls @site for each system-call instruction, and for each byte pair that may
- * be one, until @site returns false. -EOPNOTSUPP: nothing can be decided.
+ * be such an instruction, until @site returns false. -EOPNOTSUPP: the code
+ * cannot be decoded here.
  */
 int mrrc_code_look(const struct mrrc_code_image *image,
 		   bool (*site)(void *arg, const struct mrrc_code_site *site),
@@ -59,15 +66,15 @@ int mrrc_code_look(const struct mrrc_code_image *image,
  * in front of it and @after from there on, one of those that glibc makes for
  * functions of its own, which take no memory away? These are the calls for
  * set*id(2) in each thread, and since 2.41 for all functions that can be
- * cancelled. They are recognised by their bytes, as the number comes from
+ * cancelled. The calls are recognised by their bytes, as the number comes from
  * memory or arguments.
  */
 bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after);
 
 /*
  * code_filler.c. The first @size adjacent bytes from @at to @end that are never
- * executed, as they only align the code after them. 0: there are none, or the
- * code is not for x86-64.
+ * executed, as they only align the code after them. 0: there are no such bytes,
+ * or the code is not for x86-64.
  */
 uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 			   uintptr_t end, size_t size);
@@ -77,9 +84,9 @@ uintptr_t mrrc_code_filler(const struct mrrc_code_image *image, uintptr_t at,
 /* A file mapped as the loader would map it, but not executable. */
 struct mrrc_code_file {
 	int fd;
-	uint8_t *map; /* of @len bytes: its segments, to be read */
+	uint8_t *map; /* @len bytes: the file's segments, readable */
 	size_t len;
-	uintptr_t base; /* as an image's */
+	uintptr_t base; /* as in struct mrrc_code_image */
 	uint64_t device, inode;
 };
 

@@ -16,9 +16,9 @@
 
 #define LONGEST	 ((uint32_t) 1 << 24) /* bytes of a function */
 #define LOCK	 0xf0
-#define BACK_MIN 64	 /* bytes that are looked back at, at first */
-#define BACK_MAX 1024	 /* where these were not enough */
-#define ANY	 0x7fffu /* an instruction has 15 bytes at most */
+#define BACK_MIN 64	 /* bytes decoded before an address, at first */
+#define BACK_MAX 1024	 /* bytes decoded before an address, at most */
+#define ANY	 0x7fffu /* a bit for each byte of an instruction, at most 15 */
 
 static int body_grow(struct mrrc_code_body *body)
 {
@@ -37,7 +37,7 @@ static int body_grow(struct mrrc_code_body *body)
 
 /*
  * Is this a branch with an operand-size prefix and no REX.W? Processors differ
- * in its target.
+ * in the target of such a branch.
  */
 static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
 {
@@ -61,7 +61,7 @@ static bool body_rip(const ZydisDecodedInstruction *zydis)
 	return zydis->raw.modrm.mod == 0 && zydis->raw.modrm.rm == 5;
 }
 
-/* false: nothing that can be relied on. */
+/* Sets where the instruction leads. false: this depends on the processor. */
 static bool body_flow(const ZydisDecodedInstruction *zydis,
 		      struct mrrc_code_insn *insn)
 {
@@ -73,7 +73,9 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 	if (relative) {
 		if (body_odd_branch(zydis))
 			return false;
-		/* of 32 bits at most; other immediates may have 64 */
+		/*
+		 * a distance has 32 bits at most; other immediates may have 64
+		 */
 		to = (int64_t) insn->at + insn->len + zydis->raw.imm[0].value.s;
 		if (to >= 0 && to < LONGEST)
 			insn->to = (uint32_t) to;
@@ -101,7 +103,7 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 	case ZYDIS_MNEMONIC_IRETQ:
 	case ZYDIS_MNEMONIC_SYSRET:
 	case ZYDIS_MNEMONIC_SYSEXIT:
-		insn->flow = MRRC_CODE_JUMP; /* with no place named */
+		insn->flow = MRRC_CODE_JUMP; /* names no place */
 		break;
 	case ZYDIS_MNEMONIC_SYSCALL:
 		insn->flow = MRRC_CODE_SYSCALL;
@@ -159,7 +161,7 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 	return body_insn(&decoder, code, at, len, insn);
 }
 
-/* As far as it decodes. */
+/* Decodes the function up to the first bytes that are no instruction. */
 static int body_decode(struct mrrc_code_body *body, const uint8_t *code,
 		       uint32_t len)
 {
@@ -199,7 +201,8 @@ uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at)
 }
 
 /*
- * Links each branch into the list of those that lead to the same instruction.
+ * Links each branch into the list of branches that lead to the same
+ * instruction.
  */
 static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 {
@@ -249,7 +252,10 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 	return 0;
 }
 
-/* The same with this decoder, of the @back bytes before @to. */
+/*
+ * mrrc_code_insn_at() for the byte @to, which decodes the @back bytes before
+ * @to.
+ */
 static bool body_insn_at(const ZydisDecoder *decoder, const uint8_t *code,
 			 uint32_t len, uint32_t to, uint32_t back,
 			 struct mrrc_code_insn *insn)
@@ -282,8 +288,8 @@ static bool body_insn_at(const ZydisDecoder *decoder, const uint8_t *code,
 }
 
 /*
- * Few bytes are enough for most code, but not for long runs of instructions for
- * vectors, which still decode without their first byte.
+ * Decoding a few bytes before @at is enough for most code, but not for long
+ * runs of vector instructions, which still decode without their first byte.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		       struct mrrc_code_insn *insn)

@@ -13,22 +13,22 @@
 
 /* Where an instruction leads. */
 enum mrrc_code_flow {
-	MRRC_CODE_NEXT,	     /* to the one behind it */
-	MRRC_CODE_BRANCH,    /* there, or to a place that it names */
+	MRRC_CODE_NEXT,	     /* to the next instruction */
+	MRRC_CODE_BRANCH,    /* to the next instruction, or to a named place */
 	MRRC_CODE_JUMP,	     /* to a place that it names */
-	MRRC_CODE_CALLS,     /* behind it, after a function */
+	MRRC_CODE_CALLS,     /* to the next instruction, after a function */
 	MRRC_CODE_AWAY,	     /* to a place that it does not name */
-	MRRC_CODE_SYSCALL,   /* behind it, after a system call */
-	MRRC_CODE_SYSCALL32, /* the same, by sysenter or int */
+	MRRC_CODE_SYSCALL,   /* to the next instruction, after a system call */
+	MRRC_CODE_SYSCALL32, /* the same, by sysenter or int 0x80 */
 };
 
 struct mrrc_code_insn {
-	uint32_t at;	/* from the start of the function */
-	uint32_t to;	/* what it names, if in the function; or NONE */
-	uint32_t first; /* of those that name this one; or NONE */
-	uint32_t next;	/* that names what this one does; or NONE */
-	uint32_t walk;	/* that @seen is of */
-	uint16_t seen;	/* registers followed to before this one */
+	uint32_t at;	/* offset in the function */
+	uint32_t to;	/* offset in the function that it names; or NONE */
+	uint32_t first; /* first branch to this instruction; or NONE */
+	uint32_t next;	/* next branch to the same instruction; or NONE */
+	uint32_t walk;	/* the walk that @seen belongs to */
+	uint16_t seen;	/* registers followed back to this instruction */
 	uint8_t len;
 	uint8_t flow; /* enum mrrc_code_flow */
 	/*
@@ -37,20 +37,20 @@ struct mrrc_code_insn {
 	 */
 	uint8_t split;
 	/*
-	 * offset in it of the distance to an address that it branches to or
-	 * computes, or 0
+	 * offset in the instruction of the distance to an address that the
+	 * instruction branches to or computes; or 0
 	 */
 	uint8_t field;
-	uint8_t size; /* of that, in bytes */
-	bool filler;  /* does nothing: aligns what is behind it */
+	uint8_t size; /* bytes of the distance */
+	bool filler;  /* does nothing: aligns the code after it */
 };
 
 struct mrrc_code_body {
 	struct mrrc_code_range function;
 	struct mrrc_code_insn *insn;
 	uint32_t count, room;
-	uint32_t walk; /* the last one */
-	bool whole;    /* it decodes to its end */
+	uint32_t walk; /* number of the last walk */
+	bool whole;    /* the function decodes to its end */
 	bool away;     /* some instruction leads AWAY */
 };
 
@@ -59,16 +59,17 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 			 struct mrrc_code_insn *insn);
 
 /*
- * The instruction that has the byte @at of a function, without reading all of it:
- * execution that reaches it passes an instruction that begins in the first 15
- * of the bytes before it, 64 or up to 1024, and all possible beginnings lead to
- * the same instruction. Bytes that do not decode may have any length. false: they
- * lead to different instructions.
+ * Finds the instruction that has the byte @at of a function, without decoding
+ * the whole function. Decoding begins 64 to 1024 bytes before @at: execution
+ * that reaches @at passes an instruction that begins in the first 15 of these
+ * bytes, and all possible beginnings have to lead to the same instruction.
+ * Bytes that do not decode may have any length. false: the beginnings lead to
+ * different instructions.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		       struct mrrc_code_insn *insn);
 
-/* Reads a whole function. -E2BIG: it is too long. */
+/* Reads a whole function. -E2BIG: the function is too long. */
 int mrrc_code_body_read(struct mrrc_code_body *body,
 			const struct mrrc_code_range *function);
 
@@ -82,7 +83,7 @@ static inline bool mrrc_code_body_falls(const struct mrrc_code_insn *insn)
 uintptr_t mrrc_code_body_to(const struct mrrc_code_body *body,
 			    const struct mrrc_code_insn *insn);
 
-/* The instruction that this byte belongs to, or NONE. */
+/* The index of the instruction that has the byte @at, or NONE. */
 uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
 
 void mrrc_code_body_close(struct mrrc_code_body *body);

@@ -19,7 +19,7 @@
 #include "sys/base/mappings.h"
 
 #define COPY_CODES 16			/* executable mappings of one file */
-#define COPY_MAX   ((size_t) 512 << 20) /* memory, for some time */
+#define COPY_MAX   ((size_t) 512 << 20) /* bytes of a copy, at most */
 
 /* /proc/PID/pagemap */
 #define PAGE_PRESENT ((uint64_t) 1 << 63)
@@ -38,7 +38,7 @@ struct copy_search {
 	unsigned codes;
 };
 
-/* Returns whether to go on. */
+/* Reports the executable mappings of a file. Returns whether to go on. */
 static bool copy_flush(struct copy_search *search)
 {
 	bool more = true;
@@ -59,7 +59,7 @@ static bool copy_next(void *arg, const struct mrrc_mapping *mapping)
 	struct mrrc_code_place *code;
 
 	/*
-	 * a file begins again at its offset 0; so does one whose table is full
+	 * a search begins anew at a file's offset 0, and when the table is full
 	 */
 	if (!mapping->inode || mapping->inode != search->inode ||
 	    mapping->device != search->device || !mapping->offset ||
@@ -71,7 +71,7 @@ static bool copy_next(void *arg, const struct mrrc_mapping *mapping)
 		search->inode = mapping->inode;
 	}
 	search->hi = mapping->end;
-	/* an instruction may lie in two */
+	/* joins adjacent mappings: an instruction may lie in two of them */
 	if (!mapping->execute)
 		return true;
 	code = search->codes ? &search->code[search->codes - 1] : NULL;
@@ -118,9 +118,9 @@ bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st)
 }
 
 /*
- * Maps the file once more, if it is the same and is laid out as in memory.
- * Reads its pages now: a page that cannot be read causes an error, not a
- * signal.
+ * Maps the file once more, if the file is the same and is laid out as in
+ * memory. Reads its pages now: a page that cannot be read causes an error, not
+ * a signal.
  */
 static bool copy_file(const struct mrrc_code_place *place,
 		      struct mrrc_code_copy *copy)
@@ -168,7 +168,7 @@ bool mrrc_code_own(uintptr_t start, uintptr_t end,
 			count = (end - start) / page;
 			if (count > sizeof(entry) / sizeof(*entry))
 				count = sizeof(entry) / sizeof(*entry);
-			/* what cannot be read is any */
+			/* if an entry cannot be read, its page may be a copy */
 			memset(entry, 0xff, sizeof(entry));
 			if (fd < 0 ||
 			    pread(fd, entry, count * sizeof(*entry),
@@ -184,20 +184,21 @@ bool mrrc_code_own(uintptr_t start, uintptr_t end,
 	return more;
 }
 
-#define COPY_PIECE 512 /* bytes, of which pages are multiples */
+#define COPY_PIECE 512 /* bytes; divides the size of a page */
 
 struct copy_page {
-	uint8_t *to; /* of @from */
+	uint8_t *to; /* the copy of @from */
 	uintptr_t from;
 	size_t page;
 	int fd;
 };
 
 /*
- * Copies a page of the process over the same page of the file, by the kernel, as the
- * code may be unmapped. But no uprobes, in whose places the kernel runs the file's
- * instructions: a uprobe is a breakpoint that stands alone; a byte of that value beside
- * other changes belongs to them.
+ * Copies a page of the process over the same page of the file. The kernel
+ * copies (/proc/self/mem), as the code may be unmapped meanwhile. Uprobes are
+ * left out, as the kernel runs the file's instructions in their places. A
+ * uprobe is a single changed byte, a breakpoint; a breakpoint beside other
+ * changed bytes is no uprobe.
  */
 static bool copy_own(void *arg, uintptr_t at)
 {

@@ -3,7 +3,7 @@
  * The executable mappings of this process, and copies of them that can be
  * examined (code.h) while other threads may unmap them. A copy is the file,
  * mapped once more, with the pages of code that differ from the file. Our own
- * patches (patch.h) are taken back.
+ * patches (patch.h) are taken back in the copy.
  *
  * Any thread.
  */
@@ -17,7 +17,7 @@
 /* An executable mapping, and the adjacent mappings of its file. */
 struct mrrc_code_place {
 	uintptr_t start, end;
-	uintptr_t lo, hi; /* of all mappings of the file; lo: its begin */
+	uintptr_t lo, hi; /* bounds of the file's adjacent mappings */
 	uintptr_t offset;
 	uint64_t device, inode;
 	bool write, shared;
@@ -25,7 +25,7 @@ struct mrrc_code_place {
 };
 
 /*
- * Calls @each for the executable mappings, in order of addresses, until it
+ * Calls @each for the executable mappings, in order of addresses, until @each
  * returns false. Returns false if there is no /proc.
  */
 bool mrrc_code_places(bool (*each)(void *arg,
@@ -54,8 +54,8 @@ struct mrrc_code_copy {
 };
 
 /*
- * Makes a copy. -EFBIG: the file is too large; -ESTALE: it has gone, or is not laid
- * out as in memory; else -E*: the memory cannot be read.
+ * Makes a copy. -EFBIG: the file is too large; -ESTALE: the file has gone, or
+ * is not laid out as in memory; else -E*: the memory cannot be read.
  */
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy);

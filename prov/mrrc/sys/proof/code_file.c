@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An ELF file that is not loaded, laid out as the loader would: for tools and
- * tests of code.h.
+ * An ELF file that is not loaded, laid out as the loader would lay it out: for
+ * tools and tests of code.h.
  *
  * Threading: one thread uses a file.
  */
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define PHDRS 64
-#define SPAN  ((uint64_t) 4 << 30) /* of a file's segments, at most */
+#define SPAN  ((uint64_t) 4 << 30) /* bytes of a file's segments, at most */
 
 struct file_headers {
 	Elf64_Ehdr ehdr;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fillers of x86-64 code (code.h): bytes between the end of a function, which
- * does not run on into them, and the next function, if they are instructions
- * without effect. A byte that ends another instruction may look like a return:
- * functions are decoded from their start.
+ * Filler in x86-64 code (code.h): instructions without effect between two
+ * functions, if the first function does not continue into the filler. Functions
+ * are decoded from their start, as the last byte of another instruction may
+ * look like a return.
  */
 #include "config.h"
 #include "sys/proof/code_body.h"

@@ -2,9 +2,10 @@
 /*
  * Finds the beginning and end of the function around an address, by the tables
  * for unwinding exceptions: .eh_frame_hdr, sorted, leads to the function's
- * entry (FDE) in .eh_frame. Both have the encodings that compilers for 64-bit
- * processors use: four bytes, from where they are or from the table. Others are
- * refused: their first bytes do not lead to where the table says.
+ * entry (FDE) in .eh_frame. Both tables have the encodings that compilers for
+ * 64-bit processors use: distances of four bytes, from the distance's own place
+ * or from the table's. Tables with other encodings are refused: an entry's
+ * first bytes do not lead to the address that the table names.
  */
 #include "config.h"
 #include "sys/proof/code_frame.h"
@@ -20,16 +21,16 @@ struct frame_header {
 };
 
 struct frame_entry {
-	int32_t start, fde; /* from the header */
+	int32_t start, fde; /* distances from the header */
 };
 
 struct frame_fde {
 	uint32_t len, cie;
-	int32_t start; /* from here */
+	int32_t start; /* distance from this field */
 	uint32_t size;
 };
 
-/* number of bytes before the fields that entries have in common */
+/* offset of the augmentation string in a common entry (CIE) */
 #define NAME 9
 
 static int read_function(const struct mrrc_code *code, uintptr_t at,
@@ -47,7 +48,8 @@ static int read_function(const struct mrrc_code *code, uintptr_t at,
 	*function = (struct mrrc_code_range){ start, start + fde.size };
 	/*
 	 * Unwinding looks for the byte before a return address. There is no
-	 * call before a signal's return, so its entry begins a byte early.
+	 * call before a signal's return, so the entry of the return begins a
+	 * byte early.
 	 */
 	name = at + offsetof(struct frame_fde, cie) - fde.cie + NAME;
 	if (fde.size && mrrc_code_readable(code, name, sizeof("zRS")) &&

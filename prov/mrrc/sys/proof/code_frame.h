@@ -7,9 +7,10 @@
 
 /*
  * Finds the last function that begins at @at or before, by .eh_frame_hdr, and
- * the gap between that and the next function. @at is in one of the two.
- * *function is empty if no function begins so early. Both ranges are within the
- * mapping. -ENOENT: the file has no such table; -EINVAL: the table is malformed.
+ * the gap between this function and the next one. @at is in the function or in
+ * the gap. *function is empty if no function begins at @at or before. Both
+ * ranges are within the mapping. -ENOENT: the file has no such table; -EINVAL:
+ * the table is malformed.
  */
 int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		       struct mrrc_code_range *function,

@@ -7,23 +7,25 @@
  * entered:
  *
  * - its first byte, if the function before it does not end with a jump;
- * - what a branch leads to. The distance of a branch is four bytes, or one if
- *   it is near. So all four bytes of the mapping and all single ones near the
- *   gap are taken for a distance, behind whatever byte may end the opcode of a
- *   branch: none is missed, not even one in code that does not decode;
- * - what a lea computes: the same holds for its distance;
- * - what the file's tables name (code_names.c).
+ * - targets of branches. The distance of a branch has four bytes, or one byte
+ *   if the target is near. So any four bytes of the mapping, and any byte near
+ *   the gap, are taken for a distance if they follow a byte that may end the
+ *   opcode of a branch: no branch is missed, not even in code that does not
+ *   decode;
+ * - addresses that a lea computes, which are found as targets of branches are;
+ * - addresses that the file's tables name (code_names.c).
  *
- * From each of them, instructions are followed to all places that they lead
- * to. Bytes that decode to no instruction end a path, as what is executed
- * decodes. Where no path reaches a system call, no pair of the gap is one.
+ * From each of these places, instructions are followed to all places that they
+ * lead to. Bytes that decode to no instruction end a path, as they cannot be
+ * executed. If no path reaches a system call, no byte pair of the gap is a
+ * system call.
  *
- * If a path reaches one from a start that was taken from a distance, that
- * distance is checked: it does not count if its bytes are another part of an
- * instruction of a function, or filler between two functions.
+ * If a path reaches a system call from a target of a distance, the distance is
+ * checked: it does not count if its bytes are another part of an instruction of
+ * a function, or filler between two functions.
  *
- * The answer is "not known" where pointers may be in no table (code_names.c), or
- * if a path reaches an indirect jump in the gap.
+ * The answer is "not known" where pointers may be in no table (code_names.c),
+ * or if a path reaches an indirect jump in the gap.
  */
 #include "config.h"
 #include "sys/proof/code_gap.h"
@@ -37,7 +39,7 @@
 #include "sys/proof/code_refs.h"
 
 #define LONGEST ((uintptr_t) 1 << 24) /* bytes of a gap */
-#define PATHS	256		      /* that wait to be followed */
+#define PATHS	256		      /* paths that wait to be followed */
 
 static bool gap_has(const struct mrrc_code_gap *gap, uintptr_t at)
 {
@@ -50,7 +52,7 @@ static void gap_unknown(struct mrrc_code_gap *gap, const char *why)
 		gap->unknown = why;
 }
 
-/* What was come to from a place. */
+/* The paths from one place at which the gap may be entered. */
 struct gap_trip {
 	uint32_t path[PATHS];
 	unsigned paths;
@@ -132,7 +134,7 @@ static void gap_enter(struct mrrc_code_gap *gap, uintptr_t at, uintptr_t field)
 	gap_unknown(gap, trip.unknown);
 }
 
-/* Those in the gap are come to, if they are executed. */
+/* Branches within the gap are followed when a path reaches them. */
 static void gap_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	if (!gap_has(arg, field))

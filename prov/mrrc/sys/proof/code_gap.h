@@ -15,13 +15,15 @@ struct mrrc_code_gap {
 	uint8_t *seen; /* a bit for each byte: an instruction
 					 * that may be executed begins there */
 	/*
-	 * the reason why byte pairs of the gap may be executed; NULL: none is
+	 * the reason why byte pairs of the gap may be executed; NULL: no pair
+	 * is executed
 	 */
 	const char *unknown;
 };
 
 /*
- * Reads another gap. @falls: the function before it leads to its first byte.
+ * Reads a gap. @falls: the function before the gap leads to the gap's first
+ * byte.
  */
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls);

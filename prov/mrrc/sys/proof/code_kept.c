@@ -23,8 +23,8 @@
 #include "sys/hooks/libc_hooks.h"
 #include "sys/base/own_file.h"
 
-#define KEPT  1024 /* files; all are dropped when they are full */
-#define SITES 29   /* of one file that are kept */
+#define KEPT  1024 /* files; a full table drops all files */
+#define SITES 29   /* system calls that are kept of one file */
 #define LANES 4
 #define ODD   0x9e3779b97f4a7c15
 
@@ -46,9 +46,9 @@ struct kept_entry {
 
 static struct {
 	char path[PATH_MAX];
-	bool none;	       /* until a place is named */
+	bool none;	       /* no file, until a path is named */
 	int fd;		       /* -1: there is no file */
-	struct kept_key rules; /* of the files that decide the findings */
+	struct kept_key rules; /* key of this library and the decoder */
 	bool ruled;	       /* @rules is known */
 	struct kept_entry entry[KEPT];
 	size_t count;
@@ -168,7 +168,9 @@ static bool key_identity(const struct mrrc_code_place *place,
 	return true;
 }
 
-/* Adds bytes. All of them matter, so each step can be undone. */
+/*
+ * Adds bytes to the key. Each step can be reversed, so that every byte matters.
+ */
 static void key_bytes(struct kept_key *key, uintptr_t start, uintptr_t end)
 {
 	uint64_t lane[LANES] = { 0 }, word[LANES];
@@ -213,7 +215,7 @@ void mrrc_code_kept_open(void)
 
 /* ---- entries ---- */
 
-/* NULL: no finding is kept. */
+/* The kept findings of a key; NULL: no findings are kept. */
 static const struct kept_entry *kept_get(const struct kept_key *key)
 {
 	size_t i;
@@ -242,7 +244,7 @@ struct kept_look {
 	mrrc_code_kept_site matters, each;
 	void *arg;
 	struct kept_entry entry;
-	bool keeps; /* all that was found can be kept */
+	bool keeps; /* all findings can be kept */
 	bool told;  /* the caller wants no more */
 };
 
@@ -253,8 +255,8 @@ static bool kept_found(void *arg, const struct mrrc_code_site *site)
 	if (!look->matters(look->arg, look->copy, site))
 		return true;
 	/*
-	 * the number of syscall(2) is hooked; for others the reason has to be
-	 * reported
+	 * of the calls whose number is not known only a hooked call, as that of
+	 * syscall(2), can be kept: of other calls the reason has to be reported
 	 */
 	look->keeps =
 		look->keeps && look->entry.count < SITES &&
@@ -269,7 +271,7 @@ static bool kept_found(void *arg, const struct mrrc_code_site *site)
 	return look->keeps || !look->told;
 }
 
-/* Decodes it, unless that was done before. */
+/* Decodes the copy, unless its findings are kept. */
 static int kept_look(struct kept_look *look)
 {
 	const struct kept_entry *const known =

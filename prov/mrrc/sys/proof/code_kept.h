@@ -5,10 +5,11 @@
  * user: code of a file that was decoded before is not decoded again, and a file
  * that has no such call is not even read.
  *
- * A file is identified by its number, size and times, together with those of
- * this library and the decoder: findings by other rules do not count. The code
- * in memory is that of the file if the kernel (/proc/self/pagemap) has made no
- * copy of a page. Where it has, a hash of the code's bytes is part of the key.
+ * A file is identified by its inode number, size and times, together with those
+ * of this library and the decoder: findings of other versions do not count. The
+ * code in memory is that of the file if the kernel (/proc/self/pagemap) has
+ * made no copy of a page. If the kernel has made a copy, a hash of the code's
+ * bytes is part of the key.
  *
  * The file of findings has 256 bytes for each library, in no order. Without it,
  * or where it cannot be read or written, the process has its own findings.
@@ -22,11 +23,14 @@
 
 /*
  * Uses the file at @path from now on; NULL: $XDG_CACHE_HOME/ofi_mrrc/code, or
- * the same below $HOME/.cache; "": none, as at first.
+ * the same below $HOME/.cache; "": no file, which is the default.
  */
 void mrrc_code_kept_at(const char *path);
 
-/* To be called before and after all code is examined; the first reads the file. */
+/*
+ * To be called before and after code is examined; mrrc_code_kept_open() reads
+ * the file.
+ */
 void mrrc_code_kept_open(void);
 void mrrc_code_kept_close(void);
 
@@ -36,10 +40,10 @@ typedef bool (*mrrc_code_kept_site)(void *arg,
 				    const struct mrrc_code_site *site);
 
 /*
- * Calls @each for the system calls that matter, until it answers false.
- * @matters decides that by the code alone. If it is true for a call whose
- * number is not known and which is not hooked, no finding is kept. Errors are
- * those of mrrc_code_copy() and mrrc_code_look().
+ * Calls @each for the system calls that matter, until @each returns false.
+ * @matters decides by the code alone whether a call matters. If @matters is
+ * true for a call whose number is not known and which is not hooked, no finding
+ * is kept. Errors are those of mrrc_code_copy() and mrrc_code_look().
  */
 int mrrc_code_sites(const struct mrrc_code_place *place,
 		    mrrc_code_kept_site matters, mrrc_code_kept_site each,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The addresses in code that a file names: the program's entry, and each word
- * of its tables that would be one: values of symbols, addends of relocations,
- * entries of the dynamic section. The sum of a symbol and an addend is in no
- * word, and is added. Each pointer to code that a position-independent file has
- * in its data is among them; where relocations are packed, it is a word of what
- * is written to. Words that only look like an address count, too.
+ * of its tables that can be such an address: values of symbols, addends of
+ * relocations, entries of the dynamic section. The sum of a symbol and an
+ * addend is in no word, and is computed. Each pointer to code that a
+ * position-independent file has in its data is among these addresses; where
+ * relocations are packed, the pointer is a word of a section that is written
+ * to. Words that only look like an address count, too.
  *
  * A program at a fixed address has pointers that no table names.
  */
@@ -49,7 +50,7 @@ names_section(const struct mrrc_code *code, uint32_t type)
 	return NULL;
 }
 
-/* Words from @at on, @step bytes apart. */
+/* Adds the words from @at on, @step bytes apart. */
 static void names_words(struct mrrc_code *code, uintptr_t at, uintptr_t end,
 			size_t step)
 {
@@ -61,7 +62,7 @@ static void names_words(struct mrrc_code *code, uintptr_t at, uintptr_t end,
 	}
 }
 
-/* Relocations by symbols. */
+/* Adds the addresses to which relocations by symbols lead. */
 static void names_sums(struct mrrc_code *code,
 		       const struct mrrc_code_range *range,
 		       const struct mrrc_code_range *symbols)
@@ -83,7 +84,10 @@ static void names_sums(struct mrrc_code *code,
 	}
 }
 
-/* The reason why the file's words are not all; NULL: they are. */
+/*
+ * Why code may have entries that the file's tables do not name; NULL: no such
+ * entries.
+ */
 static const char *names_why(const struct mrrc_code *code)
 {
 	unsigned i, count = 0;
@@ -116,7 +120,7 @@ static void names_table(struct mrrc_code *code,
 		return;
 	if (!mrrc_code_readable(code, range->start, range->end - range->start))
 		code->hidden = "tables that cannot be read";
-	else if (packed) /* at even places */
+	else if (packed) /* words at even addresses */
 		names_words(code, (range->start + 1) & ~(uintptr_t) 1,
 			    range->end, 2);
 	else if (table->type == SHT_DYNSYM)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The number of a system call on x86-64: rax is followed back along all paths
- * of the function until each has come to a constant.
+ * of the function until each path comes to a constant.
  *
- * A path ends at what writes the register: a constant, a copy (which is
- * followed instead), or anything else (the number is not known then), and at
- * filler behind a jump, which is not executed. Calls
- * leave those registers alone that a callee saves, system calls all but rax,
- * rcx and r11.
+ * A path ends at an instruction that writes the register: with a constant, with
+ * a copy of another register (which is followed instead), or with anything else
+ * (the number is then not known). A path also ends at filler after a jump,
+ * which is not executed. Calls keep the registers that a callee saves, system
+ * calls keep all registers but rax, rcx and r11.
  */
 #include "config.h"
 #include "sys/proof/code_number.h"
@@ -23,7 +23,7 @@
 #define RCX   1
 #define R11   11
 #define PATHS 512   /* limit of registers that wait to be followed */
-#define STEPS 65536 /* at most, for a number */
+#define STEPS 65536 /* limit of steps for one number */
 
 /* rbx, rbp, r12 to r15 */
 #define SAVED (1u << 3 | 1u << 5 | 0xf000u)
@@ -203,7 +203,9 @@ static bool number_push(struct number_walk *walk, uint32_t i, unsigned reg)
 	return true;
 }
 
-/* Instruction @i comes before the path's. */
+/*
+ * Follows the register back over instruction @i, which comes before the path's.
+ */
 static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 {
 	const struct number_effect effect =
@@ -260,7 +262,7 @@ static bool number_ends(const struct number_walk *walk,
 	return to && number_fatal(walk->code, to);
 }
 
-/* All that come before the path's instruction. */
+/* Follows a path back over all instructions that lead to its instruction. */
 static bool number_step(struct number_walk *walk, struct number_path path)
 {
 	const struct mrrc_code_insn *const all = walk->body->insn;
@@ -281,7 +283,7 @@ static bool number_step(struct number_walk *walk, struct number_path path)
 	}
 	for (i = insn->first; i != MRRC_CODE_NONE; i = all[i].next) {
 		any = true;
-		/* a call to this place leaves its registers alone */
+		/* a call to this place leaves its registers unchanged */
 		if (all[i].flow == MRRC_CODE_CALLS ?
 			    !number_push(walk, i, path.reg) :
 			    !number_back(walk, i, path.reg))

@@ -8,11 +8,12 @@
  *	49 bb IMM64  41 ff e3		mov, %r11; jmp *%r11	Open MPI
  *
  * The jump may end in the middle of an instruction, so the rest cannot be
- * decoded from there; it need not be, if nothing leads to it. Compilers, too,
- * make functions that begin with a jump, and reach the rest in ways that are
- * not seen (landing pads): such a function has the same jump in the file.
+ * decoded from there; the rest need not be decoded if nothing leads to it.
+ * Compilers, too, make functions that begin with a jump, and reach the rest in
+ * ways that are not seen (landing pads): such a function has the same jump in
+ * the file.
  *
- * What leads to the rest is looked for in the whole mapping and its tables. A
+ * References to the rest are looked for in the whole mapping and its tables. A
  * patcher that keeps a way to the original function has a jump to the rest in
  * memory of its own, which is code of no file, hence unknown (prove.c).
  */
@@ -30,11 +31,11 @@
 
 struct over_look {
 	const struct mrrc_code *code;
-	struct mrrc_code_range rest; /* but the function's first byte */
+	struct mrrc_code_range rest; /* all but the function's first byte */
 	bool led;		     /* something leads to the rest */
 };
 
-/* The bytes of the jump that a function begins with; 0: there is none. */
+/* The length of the jump that a function begins with; 0: no such jump. */
 static size_t over_jump(const uint8_t *at, size_t len)
 {
 	if (len >= 5 && at[0] == 0xe9)
@@ -63,8 +64,8 @@ static bool over_loops(const struct mrrc_code_range *function)
 }
 
 /*
- * Compares with the file. 0: the same bytes; 1: other bytes; -1: the file has
- * none there.
+ * Compares the code at @at with the file. 0: the same bytes; 1: other bytes;
+ * -1: the file has no bytes for @at.
  */
 static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
 {
@@ -99,10 +100,10 @@ static bool over_differs(const struct mrrc_code *code,
 }
 
 /*
- * Handles a reference from another function. After the jump at its beginning
- * that may not decode: all bytes that may be a branch count, except those of
- * the jump's address. An instruction that the jump was written into is not
- * executed.
+ * Handles a reference from another function. If that function begins with such
+ * a jump, its code after the jump may not decode: all bytes that may be a
+ * branch count, except those of the jump's address. An instruction that the
+ * jump was written into is not executed.
  */
 static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of code.h share: an image whose headers were checked, and what
- * is found out of each byte pair.
+ * What the files of code.h share: an image whose headers were checked, and the
+ * result for each byte pair.
  *
- * Threading: a look has its own.
+ * Threading: each examination has its own struct mrrc_code.
  */
 #ifndef MRRC_CODE_PRIV_H
 #define MRRC_CODE_PRIV_H
@@ -20,19 +20,19 @@ struct mrrc_code_range {
 struct mrrc_code_section {
 	struct mrrc_code_range range;
 	uint32_t type; /* SHT_* */
-	bool text;     /* it holds code */
-	bool write;    /* it is written to, at least by the loader */
+	bool text;     /* the section holds code */
+	bool write;    /* the section is written to, at least by the loader */
 };
 
 enum mrrc_code_kind {
-	MRRC_CODE_INSIDE, /* of another instruction */
+	MRRC_CODE_INSIDE, /* part of another instruction */
 	MRRC_CODE_DATA,
-	MRRC_CODE_CALL,	    /* an instruction, of a known number */
-	MRRC_CODE_CALL_ANY, /* an instruction, of a number not known */
-	MRRC_CODE_UNKNOWN,  /* may be an instruction */
+	MRRC_CODE_CALL,	    /* a system call with a known number */
+	MRRC_CODE_CALL_ANY, /* a system call whose number is not known */
+	MRRC_CODE_UNKNOWN,  /* may be a system call */
 };
 
-/* A byte pair, or what stands for it. */
+/* A byte pair, or the instruction that the pair belongs to. */
 struct mrrc_code_found {
 	uintptr_t at;
 	enum mrrc_code_kind kind;
@@ -50,10 +50,10 @@ struct mrrc_code {
 	unsigned sections; /* 0: there are no section headers */
 	struct mrrc_code_found *found;
 	size_t count, room;
-	bool named;	 /* its tables were read */
-	uintptr_t *name; /* places in the mapping that they name */
+	bool named;	 /* the file's tables were read */
+	uintptr_t *name; /* places in the mapping that the tables name */
 	size_t names, names_room;
-	const char *hidden; /* why there may be others, or NULL */
+	const char *hidden; /* why the tables may lack a place, or NULL */
 };
 
 /* Are these bytes in a segment of the image that can be read? */
@@ -80,7 +80,7 @@ void mrrc_code_sections(struct mrrc_code *code);
 bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 		     size_t len);
 
-/* One pair more. */
+/* Adds a byte pair. */
 int mrrc_code_add(struct mrrc_code *code, uintptr_t at);
 
 #endif /* MRRC_CODE_PRIV_H */

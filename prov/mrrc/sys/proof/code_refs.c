@@ -2,8 +2,8 @@
 /*
  * References to places in code. Branches are found without decoding the
  * mapping: the bytes after any byte that could end the opcode of a branch or
- * lea are taken for its distance. If that leads to a place of interest, it is
- * verified by decoding what is in front of it.
+ * lea are taken for its distance. If a distance leads to a place of interest,
+ * the distance is verified by decoding the code in front of it.
  */
 #include "config.h"
 #include "sys/proof/code_refs.h"
@@ -14,9 +14,9 @@
 
 #include "sys/proof/code_frame.h"
 
-#define FILLER 64	   /* bytes of it, at most */
+#define FILLER 64	   /* bytes of filler, at most */
 #define BLOCK  64	   /* bytes that are compared at a time */
-#define NEAR   128	   /* how far a near branch leads, at most */
+#define NEAR   128	   /* bytes that a near branch leads, at most */
 #define SIGN   0x80000000u /* makes comparisons unsigned */
 
 typedef int32_t refs_words __attribute__((vector_size(16)));
@@ -36,7 +36,7 @@ bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field)
 	       (insn.field && function.start + insn.at + insn.field == field);
 }
 
-/* Which of the distances in every fourth byte lead to the first @limit places? */
+/* Which of the four adjacent distances at @at lead into the range? A mask. */
 static refs_words refs_lead(uintptr_t at, refs_unsigned from, refs_words limit)
 {
 	refs_unsigned distance;
@@ -46,8 +46,9 @@ static refs_words refs_lead(uintptr_t at, refs_unsigned from, refs_words limit)
 }
 
 /*
- * May one of the distances that begin in this block lead to one of these bytes?
- * Compares 32 bits of where they lead. Reads three bytes more.
+ * May a 32-bit distance that begins at any byte of this block lead into @to?
+ * Compares the low 32 bits of the target addresses. Reads three bytes beyond
+ * the block.
  */
 static bool refs_block(uintptr_t at, const struct mrrc_code_range *to)
 {
@@ -71,8 +72,8 @@ static bool refs_block(uintptr_t at, const struct mrrc_code_range *to)
 }
 
 /*
- * The length of the distance after the @at-th byte, if that can end the opcode
- * of a branch or lea: 1 or 4; else 0.
+ * The length of the distance after the @at-th byte, if this byte can end the
+ * opcode of a branch or lea: 1 or 4; else 0.
  */
 static unsigned refs_size(const uint8_t *code, size_t at)
 {

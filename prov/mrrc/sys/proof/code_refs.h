@@ -20,8 +20,8 @@ typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
 
 /*
  * Calls @each for each possible branch or lea in @in that leads into @to: all
- * bytes after one that could end the opcode of a branch or lea. All branches in
- * 64-bit mode have a distance of four bytes or one.
+ * bytes after a byte that could end the opcode of a branch or lea. All branches
+ * in 64-bit mode have a distance of four bytes or one.
  */
 void mrrc_code_refs(const struct mrrc_code_range *in,
 		    const struct mrrc_code_range *to, mrrc_code_refs_each each,

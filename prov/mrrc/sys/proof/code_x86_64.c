@@ -4,9 +4,10 @@
  * 0F 34 (sysenter) and CD 80 (int 0x80), and the call that each of them makes.
  *
  * A pair is no instruction if its section holds data; or if it lies in the
- * middle of an instruction, and no branch of the function leads into that. That
- * can be decided without decoding the function: some bytes before the pair are
- * decoded, and no bytes of the function may be a distance to the pair.
+ * middle of another instruction, and no branch of the function leads into this
+ * instruction. The second case can be decided without decoding the function:
+ * some bytes before the pair are decoded, and no bytes of the function may be a
+ * distance to the pair.
  */
 #include "config.h"
 #include "sys/proof/code_x86_64.h"
@@ -28,7 +29,9 @@
 
 typedef uint8_t code_bytes __attribute__((vector_size(16)));
 
-/* Is there a pair that begins in this block? Reads a byte more. */
+/*
+ * Is there a pair that begins in this block? Reads one byte beyond the block.
+ */
 static bool x86_block(const uint8_t *at)
 {
 	code_bytes first, second, any = { 0 };
@@ -87,10 +90,10 @@ static int x86_pairs(struct mrrc_code *code)
 	return ret;
 }
 
-#define PASSES	64 /* over the mapping, in sum */
-#define DECODE	8  /* what decoding costs, in bytes passed over */
+#define PASSES	64 /* passes over the mapping, at most */
+#define DECODE	8  /* cost of decoding a byte, in bytes passed over */
 #define SLOT	((uintptr_t) 16)
-#define GOES_ON 1024 /* bytes of a function with those behind its end */
+#define GOES_ON 1024 /* bytes of a function with the gap behind it, at most */
 
 /*
  * State that decides about the pairs of a mapping: the last function and gap.
@@ -100,7 +103,7 @@ struct x86_look {
 	struct mrrc_code_body body;
 	struct mrrc_code_gap gap;
 	uint64_t left;		     /* bytes that may still be passed over */
-	struct mrrc_code_range over; /* the last one asked about */
+	struct mrrc_code_range over; /* the last function asked about */
 	bool dead; /* the function is overwritten, and its rest not executed */
 };
 
@@ -163,8 +166,8 @@ static void x86_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 }
 
 /*
- * The pair is in the middle of an instruction, and no branch of the function
- * leads there. false: the whole function has to be decoded.
+ * Is the pair in the middle of an instruction, and no branch of the function
+ * leads there? false: the whole function has to be decoded.
  */
 static bool x86_inside(const struct mrrc_code *code,
 		       const struct mrrc_code_range *function, uintptr_t at)
@@ -234,8 +237,9 @@ static bool x86_goes_on(const struct mrrc_code_body *body)
 }
 
 /*
- * Decides about a pair in no function, but after the one in the body. Functions
- * whose unwinding ends before an instruction, as clone(), continue there.
+ * Decides about a pair in a gap, after the function that was read into the
+ * body. A function whose unwinding table ends before its last instruction, as
+ * that of clone(), continues in the gap.
  */
 static int x86_in_gap(struct x86_look *look,
 		      const struct mrrc_code_range *range,
@@ -275,8 +279,9 @@ static int x86_in_gap(struct x86_look *look,
 }
 
 /*
- * The slot of a linker's table of other libraries' functions that has the byte
- * @at: begin of a function, with or without an entry in unwinding tables.
+ * Finds the slot with the byte @at in a linker's table of other libraries'
+ * functions (PLT). A slot is a function, with or without an entry in unwinding
+ * tables:
  *
  *	jmp *x(%rip); push n; jmp ...
  */

@@ -33,48 +33,50 @@
 #include "sys/base/threads.h"
 #include "sys/hooks/trust.h"
 
-/* Calls that bring code come in bursts: pauses before it is looked at again. */
+/*
+ * Calls that bring code come in bursts: pauses before code is looked at again.
+ */
 #define PROVE_PAUSE_MIN_NS 1000000
 #define PROVE_PAUSE_MAX_NS 100000000
-/* calls that are in the kernel when hooks are placed take less */
+/* calls that were in the kernel when hooks were placed take less time */
 #define PROVE_FIRST_NS 50000000
-/* where looking was in vain, more probes before the next look */
+/* limit of probes before the next look, after looks in vain */
 #define PROVE_PRICE_MAX (64 * MRRC_PROVE_PRICE)
 #define PROVE_BEGINS	32  /* bytes of a function that patchers overwrite */
-#define PROVE_AROUND	256 /* and where our patch may lie, each way */
+#define PROVE_AROUND	256 /* bytes each way where our patch may lie */
 
-/* An executable mapping, and what was found. */
+/* An executable mapping, and the result for its code. */
 struct prove_code {
 	struct mrrc_code_place place;
-	bool there; /* in this look */
+	bool there; /* found in this look */
 	bool decided;
-	bool may; /* as long as other code is as it is: mrrc_prove_may() */
+	bool may; /* depends on other code: mrrc_prove_may() */
 	bool rings_known;
 	enum mrrc_prove_rings rings;
-	char why[MRRC_TRUST_WHY]; /* it is unknown; "": it is proven */
+	char why[MRRC_TRUST_WHY]; /* why the code is not proven; "": proven */
 };
 
 static struct {
-	pthread_mutex_t lock; /* start and stop */
+	pthread_mutex_t lock; /* taken by start and stop */
 	pthread_t thread;
-	bool runs;	       /* or has ended, and is to be joined */
-	atomic_bool over;      /* it has */
+	bool runs;	       /* the thread runs, or is to be joined */
+	atomic_bool over;      /* the thread has ended */
 	_Atomic uint32_t stop; /* a futex */
 	atomic_bool afresh;    /* calls may have evaded the hooks */
-	atomic_bool now;       /* whatever lookups have cost */
-	_Atomic uint64_t rent; /* probes since it was started */
+	atomic_bool now;       /* whatever lookups have cost so far */
+	_Atomic uint64_t rent; /* probes since the thread's start */
 	_Atomic uint64_t price;
 	const struct mrrc_prove_ops *ops;
-	pthread_mutex_t why_lock; /* why */
+	pthread_mutex_t why_lock; /* guards why */
 	char why[MRRC_TRUST_WHY];
 	void (*tell)(const char *why);
-	/* the thread's alone */
+	/* used by the thread alone, from here on */
 	char said[MRRC_TRUST_WHY];
 	bool said_any;
 	struct prove_code *code;
 	size_t count, room;
-	bool dirty;	   /* code came since it was looked at */
-	void *left_behind; /* by the parent, in a child */
+	bool dirty;	   /* code came since the last look */
+	void *left_behind; /* in a child: the parent's @code */
 } prove = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.price = MRRC_PROVE_PRICE,
@@ -106,7 +108,7 @@ void mrrc_prove_tell(void (*tell)(const char *why))
 	prove.tell = tell;
 }
 
-/* Once for each: code comes and goes. */
+/* Tells each new reason once: code comes and goes. */
 static void prove_told(void)
 {
 	char why[MRRC_TRUST_WHY];
@@ -143,7 +145,7 @@ static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
 		       (const void *) (file->base + offset), PROVE_BEGINS);
 }
 
-/* Is libc's brk hooked, and are brk and sbrk as in its file otherwise? */
+/* Is libc's brk hooked, and are brk and sbrk otherwise as in libc's file? */
 static bool prove_brk(void)
 {
 	struct mrrc_code_file file;
@@ -160,7 +162,7 @@ static bool prove_brk(void)
 	return begins;
 }
 
-/* Is liburing there for libfabric, and nothing else linked to it? */
+/* Is liburing there for libfabric, and is no other file linked to liburing? */
 static bool prove_rings(void)
 {
 	struct prove_code *code = prove.code;
@@ -235,7 +237,7 @@ static void prove_look(struct prove_code *code)
 	code->may = false;
 	if (mrrc_patch_stubs(code->place.start, code->place.end) ||
 	    !strcmp(code->place.name, "[vdso]") ||
-	    /* instructions at which there were probes, by the kernel alone */
+	    /* the kernel's page of instructions that have probes */
 	    !strncmp(code->place.name, "[uprobes", 8) ||
 	    !strcmp(code->place.name, "[vsyscall]"))
 		return;
@@ -260,9 +262,9 @@ static void prove_look(struct prove_code *code)
 						   strerror(-ret));
 }
 
-/* ---- all of them ---- */
+/* ---- all mappings ---- */
 
-/* Or until it is to stop. */
+/* Waits for @ns nanoseconds, or until the thread is to stop. */
 static void prove_pause(long ns)
 {
 	const struct timespec time = { .tv_nsec = ns };
@@ -457,7 +459,7 @@ void mrrc_prove_rent(unsigned probes)
 		    atomic_load(&prove.price) &&
 	    !atomic_load(&prove.now))
 		return;
-	/* a handler may have interrupted the holder */
+	/* a signal handler may have interrupted the lock's holder */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (mrrc_trust_wanted(&word) && !pthread_mutex_trylock(&prove.lock)) {
 		prove_start();
@@ -490,7 +492,10 @@ void mrrc_prove_forked(void)
 	pthread_mutex_init(&prove.lock, NULL);
 	pthread_mutex_init(&prove.why_lock, NULL);
 	prove.runs = false;
-	/* the thread may have been about to change it: not to be freed */
+	/*
+	 * not to be freed: the parent's thread may have been changing this
+	 * memory
+	 */
 	prove.left_behind = prove.code;
 	prove.code = NULL;
 	prove.count = prove.room = 0;

@@ -4,8 +4,8 @@
  * lookups have asked often and ends when it is done, looks at all code of the
  * process for system-call instructions (code.h) and gives trust (trust.h) when
  * each of them makes a call that takes no memory away and brings no code, or
- * one that is hooked. Only libc and the dynamic loader are hooked: of the threads
- * that run other libraries' system calls nothing is known.
+ * one that is hooked. Only libc and the dynamic loader are hooked: of the
+ * threads that run other libraries' system calls nothing is known.
  *
  * The argument is an induction. Code that was looked at can take memory away
  * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
@@ -14,13 +14,13 @@
  * another process may write to it, or of no file or a memfd, or in a file of
  * more than 512 MiB. While there is such code, lookups ask the kernel.
  *
- * It begins when the hooks are placed: a call of a thread that had entered the
- * kernel before, or was about to, is given 50 ms to be over.
+ * The induction begins when the hooks are placed: a call that had entered the
+ * kernel before, or was about to, is given 50 ms to end.
  *
- * Code that unmaps by itself, but maps nothing, is not let through: a hooked
- * mmap could ask whether an unmap of it is still unread before it gives that
- * memory to anybody. A madvise(MADV_DONTNEED) of such code would have no hook
- * behind it that asks: the memory stays mapped, and is in use at once.
+ * Code that unmaps by itself, but maps nothing, is not trusted, although a
+ * hooked mmap could ask whether an unmap by such code is still unread before
+ * mmap gives that memory to a caller. After a madvise(MADV_DONTNEED) by such
+ * code no hook could ask: the memory stays mapped, and is in use at once.
  *
  * The proof does not cover other processes (process_vm_writev, ptrace,
  * process_madvise, /proc/PID/mem), nor code that is changed in its file, or by
@@ -49,9 +49,9 @@ void mrrc_prove_seal(void);
 
 /* prove.c */
 
-/* false: not now. */
+/* Calls of the monitors' registry. false: not possible now. */
 struct mrrc_prove_ops {
-	/* the REGISTRY lock */
+	/* take and release the REGISTRY lock */
 	bool (*enter)(void);
 	void (*leave)(void);
 	/* handles all events that are queued */
@@ -68,12 +68,13 @@ void mrrc_prove_ready(const struct mrrc_prove_ops *ops, bool now);
 #define MRRC_PROVE_PRICE 65536
 
 /*
- * Lookups have asked so often more since the last call. The thread is started
- * when that has cost as much as looking at code does. No lock of ours held.
+ * Lookups have asked the kernel @probes times more since the last call. The
+ * thread is started when these probes have cost as much as looking at code
+ * does. No lock of ours held.
  */
 void mrrc_prove_rent(unsigned probes);
 
-/* Stops it, unless trust is wanted. No lock of ours held. */
+/* Stops the thread, unless trust is wanted. No lock of ours held. */
 void mrrc_prove_stop(void);
 
 /* In a forked child, which has no such thread. */
@@ -83,8 +84,8 @@ void mrrc_prove_forked(void);
 void mrrc_prove_why(char why[MRRC_TRUST_WHY]);
 
 /*
- * Called with each new reason, in that thread, no lock held. Set before it
- * starts.
+ * @tell is called with each new reason, in the proving thread, no lock held. To
+ * be set before the thread starts.
  */
 void mrrc_prove_tell(void (*tell)(const char *why));
 

@@ -21,7 +21,9 @@ struct prove_seal {
 	const struct mrrc_code_place *place;
 };
 
-/* Used by our patches or others': the copy is without ours. */
+/*
+ * Do patches of ours or of others use these bytes? The copy has none of ours.
+ */
 static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 {
 	const struct prove_seal *seal = arg;
@@ -32,8 +34,8 @@ static bool prove_seal_uses(void *arg, uintptr_t at, size_t len)
 }
 
 /*
- * Bytes that lead from the system call to its stub: no other patch uses them. 0:
- * there are none.
+ * Finds filler for the jump from the system call to its stub: bytes that no
+ * other patch uses. 0: there are no such bytes.
  */
 static uintptr_t prove_seal_filler(struct prove_seal *seal,
 				   const struct mrrc_code_site *site)
@@ -51,7 +53,7 @@ static uintptr_t prove_seal_filler(struct prove_seal *seal,
 		found = at - near;
 	if (end - at > near)
 		end = at + near;
-	/* it lies across two words: see patch_x86_64.c */
+	/* the instruction lies across two words: see patch_x86_64.c */
 	if (at % sizeof(uint64_t) == sizeof(uint64_t) - 1) {
 		found = at + MRRC_PATCH_FIXED;
 		end = found + size <= end ? found + size : found;

@@ -17,18 +17,25 @@
 #define MADE_BEFORE 28
 #define MADE_FROM   3
 
-/* Libraries that may make a call which is not hooked, by their name's begin. */
+/*
+ * Libraries that may make a call which is not hooked, by the beginnings of
+ * their names.
+ */
 static const struct {
 	const char *name;
 	long number;
 	enum mrrc_prove_verdict verdict;
 } site_may[] = {
-	/* only in place of libc's brk and sbrk, which it has overwritten then */
+	/*
+	 * libucm calls brk only in place of libc's brk and sbrk, which it has
+	 * overwritten then
+	 */
 	{ "libucm.so.", SYS_brk, MRRC_PROVE_BRK },
 	/*
-	 * It maps and unmaps its own rings alone, which are shared and never
-	 * cached, and keeps them from children. But rings can discard any
-	 * memory (IORING_OP_MADVISE): those of libfabric carry sockets.
+	 * liburing maps and unmaps its own rings alone, which are shared and
+	 * never cached, and keeps them from children. But rings can discard any
+	 * memory (IORING_OP_MADVISE): only the rings of libfabric, which carry
+	 * sockets, are known not to.
 	 */
 	{ "liburing.so.", SYS_mmap, MRRC_PROVE_RINGS },
 	{ "liburing.so.", SYS_munmap, MRRC_PROVE_RINGS },
@@ -38,10 +45,11 @@ static const struct {
 };
 
 /*
- * Libraries with system calls of their own, by their name's begin: their sources are
- * known, and nothing but the function around a system call decides its number. Of
- * all others a number that is seen may not be the only one: code elsewhere, or a
- * table, may lead to the instruction with another.
+ * Libraries with system calls of their own, by the beginnings of their names:
+ * their sources are known, and nothing but the function around a system call
+ * decides its number. In all other libraries a number that is seen may not be
+ * the only one: code elsewhere, or a table, may lead to the instruction with
+ * another number.
  */
 static const char *const site_known[] = {
 	"ld-", /* the dynamic loader */
@@ -109,7 +117,10 @@ const char *mrrc_prove_name(const char *path)
 	return slash ? slash + 1 : *path ? path : "anonymous memory";
 }
 
-/* The provider's own instruction; in a file that is not loaded, one like it. */
+/*
+ * Is this the provider's own instruction, or one like it in a file that is not
+ * loaded?
+ */
 static bool site_made(const struct mrrc_prove_file *file, uintptr_t at)
 {
 	const struct mrrc_code_image *const image = file->image;

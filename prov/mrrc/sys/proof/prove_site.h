@@ -14,7 +14,7 @@
 
 struct mrrc_prove_file {
 	const char *path;		     /* or the name alone */
-	const struct mrrc_code_image *image; /* that is looked at */
+	const struct mrrc_code_image *image; /* the image that is examined */
 	uintptr_t live;			     /* where the image's base is in
 						 * this process, or 0 */
 	bool libc;			     /* the C library that is hooked */
@@ -27,20 +27,20 @@ enum mrrc_prove_verdict {
 	MRRC_PROVE_ASKS,
 };
 
-/* @why: is written if it asks. */
+/* @why is written if the result is MRRC_PROVE_ASKS. */
 enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 					const struct mrrc_code_site *site,
 					char why[MRRC_TRUST_WHY]);
 
 /*
- * Of code of this process: may it have to be hooked, by its number? Sets what is
- * of the copy in @file.
+ * May a system call in code of this process have to be hooked, by its number?
+ * Sets the fields of @file that describe the copy.
  */
 bool mrrc_prove_matters(struct mrrc_prove_file *file,
 			const struct mrrc_code_copy *copy,
 			const struct mrrc_code_site *site);
 
-/* Is it of the C library that is hooked? */
+/* Does the mapping belong to the C library that is hooked? */
 bool mrrc_prove_is_libc(const struct mrrc_code_place *place);
 
 /* The name of a library, without the folder of its path. */
@@ -56,8 +56,9 @@ enum mrrc_prove_rings {
 };
 
 /*
- * Which rings a library or program may make by liburing: none if it is not linked
- * to it. @file is read; @path is its name in the process, which may differ.
+ * Which rings a library or program may make by liburing: no rings if the file
+ * is not linked to liburing. @file is read; @path is its name in the process,
+ * which may differ.
  */
 enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path);
 
