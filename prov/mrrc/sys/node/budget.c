@@ -5,7 +5,7 @@
  * Invariants:
  *   B1 reserved = used + left, when no call is under way
  *   B2 the slot has `reserved`: raised before bytes are used, lowered after
- *   B3 over is no more than what operations hold that took it
+ *   B3 over is at most what operations hold that took bytes beyond the budget
  */
 #include "config.h"
 #include "sys/node/budget_priv.h"
@@ -15,9 +15,9 @@
 #include "sys/base/threads.h"
 #include "sys/node/budget_keep.h"
 
-#define WANT_GRAINS 8	 /* that a process with little may lack */
-#define WANT_MS	    250	 /* then it has enough */
-#define IDLE_MS	    1000 /* without a request: it is not active */
+#define WANT_GRAINS 8	 /* grains that a small process may lack */
+#define WANT_MS	    250	 /* ms until a lack counts as ended */
+#define IDLE_MS	    1000 /* ms without a request: not active */
 #define RING_MAX_MS 256
 /* part of its reservation that a process gives up as a trial */
 #define TRY_PART 8
@@ -86,7 +86,7 @@ void mrrc_budget_view(struct mrrc_budget *budget, bool look, uint64_t now,
 	budget->node = mrrc_node_reserved(view);
 }
 
-/* For statistics of all members. */
+/* Updates the statistics of all members. */
 static void count(struct mrrc_budget *budget)
 {
 	const uint64_t value[] = { budget->node, budget->reserved, budget->want,
@@ -134,9 +134,9 @@ static void ring(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * Notes that @units are needed: if that is soon after a trial, and at least
- * half of what the trial released, the trial has failed. A smaller need may be
- * for units released before.
+ * Notes that @units are needed. If at least half of the units that a trial
+ * released are needed soon after the trial, the trial has failed. A smaller
+ * need may be for units released before.
  */
 static void miss(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 {
@@ -150,7 +150,7 @@ static void miss(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 	budget->try_ms = least(2 * budget->try_ms + MISSED_MS, TRY_MAX_MS);
 }
 
-/* So many are lacking: say so. */
+/* Publishes that @units are lacking, and rings. */
 static void lack(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 {
 	uint64_t most = WANT_GRAINS * budget->grain;
@@ -178,7 +178,7 @@ static uint64_t extend(struct mrrc_budget *budget, uint64_t ask,
 	mrrc_budget_view(budget, false, now, &view);
 	got = mrrc_node_take(&view, ask);
 	if (got < least_units && budget->looked_at != now) {
-		/* bytes of processes that have died */
+		/* leave out the bytes of processes that have died */
 		budget->looked_at = now;
 		mrrc_budget_view(budget, true, now, &view);
 		got = mrrc_node_take(&view, ask);
@@ -187,7 +187,7 @@ static uint64_t extend(struct mrrc_budget *budget, uint64_t ask,
 		return 0;
 	budget->reserved += got;
 	publish(budget);
-	/* others may have published, too */
+	/* other processes may have published at the same time */
 	mrrc_budget_view(budget, false, now, &view);
 	beyond = budget->node > view.budget ? budget->node - view.budget : 0;
 	beyond = least(beyond, got);
@@ -279,7 +279,8 @@ bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes)
 }
 
 /*
- * Returns units that others lack, or unused ones beyond two grains. Lock held.
+ * Gives back units that other processes lack, or unused units beyond two
+ * grains. Lock held.
  */
 static void put_back(struct mrrc_budget *budget)
 {
@@ -379,9 +380,10 @@ static bool active(struct mrrc_budget *budget, uint64_t now)
 
 /*
  * A process that lacks no units may have more than it uses, even within its
- * share. Release an eighth as a trial; repeat unless the process needs it back
- * soon. Each failed trial delays the next one, unless the process has needed
- * more in between: then its use is not known. Lock held.
+ * share. Releases an eighth of the reservation as a trial, and repeats this
+ * unless the process needs these units back soon. Each failed trial delays the
+ * next one, unless the process has needed more units in between: then the
+ * number that it uses is not known. Lock held.
  */
 static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 			     const struct mrrc_node_view *view)

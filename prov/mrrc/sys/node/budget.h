@@ -7,22 +7,23 @@
  * The process reserves bytes of the node's segment (sys/node/node_shm.h) in
  * grains, so that most calls find enough and cost two atomic operations. A
  * grain is reserved without a lock between processes: the process publishes its
- * new reservation, adds up those of all, and goes back if the sum is beyond the
- * budget. If two processes do so at once, at least one of them sees both
- * reservations.
+ * new reservation, adds up the reservations of all processes, and takes its own
+ * back if the sum exceeds the budget. If two processes reserve at once, at
+ * least one of them sees both reservations.
  *
  * A process that lacks bytes publishes their number, and rings: it wakes the
  * threads of the other processes. Each process has a thread that sleeps until
- * then. It gives back the number of bytes that core/cache/node.h computes:
- * first reserved bytes that are not used, then bytes of regions that its
- * members evict, and of free memory of its allocators; these return when they
- * are deregistered. A process that lacks bytes does not wait: it evicts regions
- * of its own.
+ * another process rings. The thread gives back the number of bytes that
+ * core/cache/node.h computes: first bytes that are reserved but unused, then
+ * bytes of regions that the process's members (caches) evict and free memory of
+ * its allocators; evicted bytes return when their regions are deregistered. A
+ * process that lacks bytes does not wait: it evicts regions of its own.
  *
  * Without a segment the process has its own budget.
  *
- * Any thread, no lock held, except open and close. Not in a forked child: it
- * has no part in the budget, and its calls would write to its parent's slot.
+ * Any thread, no lock held, except open and close. Not in a forked child: the
+ * child has no part in the budget, and its calls would write to its parent's
+ * slot.
  */
 #ifndef MRRC_BUDGET_H
 #define MRRC_BUDGET_H
@@ -41,7 +42,7 @@
 struct mrrc_budget_attr {
 	/* bytes of the node; NONE: no limit, nothing is reserved */
 	size_t bytes;
-	/* limit of a process without a segment, if that is less */
+	/* limit of a process without a segment, if less than @bytes */
 	size_t alone;
 	const char
 		/*
@@ -50,30 +51,30 @@ struct mrrc_budget_attr {
 		*dir;
 };
 
-/* A cache that takes part; its functions are called with no LEAF lock held. */
+/* A cache in the budget; its functions are called with no LEAF lock held. */
 struct mrrc_budget_member {
 	/* Counts requests for memory. */
 	uint64_t (*uses)(struct mrrc_budget_member *member);
 	/*
-	 * Bytes that are registered; the member evicts them unless operations
-	 * hold them.
+	 * Registered bytes, which the member can evict unless operations hold
+	 * them.
 	 */
 	size_t (*bytes)(struct mrrc_budget_member *member);
-	/* Evicts about that many bytes, and returns how many. */
+	/* Evicts about @bytes bytes, and returns the number evicted. */
 	size_t (*evict)(struct mrrc_budget_member *member, size_t bytes);
 	struct mrrc_stats *stats; /* gets the node's counters; or NULL */
-	/* members_lock: the member has a use for a helper */
+	/* members_lock: the member has a use for a helper thread */
 	bool would;
 	TAILQ_ENTRY(mrrc_budget_member) link;
 };
 
 /*
- * An allocator that takes part. Its free memory is for users that lack bytes:
- * its functions deregister that memory, and are called with no lock held except
- * a mutex.
+ * An allocator in the budget. Its free memory is for users that lack bytes: its
+ * functions deregister that memory, and are called with no lock held except a
+ * mutex.
  */
 struct mrrc_budget_keeper {
-	void (*trim)(struct mrrc_budget_keeper *keeper); /* all of it */
+	void (*trim)(struct mrrc_budget_keeper *keeper); /* all free memory */
 	/* Gives memory that was free for a second to other processes. */
 	void (*give)(struct mrrc_budget_keeper *keeper);
 	/*
@@ -81,19 +82,22 @@ struct mrrc_budget_keeper {
 	 * separate call.
 	 */
 	void (*reap)(struct mrrc_budget_keeper *keeper);
-	/* any thread may call trim and give; else only its own calls do */
+	/*
+	 * any thread may call trim and give; else only the allocator's own
+	 * calls do
+	 */
 	bool any_thread;
 	TAILQ_ENTRY(mrrc_budget_keeper) link;
 };
 
 struct mrrc_budget_stats {
 	uint64_t budget;   /* bytes; 0: no limit */
-	uint64_t node;	   /* reserved by all processes, as last seen */
-	uint64_t reserved; /* by this process */
-	uint64_t want;	   /* that it lacks */
-	/* bytes given to other processes, since it was opened */
+	uint64_t node;	   /* bytes reserved by all processes, as last seen */
+	uint64_t reserved; /* bytes reserved by this process */
+	uint64_t want;	   /* bytes that this process lacks */
+	/* bytes given to other processes, since the budget was opened */
 	uint64_t given;
-	/* bytes added to the reservation, since it was opened */
+	/* bytes added to the reservation, since the budget was opened */
 	uint64_t taken;
 };
 
@@ -113,12 +117,12 @@ void mrrc_budget_close(struct mrrc_budget *budget);
 size_t mrrc_budget_limit(const struct mrrc_budget *budget);
 
 /*
- * Joins the budget of this process, which its first domain opens for all of
- * them. A forked child joins another one.
+ * Joins the budget of this process, which the first domain opens for all
+ * domains of the process. A forked child joins a budget of its own.
  */
 int mrrc_budget_join(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone);
-/* NULL is allowed. */
+/* @budget may be NULL. */
 void mrrc_budget_leave(struct mrrc_budget *budget);
 
 void mrrc_budget_add(struct mrrc_budget *budget,
@@ -141,9 +145,9 @@ bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
 
 /*
  * Like mrrc_budget_take(), for an allocator. The allocators of the process give
- * their free memory, @own (or NULL) first, until it suffices. Then the members
- * evict the missing bytes, if they have that many, and the call waits for that,
- * and for other processes, at most @ms.
+ * their free memory, @own (or NULL) first, until the bytes suffice. Then the
+ * members evict the missing bytes, if they have that many, and the call waits
+ * at most @ms milliseconds for these evictions and for other processes.
  */
 bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 			   struct mrrc_budget_keeper *own, size_t bytes,
@@ -156,14 +160,14 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
 /* budget.c */
 
 /*
- * Takes bytes that an operation holds, beyond the budget if necessary; then
- * returns false.
+ * Takes bytes that an operation holds, beyond the budget if necessary. false:
+ * the budget is exceeded.
  */
 bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes);
 
 void mrrc_budget_put(struct mrrc_budget *budget, size_t bytes);
 
-/* Has the other members of this process evict this many bytes for this one. */
+/* Has the other members of this process evict @bytes bytes for @member. */
 size_t mrrc_budget_evict_others(struct mrrc_budget *budget,
 				struct mrrc_budget_member *member,
 				size_t bytes);
@@ -176,7 +180,7 @@ void mrrc_budget_stats(struct mrrc_budget *budget,
 
 struct mrrc_budget_helper {
 	bool may;	  /* this process may have a helper thread now */
-	uint64_t move_ns; /* time by which its deadlines are to be moved */
+	uint64_t move_ns; /* ns by which to move the thread's deadlines */
 };
 
 /*
@@ -185,9 +189,9 @@ struct mrrc_budget_helper {
  * MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: reading takes a
  * millisecond on a node of many processors. A call in between costs reading a
  * clock, a lock and a few loads. @would: the member has a use for a helper
- * thread; it calls once with false when it has none any more. The process has a
- * use for one while any of its members has, and all of these get the same
- * answer.
+ * thread; when it has no use any more, it calls once with false. The process
+ * has a use for a helper thread while any of its members has, and all these
+ * members get the same answer.
  */
 #define MRRC_BUDGET_HELPER_MS	  100
 #define MRRC_BUDGET_HELPER_MAX_MS 800

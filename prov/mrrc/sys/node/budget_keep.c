@@ -71,7 +71,7 @@ static bool take_kept(struct mrrc_budget *budget,
 	return got;
 }
 
-/* The units that the budget lacks for this many. */
+/* The number of units that the budget lacks to take @units. */
 static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 {
 	const uint64_t left = atomic_load(&budget->left);
@@ -87,9 +87,9 @@ static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 }
 
 /*
- * Has the caches of this process evict the missing units, if they have that
- * many; otherwise other processes have to give some first. @evicted: units
- * evicted so far.
+ * Has the caches of this process evict the missing units, if the caches have
+ * that many; otherwise other processes have to give units first. @evicted:
+ * units evicted so far.
  */
 static uint64_t evict_missing(struct mrrc_budget *budget, uint64_t units,
 			      uint64_t evicted)

@@ -13,10 +13,10 @@
 #include "sys/node/node_dir.h"
 #include "sys/base/threads.h"
 
-#define GRAIN_PART 256 /* of the budget */
-#define GRAIN_MIN  16u /* 64 KiB */
+#define GRAIN_PART 256 /* grains of a budget */
+#define GRAIN_MIN  16u /* units: 64 KiB */
 #define GRAIN_MAX  1024u
-#define WANT_NS	   250000000 /* between looks while bytes are lacking */
+#define WANT_NS	   250000000 /* time between looks while bytes are lacking */
 
 static uint64_t limit_units(size_t bytes)
 {
@@ -71,7 +71,7 @@ static void budget_stop(struct mrrc_budget *budget)
 	mrrc_thread_join(budget->thread);
 }
 
-/* Starts the thread. Without it the process keeps its reservation. */
+/* Starts the thread. Without the thread the process keeps its reservation. */
 static void budget_start(struct mrrc_budget *budget)
 {
 	budget->runs =
@@ -175,7 +175,7 @@ void mrrc_budget_remove(struct mrrc_budget *budget,
 	mrrc_lock_release(&budget->members_lock);
 }
 
-/* ---- the one of this process ---- */
+/* ---- the budget of this process ---- */
 
 static struct {
 	pthread_once_t once;
@@ -199,8 +199,8 @@ static void own_fork_parent(void)
 }
 
 /*
- * Leaves the parent's budget unchanged in a child: its lock may be held, and
- * its thread is missing.
+ * Leaves the parent's budget unchanged in a child: the budget's lock may be
+ * held, and its thread is missing.
  */
 static void own_fork_child(void)
 {
@@ -242,7 +242,7 @@ void mrrc_budget_leave(struct mrrc_budget *budget)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&own.lock);
-	/* else a child leaves its parent's */
+	/* a forked child must not close its parent's budget */
 	if (budget && budget == own.budget && !--own.users) {
 		mrrc_budget_close(budget);
 		own.budget = NULL;

@@ -29,26 +29,31 @@ struct mrrc_budget {
 	struct mrrc_node_shm *shm;
 	uint64_t reserved;
 	uint64_t want;
-	uint64_t node; /* reserved by all, as last seen */
+	uint64_t node; /* units reserved by all processes, as last seen */
 	uint64_t given, taken;
-	uint64_t lacked_at, rang_at, looked_at; /* ms */
+	uint64_t lacked_at, rang_at, looked_at; /* times in ms */
 	uint64_t
-		ring_ms; /* time until the process rings again, if no other gave bytes */
-	uint32_t bell; /* the bell's number at that time */
+		/*
+		 * time until the process rings again, if no other process gave
+		 * bytes
+		 */
+		ring_ms;
+	uint32_t bell; /* the bell's number at @rang_at */
 	/* time of a trial, and the time until the next one */
 	uint64_t tried_at, try_ms;
-	uint64_t tried_with; /* units that it had at the trial */
-	uint64_t trial;	     /* failed if demand rises by this many units */
+	uint64_t tried_with; /* units reserved at the trial */
+	uint64_t trial;	     /* units whose need makes the trial fail */
 	bool missed;
 	struct mrrc_node_share share[MRRC_NODE_SLOTS];
 
-	struct mrrc_lock members_lock; /* BUDGET; changed under both locks */
+	/* BUDGET; members are changed under this lock and @lock */
+	struct mrrc_lock members_lock;
 	TAILQ_HEAD(, mrrc_budget_member) members;
 	/* members_lock: uses as last seen, and the time of their last change */
 	uint64_t uses;
 	uint64_t used_at;
 
-	struct mrrc_mutex keepers_lock; /* held while they deregister */
+	struct mrrc_mutex keepers_lock; /* held while keepers deregister */
 	TAILQ_HEAD(, mrrc_budget_keeper) keepers;
 
 	pthread_t thread;
@@ -57,7 +62,7 @@ struct mrrc_budget {
 
 	/* members_lock: processors of the threads that ask for a helper */
 	struct mrrc_cpus cpus;
-	unsigned would;	   /* members */
+	unsigned would;	   /* members with a use for a helper */
 	uint64_t asked_at; /* ms; 0: never */
 	uint64_t ask_ms;   /* time until the next request */
 	struct mrrc_budget_helper helper;
@@ -67,8 +72,8 @@ struct mrrc_budget {
 #define MRRC_BUDGET_TRY_MS  100 /* ms between two trials, at first */
 
 /*
- * Coarse time in ms. Called under the lock that guards the times with which it
- * is compared.
+ * Coarse time in ms. Called under the lock that guards the times with which the
+ * result is compared.
  */
 uint64_t mrrc_budget_now(void);
 
@@ -89,7 +94,7 @@ uint64_t mrrc_budget_evict(struct mrrc_budget *budget,
 			   const struct mrrc_budget_member *except,
 			   uint64_t units);
 
-/* Called by the thread: gives back units that other processes lack. */
+/* Called by the budget's thread: gives back units that other processes lack. */
 void mrrc_budget_answer(struct mrrc_budget *budget);
 
 #endif /* MRRC_BUDGET_PRIV_H */

@@ -2,7 +2,7 @@
 /*
  * Processors, quotas, idle time (cpus.h).
  *
- * Not scanf() or strtoul(): vm.c says why.
+ * Numbers are read without scanf() and strtoul(): vm.c says why.
  */
 #include "config.h"
 #include "sys/node/cpus.h"
@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_NS 4000000 /* where the kernel does not tell */
+#define SLICE_NS 4000000 /* time slice, if the kernel does not tell */
 /* field of a line in /proc/stat with idle time; the next one is iowait */
 #define IDLE_FIELD 4
-#define LEVELS	   16 /* of control groups that are looked at */
-#define QUOTA_NS   UINT64_C(1000000000) /* between two looks at these */
+#define LEVELS	   16 /* levels of control groups that are read */
+#define QUOTA_NS   UINT64_C(1000000000) /* time between two looks at quotas */
 
 static uint64_t number(const char **text)
 {
@@ -51,7 +51,7 @@ static bool text_read(const char *path, char *text, size_t size)
 
 uint64_t mrrc_cpus_idle(const char *path, const void *set)
 {
-	char text[65536]; /* more processors are not counted */
+	char text[65536]; /* processors beyond this are not counted */
 	const char *at;
 	uint64_t sum = 0, cpu;
 	int field;
@@ -75,7 +75,7 @@ uint64_t mrrc_cpus_idle(const char *path, const void *set)
 
 /* ---- quotas ---- */
 
-/* "QUOTA PERIOD", or "max PERIOD"; 0: none. */
+/* Reads "QUOTA PERIOD", or "max PERIOD". 0: there is no quota. */
 static double quota_v2(const char *dir)
 {
 	char path[PATH_MAX], text[64];
@@ -109,8 +109,9 @@ static double quota_v1(const char *dir)
 }
 
 /*
- * The smallest quota of a group and of those above it. In a container the path
- * of a group may be one of the host: then only the uppermost group exists.
+ * The smallest quota of a group and of the groups above it. In a container the
+ * path of a group may be its path in the host: then only the uppermost group
+ * exists.
  */
 static double quota_of(const char *base, const char *group, size_t len,
 		       double (*read)(const char *dir))
@@ -195,7 +196,7 @@ static uint64_t mask(const cpu_set_t *set)
 	return bits;
 }
 
-/* Since the look before; -1: unknown. */
+/* The idle processors since the last call; -1: unknown. */
 static double idle_since(struct mrrc_cpus *cpus, const cpu_set_t *set,
 			 uint64_t now)
 {
@@ -226,8 +227,8 @@ void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle)
 	}
 	CPU_ZERO(&set);
 	/*
-	 * fails if there are more processors than a set has: then all may be
-	 * allowed
+	 * the call fails if there are more processors than a set has: then all
+	 * processors may be allowed
 	 */
 	if (sched_getaffinity(0, sizeof(set), &set))
 		memset(&set, 0xff, sizeof(set));

@@ -16,13 +16,15 @@ struct mrrc_cpus {
 	uint64_t mask; /* processors, modulo 64 */
 	/* number of processors; no more than the quota, rounded down */
 	unsigned allowed;
-	/* idle ones of these, since the last call; -1: unknown */
+	/*
+	 * idle processors among the allowed, since the last call; -1: unknown
+	 */
 	double idle;
 	uint64_t slice; /* ns that a thread runs while others wait */
 	/* private */
 	uint64_t ticks; /* idle ticks of the allowed processors */
 	uint64_t when;	/* ns */
-	double quota;	/* 0: none */
+	double quota;	/* 0: unlimited */
 	uint64_t quota_when;
 };
 
@@ -34,10 +36,13 @@ void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle);
 
 /* The parts that read files, for tests; @root: in place of "/". */
 
-/* Idle ticks of the processors of cpu_set_t @set in a /proc/stat. 0: none. */
+/*
+ * Idle ticks of the processors of cpu_set_t @set in a /proc/stat. 0: no such
+ * processor.
+ */
 uint64_t mrrc_cpus_idle(const char *path, const void *set);
 
-/* The smallest quota, in processors; 0: none. */
+/* The smallest quota, in processors; 0: no quota. */
 double mrrc_cpus_quota(const char *root);
 
 #endif /* MRRC_CPUS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See node_dir.h.
+ * The directory that has the node's segment (node_dir.h).
  */
 #include "config.h"
 #include "sys/node/node_dir.h"

@@ -4,7 +4,7 @@
  * that other users cannot use is preferred, since in /dev/shm anyone can take
  * the segment's name, or all of the memory.
  *
- * Threading: that of getenv(3).
+ * Threading: as safe as getenv(3).
  */
 #ifndef MRRC_NODE_DIR_H
 #define MRRC_NODE_DIR_H
@@ -27,10 +27,10 @@ struct mrrc_node_dirs {
 void mrrc_node_dirs(struct mrrc_node_dirs *dirs);
 
 /*
- * Opens the segment in any of them, or makes one if there is none. So the
- * processes of a login, which has such a directory, and of a batch system,
- * which may have none, share one segment. Returns the error of the last
- * directory.
+ * Opens the segment in any of these directories, or makes a segment if there is
+ * none. So the processes of a login, which has a private directory, and of a
+ * batch system, which may have none, share one segment. Returns the error of
+ * the last directory.
  */
 int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
 			struct mrrc_node_shm **shm);

@@ -22,7 +22,10 @@ static void helper_publish(struct mrrc_budget *budget)
 	atomic_store(&slot->used, atomic_load(&budget->used));
 }
 
-/* members_lock held: asks again. */
+/*
+ * Decides again whether this process may have a helper thread. members_lock
+ * held.
+ */
 static void helper_decide(struct mrrc_budget *budget,
 			  enum mrrc_node_helpers policy)
 {
@@ -44,8 +47,8 @@ static void helper_decide(struct mrrc_budget *budget,
 }
 
 /*
- * Sets when to ask again: soon after a change, then less often. members_lock
- * held.
+ * Sets the time until the next decision: short after a change, then longer.
+ * members_lock held.
  */
 static void helper_period(struct mrrc_budget *budget, bool same)
 {
@@ -69,7 +72,7 @@ struct mrrc_budget_helper mrrc_budget_helper(struct mrrc_budget *budget,
 	if (would != member->would) {
 		member->would = would;
 		budget->would += would ? 1 : -1;
-		/* the first one, or none any more */
+		/* true for the first such member, and after the last one */
 		anew = budget->would == would;
 	}
 	may = budget->helper.may;

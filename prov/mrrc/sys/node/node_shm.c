@@ -25,24 +25,24 @@
 
 #define WORD_BITS 40
 #define WORD_MASK (MRRC_NODE_UNITS - 1)
-#define DEAF_MS	  1000 /* without an answer to the bell */
+#define DEAF_MS	  1000 /* ms without an answer to the bell */
 
 /* This process's knowledge about the slot of another one. */
 struct seen {
-	uint32_t dead;	/* this generation is, if not 0 */
-	uint32_t heard; /* the bell's number that it had */
+	uint32_t dead;	/* generation that is dead; 0: none */
+	uint32_t heard; /* the slot's @heard at the last look */
 	/* ms: when the process first did not answer; 0: it answers */
 	uint64_t since;
 };
 
 struct mrrc_node_shm {
 	struct mrrc_node_head *head;
-	int fd; /* has the lock; -1 in a child */
+	int fd; /* has the slot's lock; -1 in a child */
 	struct mrrc_fd_id id;
 	unsigned mine;
 	uint32_t generation;
 	struct seen seen[MRRC_NODE_SLOTS];
-	TAILQ_ENTRY(mrrc_node_shm) link; /* open.lock */
+	TAILQ_ENTRY(mrrc_node_shm) link; /* open_shms.lock */
 };
 
 static struct {
@@ -65,7 +65,7 @@ static void shm_fork_parent(void)
 	pthread_mutex_unlock(&open_shms.lock);
 }
 
-/* The slots belong to the parent, and must end with it. */
+/* The slots belong to the parent, and must end with the parent. */
 static void shm_fork_child(void)
 {
 	struct mrrc_node_shm *shm;
@@ -166,7 +166,7 @@ static int file_check(int fd)
 
 	if (fstat(fd, &stat))
 		return -errno;
-	/* whose it is mrrc_own_file_open() has looked at */
+	/* mrrc_own_file_open() has checked the owner */
 	if (!S_ISREG(stat.st_mode) || (stat.st_mode & 07777) != 0600)
 		return -EPERM;
 	if (!stat.st_size && fallocate(fd, 0, 0, size))
@@ -270,7 +270,7 @@ void mrrc_node_shm_close(struct mrrc_node_shm *shm)
 	if (mrrc_node_shm_whole(shm)) {
 		mrrc_node_shm_reserve(shm, 0);
 		atomic_store(&mrrc_node_shm_mine(shm)->flags, 0);
-		/* a bare clone's child may have the description, too */
+		/* a child of a bare clone(2) may share this file description */
 		slot_lock(shm->fd, shm->mine, F_OFD_SETLK, F_UNLCK);
 		close(shm->fd);
 	}
@@ -315,8 +315,8 @@ void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units)
 /* ---- reading ---- */
 
 /*
- * The word is read after the caller has published its own: a process that took
- * the slot in between sees the caller's.
+ * The slot's word is read after the caller has published its own reservation: a
+ * process that took the slot in between sees that reservation.
  */
 static bool slot_dead(struct mrrc_node_shm *shm, unsigned i, bool look)
 {
@@ -329,11 +329,11 @@ static bool slot_dead(struct mrrc_node_shm *shm, unsigned i, bool look)
 	if (look && generation != seen->dead &&
 	    slot_lock(shm->fd, i, F_OFD_GETLK, F_WRLCK) == -ESRCH)
 		seen->dead = generation;
-	/* that of a process is not 0 */
+	/* the generation of a process is not 0 */
 	return !generation || generation == seen->dead;
 }
 
-/* Has it left the bell unanswered for long? */
+/* Has the slot's process left the bell unanswered for long? */
 static bool slot_deaf(struct mrrc_node_shm *shm, unsigned i, uint64_t now)
 {
 	const uint32_t heard = atomic_load(&shm->head->slot[i].heard);

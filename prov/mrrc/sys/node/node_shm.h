@@ -12,14 +12,15 @@
  * A process holds an open-file-description lock on its slot's byte of the file,
  * which the kernel releases when the process ends, whatever its number and name
  * space. Process numbers are reused and differ between containers; the locks of
- * fcntl(2) that belong to a process end when any code of it closes the file; a
- * robust mutex ends with its thread, and has the kernel follow pointers that
- * others may write. A lock of this kind is shared with forked children, so a
- * fork handler closes the descriptor there; it is not the one that is mapped,
- * since a mapping keeps a description, too. A child made by a bare clone(2)
- * keeps its parent's slot alive as long as it lives. Asking for a lock takes
- * some 500 ns, so it is done only when bytes are short. A slot has a
- * generation; a generation that was found dead is not checked again.
+ * fcntl(2) that belong to a process end when any code of the process closes the
+ * file; a robust mutex ends with its thread, and has the kernel follow pointers
+ * that other processes may write. A lock of this kind is shared with forked
+ * children, so a fork handler closes the descriptor in the child; the file is
+ * mapped by another descriptor, since a mapping keeps a file description, too.
+ * A child made by a bare clone(2) keeps its parent's slot alive as long as it
+ * lives. Asking for a lock takes some 500 ns, so a process asks only when bytes
+ * are short. A slot has a generation; a generation that was found dead is not
+ * checked again.
  *
  * Threading: one call at a time for each object, except _ring and _wait.
  */
@@ -40,7 +41,7 @@
  * which a process zeroes when it takes a slot, or behind the last slot.
  */
 #define MRRC_NODE_SLOTS	    1024
-#define MRRC_NODE_SHM_NAME  "ofi_mrrc-%u.1" /* the user */
+#define MRRC_NODE_SHM_NAME  "ofi_mrrc-%u.1" /* %u: the user ID */
 #define MRRC_NODE_SHM_MAGIC UINT64_C(0x65646f6e5f697201)
 
 /* Flags of a slot. */
@@ -61,8 +62,8 @@ struct mrrc_node_slot {
 
 /* An empty file, which is all zeroes, is a segment without processes. */
 struct mrrc_node_head {
-	_Alignas(64) _Atomic uint64_t magic; /* or 0 */
-	/* number of slots that were ever in use; no others are read */
+	_Alignas(64) _Atomic uint64_t magic; /* MRRC_NODE_SHM_MAGIC or 0 */
+	/* number of slots that were ever in use; no other slots are read */
 	_Atomic uint32_t slots;
 	_Atomic uint32_t bell; /* a futex: some process lacks bytes */
 	struct mrrc_node_slot slot[MRRC_NODE_SLOTS];
@@ -108,10 +109,10 @@ struct mrrc_node_slot *mrrc_node_shm_mine(struct mrrc_node_shm *shm);
 void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units);
 
 /*
- * Reads all processes into @share, which has room for MRRC_NODE_SLOTS. Returns
- * their number; *self: the index of this process. @look: asks the kernel which
- * processes are alive; without it, processes that have died since the last time
- * are included. @now: ms.
+ * Reads the slots of all processes into @share, which has room for
+ * MRRC_NODE_SLOTS. Returns their number; *self: the index of this process.
+ * @look: asks the kernel which processes are alive; without it, processes that
+ * have died since the last such call are included. @now: ms.
  */
 size_t mrrc_node_shm_read(struct mrrc_node_shm *shm, bool look, uint64_t now,
 			  struct mrrc_node_share *share, size_t *self);
@@ -120,8 +121,8 @@ size_t mrrc_node_shm_read(struct mrrc_node_shm *shm, bool look, uint64_t now,
 void mrrc_node_shm_ring(struct mrrc_node_shm *shm);
 
 /*
- * Waits until a process has rung since the bell had this number, or @ns
- * nanoseconds; 0: without end. Any thread.
+ * mrrc_node_shm_wait() waits until a process has rung since the bell had the
+ * number @bell, at most @ns nanoseconds; 0: without limit. Any thread.
  */
 uint32_t mrrc_node_shm_bell(const struct mrrc_node_shm *shm);
 void mrrc_node_shm_wait(struct mrrc_node_shm *shm, uint32_t bell, uint64_t ns);
