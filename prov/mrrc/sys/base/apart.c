@@ -13,7 +13,7 @@
 
 #include "sys/base/vm.h"
 
-#define FRONT 64 /* bytes */
+#define FRONT 64 /* bytes in front of an array */
 
 #ifdef __SANITIZE_ADDRESS__
 /* Uses malloc under AddressSanitizer, which then detects overflows. */

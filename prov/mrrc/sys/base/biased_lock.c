@@ -15,7 +15,7 @@
 #define BARRIER_LATER_NS 10000000
 
 static bool biased_works;	/* set before the first lock is made */
-static atomic_bool biased_lost; /* the call has been forbidden since */
+static atomic_bool biased_lost; /* membarrier(2) is forbidden by now */
 
 static bool biased_barrier_call(int command)
 {

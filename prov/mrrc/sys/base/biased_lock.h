@@ -32,7 +32,7 @@ struct mrrc_biased_lock {
 
 /*
  * Called before the first biased lock is made: checks once whether
- * membarrier(2) exists. It may be forbidden later, when locks rely on it.
+ * membarrier(2) exists. The call may be forbidden later, when locks rely on it.
  */
 void mrrc_biased_setup(void);
 
@@ -45,7 +45,7 @@ void mrrc_biased_renew(void);
 /* Did membarrier(2) exist at the last check? */
 bool mrrc_biased_possible(void);
 
-/* works: false: the owner never enters. */
+/* @works false: the owner never enters. */
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
 
 /*
@@ -86,7 +86,7 @@ void mrrc_biased_open(struct mrrc_biased_lock *biased);
 
 /*
  * Shut many locks with one barrier: mrrc_biased_begin() for each,
- * mrrc_biased_barrier(), the end call for each.
+ * mrrc_biased_barrier(), mrrc_biased_end() for each.
  */
 void mrrc_biased_begin(struct mrrc_biased_lock *biased);
 void mrrc_biased_end(struct mrrc_biased_lock *biased);
@@ -94,7 +94,7 @@ void mrrc_biased_end(struct mrrc_biased_lock *biased);
 /*
  * Waits for the owners that are inside, without shutting: calls the barrier
  * once, then waits for each biased lock. An owner that enters after the barrier
- * sees what was written before it.
+ * sees all that was written before the barrier.
  */
 void mrrc_biased_barrier(void);
 void mrrc_biased_wait(struct mrrc_biased_lock *biased);

@@ -21,7 +21,8 @@ struct mrrc_fd_id {
 
 /*
  * As fstat(2), but returns 0 or -E*. glibc's fstat() makes a call with an empty
- * path, and to copy that into the kernel takes longer than all else.
+ * path, and copying the path into the kernel takes longer than the rest of the
+ * call.
  */
 static inline int mrrc_fd_stat(int fd, struct stat *stat)
 {

@@ -107,7 +107,7 @@ int mrrc_lock_cond_init(pthread_cond_t *cond)
 	return ret;
 }
 
-/* Until @end, unless it is NULL. */
+/* Waits until @end, or without limit if @end is NULL. */
 static void lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond,
 		      const struct timespec *end)
 {
@@ -168,7 +168,7 @@ int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank)
 	pthread_mutexattr_t attr;
 	int ret;
 
-	/* locks are held briefly, so spinning is worth it */
+	/* leaf locks are held briefly, so spinning is worth it */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, rank == MRRC_RANK_LEAF ?
 						 PTHREAD_MUTEX_ADAPTIVE_NP :

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Locks with ranks. A thread takes locks in rising rank only; with MRRC_DEBUG
- * every order and ownership fault asserts, else these are pthread mutexes.
+ * every fault of order or ownership fails an assertion; without MRRC_DEBUG the
+ * locks are plain pthread mutexes.
  *
  * No struct mrrc_lock is held across a registration, malloc, free, mmap or
  * munmap: the monitor's handler needs MONITOR and CACHE to let an unmapping
- * thread go on. A pool, which no monitor watches, maps its own addresses under its
- * leaf lock. struct mrrc_mutex is for the layer above: it may be held across
- * these, and calls of a core provider.
+ * thread go on. A pool, which no monitor watches, maps its own addresses under
+ * its leaf lock. struct mrrc_mutex is for the layer above: a mutex may be held
+ * across all these calls, and across calls of a core provider.
  */
 #ifndef MRRC_LOCK_H
 #define MRRC_LOCK_H
@@ -37,12 +38,12 @@ enum mrrc_rank {
 	MRRC_RANK_KEEPERS,   /* allocators that share the budget of a node */
 	/* struct mrrc_lock */
 	MRRC_RANK_REGISTRY, /* monitor registry: open and close */
-	MRRC_RANK_NOTIFIER, /* delivering, in order */
+	MRRC_RANK_NOTIFIER, /* a notifier: one watch at a time */
 	MRRC_RANK_HINTS,    /* tables of threads */
 	MRRC_RANK_MONITOR,  /* subscribers, events, watched ranges */
 	MRRC_RANK_BUDGET,   /* caches that share the budget of a node */
 	MRRC_RANK_CACHE,
-	MRRC_RANK_LEAF, /* holds nothing else */
+	MRRC_RANK_LEAF, /* no other lock is taken under it */
 	MRRC_RANK_CNT
 };
 
@@ -89,7 +90,10 @@ static inline bool mrrc_lock_inside(void);
 /* Like pthread_cond_wait() with the lock held, but no cancellation point. */
 void mrrc_lock_wait(struct mrrc_lock *lock, pthread_cond_t *cond);
 
-/* The same, until a time of CLOCK_MONOTONIC at most; @cond uses this clock. */
+/*
+ * Like mrrc_lock_wait(), but at most until @ns of CLOCK_MONOTONIC, which is the
+ * clock of @cond.
+ */
 void mrrc_lock_wait_until(struct mrrc_lock *lock, pthread_cond_t *cond,
 			  uint64_t ns);
 

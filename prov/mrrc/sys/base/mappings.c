@@ -21,7 +21,7 @@ struct mappings_file {
 	char line[LINE];
 };
 
-/* The next byte; -1: there is none. */
+/* The next byte of the file; -1: no byte is left. */
 static int mappings_byte(struct mappings_file *file)
 {
 	ssize_t len;
@@ -52,7 +52,7 @@ static bool mappings_line(struct mappings_file *file)
 	return byte >= 0;
 }
 
-/* Not scanf() or strtoul(), for the reason given in vm.c. */
+/* Uses neither scanf() nor strtoul(), for the reason given in vm.c. */
 const char *mrrc_mappings_hex(const char *text, uintptr_t *value)
 {
 	*value = 0;
@@ -124,7 +124,7 @@ bool mrrc_mappings_each(bool (*each)(void *arg,
 	return file.fd >= 0;
 }
 
-/* One line each; a line end in a name is written in another way. */
+/* Each mapping has one line in the file; a line end in a name is escaped. */
 size_t mrrc_mappings_count(void)
 {
 	char buf[CHUNK];

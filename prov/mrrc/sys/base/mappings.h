@@ -15,14 +15,14 @@
 struct mrrc_mapping {
 	uintptr_t start, end;
 	bool read, write, execute, shared;
-	uintptr_t offset;	/* in the file, bytes */
-	uint64_t device, inode; /* of the file; inode 0: no file */
+	uintptr_t offset;	/* offset in the file, bytes */
+	uint64_t device, inode; /* the file's; inode 0: no file */
 	const char *name;	/* "[heap]", the beginning of a path, or "" */
 };
 
 /*
- * Calls @each for the mappings in order of addresses, until it returns false.
- * Returns false if there is no /proc.
+ * Calls @each for the mappings in order of addresses, until @each returns
+ * false. Returns false if there is no /proc.
  */
 bool mrrc_mappings_each(bool (*each)(void *arg,
 				     const struct mrrc_mapping *mapping),

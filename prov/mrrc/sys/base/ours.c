@@ -12,12 +12,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-#define OURS 256 /* in use at once */
+#define OURS 256 /* bytes in use at once, at most */
 
 static mrrc_ours *ours_page;	       /* the kernel clears it in a child */
-static unsigned char ours_plain[OURS]; /* where the kernel does not clear */
+static unsigned char ours_plain[OURS]; /* used if the kernel does not clear */
 static bool ours_used[OURS];	       /* a child's copies count, too */
-static mrrc_ours ours_last = 1;	       /* shared by all beyond OURS */
+static mrrc_ours ours_last = 1;	       /* shared by all objects beyond OURS */
 
 static void ours_map(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See own_file.h.
+ * Files that the environment names (own_file.h).
  */
 #include "config.h"
 #include "sys/base/own_file.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_TRIES 3 /* another process may create and remove it */
+#define OWN_TRIES 3 /* another process may create and remove the file */
 
 static int own_file_check(int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opens files that the environment names and the process writes. They must not
- * belong to another user, nor be links to another file: in a directory that
- * others can write to (/tmp) another user could otherwise choose what is
+ * Opens files that the environment names and the process writes. Such files
+ * must not belong to another user, nor be links to another file: in a directory
+ * that others can write to (/tmp) another user could otherwise choose what is
  * overwritten, or read it.
  *
  * All calls: any thread.
@@ -17,12 +17,12 @@
  * so must a FIFO, which is opened without waiting for a reader; a character
  * device (/dev/null) may have any owner.
  *
- * A descriptor, or -ELOOP: a symbolic link; -EPERM: not the user's, or it has
- * several names; or the error of open(2).
+ * Returns a descriptor, or -ELOOP: a symbolic link; -EPERM: not the user's
+ * file, or a file with several names; or the error of open(2).
  */
 int mrrc_own_file_open(const char *path, int flags);
 
-/* The meaning of these two errors as text; NULL: any other error. */
+/* The meaning of -ELOOP and -EPERM as text; NULL: any other error. */
 const char *mrrc_own_file_why(int err);
 
 #endif /* MRRC_OWN_FILE_H */

@@ -25,7 +25,7 @@
 #define PAGES_2M   ((size_t) 2 << 20)
 #define PAGES_1G   ((size_t) 1 << 30)
 #define NODES_MAX  1024
-#define PAGES_UNIT ((size_t) 1 << 20) /* of address space */
+#define PAGES_UNIT ((size_t) 1 << 20) /* bytes of address space */
 
 size_t mrrc_pages_size(enum mrrc_pages kind)
 {
@@ -123,7 +123,7 @@ static int pages_prefault(char *addr, size_t len, size_t size)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	/* before Linux 5.14 */
+	/* Linux before 5.14 lacks MADV_POPULATE_WRITE */
 	for (at = 0; at < len; at += size)
 		((volatile char *) addr)[at] = 0;
 	return 0;
@@ -167,7 +167,7 @@ int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 	}
 	if (addr == MAP_FAILED)
 		return -ENOMEM;
-	/* the kernel's setting may be "always" */
+	/* the kernel's setting of transparent huge pages may be "always" */
 	if (attr->kind == MRRC_PAGES_4K)
 		madvise(addr, want, MADV_NOHUGEPAGE);
 	ret = pages_bind(addr, want, attr->node);

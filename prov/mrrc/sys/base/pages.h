@@ -21,7 +21,7 @@ enum mrrc_pages {
 
 struct mrrc_pages_attr {
 	enum mrrc_pages kind;
-	int node; /* preferred; -1: any */
+	int node; /* preferred NUMA node; -1: any */
 	bool prefault;
 	bool exact; /* no longer than len, if the pages are small */
 };
@@ -51,7 +51,8 @@ size_t mrrc_pages_len(size_t mapped);
  * Gives the pages back and keeps the addresses: an empty mapping takes the
  * place of the old one. access: the new mapping can be read and written.
  * Children of fork and core dumps do not get the new mapping.
- * mrrc_pages_unmap() ends it. Returns false if nothing has changed.
+ * mrrc_pages_unmap() removes the new mapping. Returns false if nothing has
+ * changed.
  */
 bool mrrc_pages_retire(void *addr, size_t mapped, bool access);
 

@@ -6,7 +6,7 @@
  * thread on its own processor would never stop waiting.
  *
  * Any thread. None of the calls is a cancellation point: locks may be held, but
- * none that the other thread needs.
+ * no lock that the other thread needs.
  */
 #ifndef MRRC_PAUSE_H
 #define MRRC_PAUSE_H
@@ -17,7 +17,10 @@
  */
 void mrrc_pause(unsigned *tries);
 
-/* For waits with a limit: @left tries are left. Sleeps before the last one. */
+/*
+ * For waits with a limit: @left tries are left. Sleeps before the last few
+ * tries.
+ */
 void mrrc_pause_brief(unsigned left);
 
 /* Sleeps for @ns, less than a second, whatever signals come. */

@@ -5,9 +5,10 @@
  *	window:  | next[capacity] | pad | object 0 | object 1 | ... |
  *
  * The application may have a limit of addresses (RLIMIT_AS). So addresses are
- * reserved in steps, each right behind the one before, and windows begin far
- * below all mappings, where the kernel places none by itself. If another
- * mapping lies there, or the limit is reached, the pool gets no more objects.
+ * reserved in steps, each step right behind the step before, and windows begin
+ * far below all mappings, where the kernel places no mapping by itself. If
+ * another mapping lies there, or the limit is reached, the pool gets no more
+ * objects.
  *
  * Freed objects form a stack linked by index through next[], outside the
  * objects; its head carries a tag that each free increments, so that a thread
@@ -26,14 +27,14 @@
 #include "sys/base/vm.h"
 
 #define MRRC_POOL_ALIGN 64u
-#define MRRC_POOL_CHUNK ((size_t) 256 << 10) /* committed at a time */
-#define MRRC_POOL_STEP	((size_t) 2 << 20)   /* reserved at a time */
+#define MRRC_POOL_CHUNK ((size_t) 256 << 10) /* bytes committed at a time */
+#define MRRC_POOL_STEP	((size_t) 2 << 20)   /* bytes reserved at a time */
 #define MRRC_POOL_LIVE	UINT32_MAX
 #define MRRC_POOL_MAX	(UINT32_MAX - 2)
 
 #define MRRC_POOL_WINDOW  ((uintptr_t) 1 << 30)
 #define MRRC_POOL_WINDOWS 1024
-#define MRRC_POOL_BELOW	  ((uintptr_t) 64 << 30) /* the lowest mapping */
+#define MRRC_POOL_BELOW	  ((uintptr_t) 64 << 30) /* below all mappings */
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -49,7 +50,7 @@ static void *pool_object(const struct mrrc_pool *pool, uint32_t i)
 	return pool->base + (size_t) i * pool->size;
 }
 
-/* The bytes of all links, and of all objects. */
+/* pool_links(): the bytes of all links; pool_objects(): of all objects. */
 static size_t pool_links(const struct mrrc_pool *pool)
 {
 	return pool_round(pool->capacity * sizeof(*pool->next), mrrc_vm_page());
@@ -62,7 +63,9 @@ static size_t pool_objects(const struct mrrc_pool *pool)
 
 /* ---- addresses ---- */
 
-/* 0; -EEXIST: something is there. Replaces nothing. */
+/*
+ * Maps memory at @at, and replaces no mapping. 0; -EEXIST: a mapping is there.
+ */
 static int pool_map(char *at, size_t len, int prot)
 {
 	char *map = mmap(at, len, prot,
@@ -78,7 +81,10 @@ static int pool_map(char *at, size_t len, int prot)
 	return -EEXIST;
 }
 
-/* Reserves addresses of objects up to @end bytes. */
+/*
+ * Reserves the addresses of the pool's first @end bytes of objects, and their
+ * links.
+ */
 static int pool_reserve(struct mrrc_pool *pool, size_t end)
 {
 	size_t links = (end / pool->size + 1) * sizeof(*pool->next);
@@ -102,8 +108,8 @@ static int pool_reserve(struct mrrc_pool *pool, size_t end)
 }
 
 /*
- * Reserves the addresses of some more objects, at least up to @end bytes, and
- * near a limit of addresses no more than that.
+ * Reserves the addresses of some more objects: at least the first @end bytes of
+ * objects, and no more bytes near a limit of addresses.
  */
 static int pool_step(struct mrrc_pool *pool, size_t end)
 {
@@ -129,7 +135,7 @@ static void pool_unmap(struct mrrc_pool *pool)
 
 /*
  * The address below which windows begin. 0: the address space is too small for
- * them.
+ * windows.
  */
 static uintptr_t pool_area(const void *lowest)
 {
@@ -144,12 +150,15 @@ static uintptr_t pool_area(const void *lowest)
 static int pool_window(struct mrrc_pool *pool, uintptr_t area)
 {
 	const size_t one = pool_round(pool->size, mrrc_vm_page());
-	static _Atomic unsigned last; /* most likely the next one is free */
+	static _Atomic unsigned last; /* the next window is most likely free */
 	int ret = -EEXIST;
 	size_t i, at;
 
 	for (i = 0; ret == -EEXIST && i < MRRC_POOL_WINDOWS; i++) {
-		/* the highest first: ThreadSanitizer refuses low addresses */
+		/*
+		 * the highest window first: ThreadSanitizer refuses low
+		 * addresses
+		 */
 		at = ~atomic_fetch_add(&last, 1) % MRRC_POOL_WINDOWS;
 		pool->next = (void *) (area + at * MRRC_POOL_WINDOW);
 		pool->base = (char *) pool->next + pool_links(pool);
@@ -248,8 +257,8 @@ void mrrc_pool_close(struct mrrc_pool *pool)
 
 /*
  * Backs object @i with memory. The kernel is called under a leaf lock, which is
- * safe here: nothing is unmapped, no monitor watches this range, and none takes
- * this lock.
+ * safe here: nothing is unmapped, no monitor watches this range, and no monitor
+ * takes this lock.
  */
 static bool pool_commit(struct mrrc_pool *pool, uint32_t i)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fixed-size objects in one reserved address range: whether a pointer is
- * ours is a subtraction and a comparison. Used for records that travel
+ * Fixed-size objects in one reserved address range: a subtraction and a
+ * comparison tell whether a pointer is ours. Used for records that travel
  * through a core provider as operation contexts.
  *
  * alloc and free are O(1), lock-free and usable from any thread; they never
  * call malloc, free or munmap, so a monitor event can never wait for them.
- * Addresses are reserved in steps, and memory is committed in chunks, as objects
- * are first used; both stay until close. The objects' content is the user's:
- * alloc does not clear it, and an object freed and taken again keeps its old
- * bytes.
+ * Addresses are reserved in steps, and memory is committed in chunks, as
+ * objects are first used; addresses and memory stay until close. The objects'
+ * content is the user's: alloc does not clear it, and an object freed and taken
+ * again keeps its old bytes.
  */
 #ifndef MRRC_POOL_H
 #define MRRC_POOL_H
@@ -26,12 +26,12 @@ struct mrrc_pool {
 	size_t span;	   /* bytes of all objects */
 	size_t size;	   /* bytes of one object, a multiple of 64 */
 	uint32_t capacity; /* objects at most */
-	/* for each object: LIVE, or the next free one */
+	/* for each object: LIVE, or the next free object */
 	_Atomic uint32_t *next;
-	struct mrrc_lock grow; /* LEAF: guards the next three */
+	struct mrrc_lock grow; /* LEAF: guards the next three fields */
 	size_t linked;	       /* bytes of next that are mapped */
 	size_t reserved;       /* bytes from base that are mapped */
-	/* bytes that have memory; read without the lock */
+	/* bytes of objects that have memory; read without the lock */
 	_Atomic size_t backed;
 	_Alignas(64) _Atomic uint64_t head; /* sys/base/stack.h */
 	/* number of objects ever used; unused ones follow */
@@ -41,14 +41,15 @@ struct mrrc_pool {
 typedef void (*mrrc_pool_cb)(void *object, void *arg);
 
 /*
- * @size is rounded up to 64. -EINVAL for zero or excessive arguments,
- * -ENOMEM when not even the first objects' addresses can be reserved.
+ * @size is rounded up to a multiple of 64. -EINVAL for zero or excessive
+ * arguments, -ENOMEM when not even the first objects' addresses can be
+ * reserved.
  */
 int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **pool);
 
 /*
- * Closes the pool, with all objects that are still live; the caller has handled
- * these.
+ * Closes the pool, with all objects that are still live, which the caller has
+ * handled.
  */
 void mrrc_pool_close(struct mrrc_pool *pool);
 

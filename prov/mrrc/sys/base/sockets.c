@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See sockets.h.
+ * The TCP sockets of this process (sockets.h).
  */
 #include "config.h"
 
@@ -19,14 +19,15 @@
 
 #include "sys/base/sockets.h"
 
-#define SOCKETS_FDS		  65536 /* tried if they cannot be listed */
-#define SOCKETS_STATE_ESTABLISHED 1	/* <netinet/tcp.h> has it, but less */
+#define SOCKETS_FDS 65536 /* descriptors tried if /proc lists none */
+/* TCP states: <netinet/tcp.h> names them, but has a shorter struct tcp_info */
+#define SOCKETS_STATE_ESTABLISHED 1
 #define SOCKETS_STATE_CLOSE_WAIT  8
 #define SOCKETS_STATE_LISTEN	  10
 
 /*
- * Not atoi(): from glibc 2.38 on it has a new symbol version that older ones
- * lack.
+ * Does not use atoi(): from glibc 2.38 on atoi() has a new symbol version that
+ * older glibc versions lack.
  */
 static int sockets_number(const char *text)
 {
@@ -111,8 +112,8 @@ void mrrc_sockets_cloexec(const struct sockaddr *at)
 }
 
 /*
- * Makes reads on a listener not wait. Accepted sockets inherit that; it has no
- * effect on non-blocking sockets.
+ * Makes reads on a listener not wait. Accepted sockets inherit the timeout,
+ * which has no effect on non-blocking sockets.
  */
 static void sockets_set_impatient(int fd, void *arg)
 {
@@ -150,7 +151,7 @@ static void sockets_end(int fd, void *arg)
 	    info.tcpi_state != SOCKETS_STATE_ESTABLISHED ||
 	    info.tcpi_bytes_received)
 		return;
-	/* without data: time since it was accepted */
+	/* without data: the time since the connection was accepted */
 	if (info.tcpi_last_data_recv >= silent->max_ms)
 		shutdown(silent->spare, SHUT_RDWR);
 	else

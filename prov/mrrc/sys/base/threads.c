@@ -24,9 +24,7 @@ static unsigned threads_kernel(void)
 {
 	struct stat stat_;
 
-	/*
-	 * While there is one thread, no other thread can change either figure.
-	 */
+	/* While there is one thread, no other thread can change the count. */
 	return !stat("/proc/self/task", &stat_) && stat_.st_nlink > 2 ?
 		       stat_.st_nlink - 2 :
 		       0;
@@ -70,7 +68,7 @@ static void threads_find(void)
 		mrrc_threads.live = dlvsym(RTLD_DEFAULT, "__nptl_nthreads",
 					   "GLIBC_PRIVATE");
 #endif
-	/* With one thread, no other thread can change either figure. */
+	/* With one thread, no other thread can change either count. */
 	if (mrrc_threads.live && *mrrc_threads.live == 1 &&
 	    threads_kernel() == 1)
 		atomic_store(&mrrc_threads.many, false);
@@ -94,7 +92,10 @@ void mrrc_thread_signals(sigset_t *set)
 		sigdelset(set, faults[i]);
 }
 
-/* Signals are for the application's threads. */
+/*
+ * Starts a thread with signals blocked: signals are for the application's
+ * threads.
+ */
 static int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *),
 			 void *arg)
 {

@@ -3,13 +3,13 @@
  * The provider's threads, and whether the application has more than one thread.
  *
  * A process with one thread cannot unmap during a lookup, which saves a system
- * call for each lookup. libc counts the threads of pthread. Its count is used
- * only as long as it proves right: with other C libraries, other linker
- * namespaces and sanitizers many threads are assumed. A process that once had
- * two threads stays threaded. libc does not know threads made by a bare
- * clone(): these are searched for after each unmap that no hook announced.
- * Children that share memory are not found; where code can be decoded, nothing
- * relies on this (struct mrrc_mon: lone).
+ * call for each lookup. libc's count of the threads of pthread is used only as
+ * long as it proves right: with other C libraries, other linker namespaces and
+ * sanitizers many threads are assumed. A process that once had two threads
+ * stays threaded. libc does not know threads made by a bare clone(): such
+ * threads are searched for after each unmap that no hook announced. Children
+ * that share memory are not found; where code can be decoded, nothing relies on
+ * the number of threads (struct mrrc_mon: lone).
  *
  * All calls: any thread.
  */
@@ -37,8 +37,9 @@ void mrrc_threads_init(void);
 
 /*
  * Is ThreadSanitizer in this process? The application may be built with it, and
- * not the provider. It takes clone(2) for fork(2), and its replacements of
- * libc's functions must not be called in a thread that it has finished already.
+ * not the provider. ThreadSanitizer takes clone(2) for fork(2), and its
+ * replacements of libc's functions must not be called in a thread that
+ * ThreadSanitizer has finished already.
  */
 bool mrrc_threads_sanitized(void);
 
@@ -46,16 +47,17 @@ bool mrrc_threads_sanitized(void);
 void mrrc_threads_look(void);
 
 /*
- * All signals except those of a thread's own faults: if these were blocked, the
- * process would end without a handler that could report why.
+ * All signals except those of a thread's own faults: if a fault's signal were
+ * blocked, the process would end without a handler that could report why.
  */
 void mrrc_thread_signals(sigset_t *set);
 
 /*
- * The provider's threads block these signals. Between mrrc_thread_outside() and
- * mrrc_thread_inside(), and only there, they may unmap memory that the
- * application could have registered (as free() may). @stack: bytes, 0: 1 MiB;
- * more where the program's thread-local variables need it. Returns 0 or -E*.
+ * Starts a thread that blocks the signals of mrrc_thread_signals(). Between
+ * mrrc_thread_outside() and mrrc_thread_inside(), and only there, the thread
+ * may unmap memory that the application could have registered (as free() may).
+ * @stack: bytes, 0: 1 MiB; more where the program's thread-local variables need
+ * it. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);
@@ -78,8 +80,8 @@ static inline void mrrc_thread_inside(void)
 }
 
 /*
- * Is this the only thread, apart from the provider's own, and is none of the
- * provider's in code that may unmap? A thread needs a system call to reuse an
+ * Is this the only thread, apart from the provider's own, and is no thread of
+ * the provider in code that may unmap? A thread needs a system call to reuse an
  * address that another thread unmapped. After that call the other thread is
  * counted here, unless it has ended or is inside again; then its effects are
  * visible to later loads.

@@ -21,7 +21,7 @@
 #endif
 
 #define MRRC_PM_PRESENT (UINT64_C(1) << 63)
-#define MRRC_PM_FILE	(UINT64_C(1) << 61) /* or shared anonymous */
+#define MRRC_PM_FILE	(UINT64_C(1) << 61) /* a file's, or shared anonymous */
 #define MRRC_PM_BATCH	512		    /* entries read at a time */
 
 #define VM_TRANSPARENT	     "/sys/kernel/mm/transparent_hugepage/"
@@ -35,9 +35,10 @@ size_t mrrc_vm_page(void)
 }
 
 /*
- * Parses at most count numbers at text; returns their number. Not scanf() or
- * strtoul(): from glibc 2.38 on these have new symbol versions, and a provider
- * that uses them does not load where glibc is older, without a message.
+ * Parses at most count numbers at text; returns their number. Uses neither
+ * scanf() nor strtoul(): from glibc 2.38 on both have new symbol versions, and
+ * a provider that uses these versions does not load where glibc is older,
+ * without a message.
  */
 static size_t vm_numbers(const char *text, size_t *value, size_t count)
 {
@@ -144,7 +145,7 @@ static size_t vm_eighth(int which, size_t most)
 
 size_t mrrc_vm_spare(void)
 {
-	/* the stack is near the end of the addresses that there are */
+	/* the stack is near the end of the address space */
 	const size_t all = (uintptr_t) __builtin_frame_address(0);
 
 	return vm_eighth(RLIMIT_AS, vm_eighth(RLIMIT_DATA, all / 128));
@@ -241,7 +242,10 @@ static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 	kind = vm_classify(entry, pages);
 	if (kind != MRRC_VM_ABSENT)
 		return kind == MRRC_VM_PRIVATE;
-	/* Fault absent pages in: only then it shows what backs them. */
+	/*
+	 * Fault absent pages in: only then their entries show what backs the
+	 * pages.
+	 */
 	if (madvise((void *) start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
 		return false;
 	return vm_pagemap(fd, start, pages, entry) &&
@@ -252,7 +256,7 @@ static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 
 struct mrrc_vm_query {
 	uint64_t size;
-	uint64_t flags; /* 0: what covers addr */
+	uint64_t flags; /* 0: the mapping that covers addr */
 	uint64_t addr;
 	uint64_t start, end; /* answers, from here on */
 	uint64_t vma_flags, page_size, offset;
@@ -265,7 +269,7 @@ struct mrrc_vm_query {
 
 #define MRRC_VM_QUERY _IOWR('f', 17, struct mrrc_vm_query)
 
-/* Huge pages without a file have one inside the kernel. */
+/* Huge pages without a file have a file inside the kernel. */
 static bool vm_anon_huge(int fd, uintptr_t addr)
 {
 	static const char anon[] = "/anon_hugepage (deleted)";

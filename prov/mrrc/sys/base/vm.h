@@ -18,12 +18,12 @@ size_t mrrc_vm_transparent(void); /* transparent huge page; 0 if none */
 size_t mrrc_vm_memory(void);	  /* physical memory, bytes */
 size_t mrrc_vm_map_max(void);	  /* mappings a process may have */
 
-/* RLIMIT_MEMLOCK; UNLIMITED also where CAP_IPC_LOCK lifts it. */
+/* RLIMIT_MEMLOCK; MRRC_VM_UNLIMITED also where CAP_IPC_LOCK lifts the limit. */
 size_t mrrc_vm_memlock(void);
 
 /*
- * Does writable memory count against the limit before it is used (overcommit
- * 2)?
+ * Does writable memory count against the system's limit before the memory is
+ * used (vm.overcommit_memory is 2)?
  */
 bool mrrc_vm_strict(void);
 
@@ -39,8 +39,8 @@ struct mrrc_vm_limits {
 };
 
 /*
- * Reads at most @count numbers, after @key in a small /proc file, or its first
- * ones.
+ * Reads at most @count numbers, after @key in a small /proc file, or the first
+ * numbers of the file if @key is NULL.
  */
 size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
 		    size_t count);
@@ -57,18 +57,19 @@ size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
  */
 void mrrc_vm_default_limits(struct mrrc_vm_limits *limits);
 
-/* The rule itself, for tests. */
+/* The rule of mrrc_vm_default_limits(), for tests. */
 void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
 			   size_t map_max, struct mrrc_vm_limits *limits);
 
 /*
  * Is every page of the page-aligned range private anonymous memory? Shared
  * memory can be watched by userfaultfd, yet loses pages by hole punching and
- * truncation without an event: it must not be cached. Nor must private mappings
- * of files, which truncation empties; the kernel tells these from anonymous
- * memory since Linux 6.11, and before that only as long as one page has not
- * been written to. Faults absent pages in for reading. Any doubt (no /proc, an
- * unmapped page, a page shared by all, as the zero page) answers false.
+ * truncation without an event: it must not be cached. Private mappings of files
+ * must not be cached either, as truncation empties them; the kernel tells them
+ * from anonymous memory since Linux 6.11, and older kernels only as long as one
+ * page has not been written to. Faults absent pages in for reading. Any doubt
+ * (no /proc, an unmapped page, a page shared by all, as the zero page) answers
+ * false.
  */
 bool mrrc_vm_private(uintptr_t start, size_t len);
 
