@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connects the cache to the budget that the processes of a node share
- * (sys/node/budget.h): takes bytes before it registers, and evicts when other
- * processes lack some.
+ * (sys/node/budget.h): takes bytes before a registration, and evicts regions
+ * when other processes lack bytes.
  */
 #include "config.h"
 #include "sys/cache/cache_budget.h"
@@ -82,8 +82,8 @@ void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache)
 }
 
 /*
- * Deregisters the regions that wait for it, and then idle regions until @len
- * bytes are free.
+ * Deregisters the regions that wait for deregistration, and then idle regions
+ * until @len bytes are free.
  */
 static size_t budget_room(struct mrrc_cache_mt *cache, size_t len)
 {

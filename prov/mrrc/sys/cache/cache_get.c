@@ -3,22 +3,21 @@
  * Lookups of the cache for threads (cache_mt.h).
  *
  * Hit: a region that this thread used before -> memory is quiet -> hold, if the
- * region has the same tag and is indexed. No lock, and no system call if no
- * other
- *       thread could unmap.
+ *       region has the same tag and is indexed. No lock, and no system call if
+ *       no other thread could unmap.
  * Else: quiet_lock (memory is quiet, lock, seq unchanged; or the lock alone, if
- * no region is near) -> collect the
- * threads' counters and requests -> lookup -> hold. Miss: the caller copies the
- * buffer, if that is cheaper. Else the regions of the
- *       plan are held, and each of its gaps is published as pending, under the
- *       same lock if there is but one -> watch -> register -> quiet_lock ->
- *       insert, unless an event touched the pending range. Otherwise the
- *       registration serves this operation only.
+ *       no region is near) -> collect the threads' counters and requests ->
+ *       lookup -> hold.
+ * Miss: the caller copies the buffer, if a copy is cheaper. Else the regions of
+ *       the plan are held, and each gap of the plan is published as pending,
+ *       under the same lock if there is but one gap -> watch -> register ->
+ *       quiet_lock -> insert, unless an event touched the pending range.
+ *       Otherwise the registration serves this operation only.
  *
  * Why a hit is right: once memory is quiet, regions that were unmapped before
- * the call have left the index. Then the tag in the word has changed, so the
- * hint does not hold the region. Why an insertion is right: the range was
- * pending before it was watched, and watched before it was pinned. A later
+ * the call have left the index. Then the tag in the region's word has changed,
+ * so the hint does not hold the region. Why an insertion is right: the range
+ * was pending before it was watched, and watched before it was pinned. A later
  * unmap was either read, so that the pending range is stale, or is unfinished,
  * so that the probe reports it. If two threads miss at once, the second waits
  * for the first, if the first registers all of the second's range, and then
@@ -36,9 +35,9 @@
 #include "core/cache/plan.h"
 
 #define MRRC_TRIES 32 /* probes before an operation goes uncached */
-#define MRRC_SPIN  4  /* of these without giving up the processor */
+#define MRRC_SPIN  4  /* probes without giving up the processor */
 
-/* For statistics. */
+/* Adds the counts of a thread's table to the cache's statistics. */
 __attribute__((noinline)) void mrrc_cache_mt_count(struct mrrc_cache_mt *cache,
 						   struct mrrc_hints *hints)
 {
@@ -121,7 +120,7 @@ struct mrrc_want {
 	size_t len;
 	enum mrrc_access access;
 	unsigned pieces;
-	struct mrrc_admit *admit; /* NULL: it cannot be copied */
+	struct mrrc_admit *admit; /* NULL: the buffer cannot be copied */
 	bool stable;		  /* mrrc_cache_mt_get_stable() */
 	bool copy;		  /* a copy is cheaper: nothing is held */
 };
@@ -154,7 +153,7 @@ static bool cache_mt_near(const struct mrrc_cache *cache,
 
 /*
  * Takes the lock without asking the kernel, if the request will miss: no region
- * is used that could be stale, and the insertion asks.
+ * is used that could be stale, and the insertion asks the kernel.
  */
 static bool cache_mt_miss_lock(struct mrrc_cache_mt *cache,
 			       const struct mrrc_want *want)
@@ -173,7 +172,8 @@ static bool cache_mt_miss_lock(struct mrrc_cache_mt *cache,
 /*
  * Plans the request, and holds the existing regions of the plan, unless the
  * request should be copied. If the plan is a single gap, *pending is published,
- * unless another thread registers the gap. Errors are those of quiet_lock.
+ * unless another thread registers the gap. Errors are those of
+ * mrrc_cache_mt_quiet_lock().
  */
 static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			   struct mrrc_plan *plan, struct mrrc_pending *pending,
@@ -211,7 +211,7 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 
 /*
  * A request whose lookup failed counts as a miss. Its registration would not be
- * kept, so it is compared with a single copy.
+ * kept, so the registration is compared with a single copy.
  */
 static void cache_mt_unseen(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			    int ret)
@@ -261,8 +261,8 @@ static int cache_mt_single(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Register the gaps of a plan; on failure none of its regions is held. A merged
- * plan has pages beyond the request, which may not be mapped any more.
+ * Register the gaps of a plan; on failure no region of the plan is held. A
+ * merged plan has pages beyond the request, which may not be mapped any more.
  */
 static int cache_mt_complete(struct mrrc_cache_mt *cache,
 			     struct mrrc_pending *pending,
@@ -469,8 +469,8 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 }
 
 /*
- * A forked child must not deregister the parent's regions. Regions that it
- * registered itself were never counted.
+ * A forked child must not deregister the parent's regions. Regions that the
+ * child registered itself were never counted.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
@@ -484,9 +484,9 @@ mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Handles that the region was not indexed when the end of an operation was
- * counted, perhaps of the last one. Retiring the region and each call of this
- * function take the lock, so one of them finds no operation left.
+ * Called if the region was not indexed when the end of an operation, perhaps of
+ * the last one, was counted. Retiring the region and each call of this function
+ * take the lock, so one of them finds no operation left.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
@@ -501,7 +501,7 @@ mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 	mrrc_cache_mt_reap(cache);
 }
 
-/* For a thread that has no table, or used that of another cache last. */
+/* For a thread that has no table, or used the table of another cache last. */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_stray(struct mrrc_cache_mt *cache, struct mrrc_region *region)
 {

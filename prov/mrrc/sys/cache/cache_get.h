@@ -7,7 +7,7 @@
 
 /*
  * Take the lock while memory is quiet, so that the index is up to date. On any
- * error the lock is not held: -EAGAIN memory keeps changing, -ENODEV no
+ * error the lock is not held: -EAGAIN: memory keeps changing; -ENODEV: no
  * monitor.
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);

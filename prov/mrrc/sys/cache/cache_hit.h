@@ -80,7 +80,7 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 						      MRRC_REGION_STRIDE),
 			      1);
 	/*
-	 * The region may have left since. An entry of the same region
+	 * The region may have left the index since. The region of an entry
 	 * covers the page.
 	 */
 	if (__builtin_expect(!mrrc_region_is(region, ref) ||

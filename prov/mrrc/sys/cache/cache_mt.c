@@ -206,17 +206,22 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 	/*
 	 * the flush includes the region that the helper is registering at this
-	 * moment, after which it registers no more
+	 * moment; the helper registers no further region
 	 */
 	cache->flushes++;
 	cache_mt_settle(cache);
-	/* nor does it register again regions that it deregistered early */
+	/*
+	 * from here on the helper has no registration under way,
+	 * nor does it register again regions that it deregistered early
+	 */
 	cache->flushes++;
 	mrrc_hints_collect(&cache->hints_list);
 	mrrc_cache_evict_all(&cache->cache, &list);
 	mrrc_lock_release(&cache->lock);
 	count = mrrc_cache_mt_dereg_list(cache, &list);
-	/* This comes last, so that events find no idle regions any more. */
+	/*
+	 * Victims are reaped last, when events find no idle regions any more.
+	 */
 	return count + mrrc_cache_mt_reap_now(cache);
 }
 
@@ -449,7 +454,7 @@ err_free:
 	return ret;
 }
 
-/* No thread notes uses any more. */
+/* Called when no thread notes uses any more. */
 static void cache_mt_close_ahead(struct mrrc_cache_mt *cache)
 {
 	struct mrrc_uses *uses;

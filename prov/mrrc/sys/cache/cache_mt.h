@@ -4,9 +4,9 @@
  * changed mappings, and the registration calls.
  *
  * Any thread that holds no lock may call all of these functions
- * (sys/base/lock.h asserts it in debug builds). A hit takes none (cache_hit.h).
- * Registration happens outside locks, in the calling thread; deregistration
- * also, or in the cache's helper thread (attr.helper).
+ * (sys/base/lock.h asserts it in debug builds). A hit takes no lock
+ * (cache_hit.h). Registration happens outside locks, in the calling thread;
+ * deregistration also, or in the cache's helper thread (attr.helper).
  */
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H
@@ -18,8 +18,8 @@
 #include "sys/monitor/mon.h"
 
 /*
- * How to register. Called with no lock of the cache held, by any threads that
- * call get, put or flush, several at once.
+ * The calls that register and deregister memory. Called with no lock of the
+ * cache held, by any threads that call get, put or flush, several at once.
  */
 struct mrrc_reg_ops {
 	/*
@@ -29,7 +29,9 @@ struct mrrc_reg_ops {
 	 */
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie, void **desc);
-	/* cookie of each identifies the registration. Cannot fail. */
+	/*
+	 * The cookie of each region identifies its registration. Cannot fail.
+	 */
 	void (*dereg)(void *arg, struct mrrc_region *const *regions,
 		      size_t count);
 };
@@ -39,20 +41,25 @@ struct mrrc_cache_attr {
 	size_t max_regions; /* 0: default; both 1: tiny */
 	const char *policy; /* core/policy/policy.h; NULL: default */
 	const struct mrrc_reg_ops *ops;
-	void *arg;		  /* for ops */
+	void *arg;		  /* argument of ops */
 	struct mrrc_mon *mon;	  /* not owned: outlives the cache */
-	struct mrrc_stats *stats; /* likewise, zeroes; NULL: its own */
+	struct mrrc_stats *stats; /* not owned, zeroes; NULL: the cache's own */
 	bool helper;		  /* a helper thread calls dereg */
 	/*
-	 * the helper also registers ahead of use, if the node's budget allows
-	 * it; NULL: it does not
+	 * lets the helper also register ahead of use, if the node's budget
+	 * allows it; NULL: the helper does not
 	 */
 	const struct mrrc_predictor *predictor;
 	enum mrrc_node_helpers helpers;
-	/* The user's records, one for each use of a region; threads keep some
-	 * (cache_hit.h). Outlives the cache. NULL: none */
+	/*
+	 * The user's records, one for each use of a region; threads keep some
+	 * (cache_hit.h). Outlives the cache. NULL: no records
+	 */
 	struct mrrc_pool *records;
-	/* What is registered is taken from it. Outlives the cache; or NULL */
+	/*
+	 * Registered bytes are taken from this budget. Outlives the cache; or
+	 * NULL
+	 */
 	struct mrrc_budget *budget;
 	/*
 	 * With a helper: ns until a key is revoked after
@@ -140,8 +147,8 @@ void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
 			   struct mrrc_region *region);
 
 /*
- * Deregisters the evicted regions that wait for it, those queued for the helper
- * included.
+ * Deregisters the evicted regions that wait for deregistration, those queued
+ * for the helper included.
  */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
@@ -158,7 +165,8 @@ void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 			    const struct mrrc_cost *cost);
 
 /*
- * Count an event that the cache itself does not see; gauges go down by -change.
+ * Count an event that the cache itself does not see; a negative @change lowers
+ * a gauge.
  */
 void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
 			int64_t change);
@@ -168,7 +176,7 @@ void mrrc_cache_mt_bounced(struct mrrc_cache_mt *cache, size_t len);
 void mrrc_cache_mt_bounce_memory(struct mrrc_cache_mt *cache, size_t bytes);
 
 /*
- * Deregisters all regions that are not in use, and waits for those that are
+ * Deregisters all regions that are not in use, and waits for regions that are
  * being deregistered. Returns the number of regions deregistered.
  */
 size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache);

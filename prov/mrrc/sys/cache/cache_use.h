@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Notes that a thread uses memory, for a helper that predicts uses (ahead.h);
- * compiled into the data calls of domains that have one.
+ * compiled into the data calls of domains that have such a helper.
  *
  * Any thread, no lock held.
  */
@@ -38,7 +38,7 @@ static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
  */
 static inline void mrrc_cache_use_wake(struct mrrc_cache_mt *cache)
 {
-	/* ahead_sleep() has a barrier for the other side */
+	/* ahead_sleep() has the barrier of the helper's side */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&cache->asleep,
 						  memory_order_relaxed),

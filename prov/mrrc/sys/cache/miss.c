@@ -19,16 +19,16 @@
 #include "sys/cache/reaper.h"
 #include "sys/cache/cache_budget.h"
 
-/* Evictions before all idle regions are evicted. */
+/* Number of evictions of some regions before all idle regions are evicted. */
 #define MRRC_ROOM_TRIES 6
 /* Number of attempts to watch a range before it is left uncached. */
 #define MRRC_WATCH_TRIES 2
 
-/* One miss. */
+/* The state of one miss. */
 struct mrrc_miss {
 	struct mrrc_cache_mt *cache;
 	struct mrrc_pending *pending; /* NULL: not to be cached */
-	uint64_t token;		      /* of the watch; 0: it sees changes */
+	uint64_t token;		      /* the watch's; 0: sees changes */
 	bool seen;		      /* every change would be reported */
 	bool over;		      /* beyond the budget of the node */
 	struct mrrc_region *region;
@@ -45,8 +45,8 @@ static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 }
 
 /*
- * Registers [start, start + len) in one attempt; fills miss->region. The next
- * thread that takes the lock counts it.
+ * Registers [start, start + len) in one attempt; fills miss->region. The
+ * registration is counted when the lock is taken next.
  */
 static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
@@ -96,8 +96,8 @@ static int miss_reg_tries(struct mrrc_miss *miss, uintptr_t start, size_t len,
 }
 
 /*
- * Registers the range with bytes of the node's budget; a forked child takes
- * none.
+ * Registers the range with bytes of the node's budget; a forked child takes no
+ * bytes.
  */
 static int miss_reg(struct mrrc_miss *miss, uintptr_t start, size_t len,
 		    enum mrrc_access as)
@@ -131,7 +131,8 @@ static void miss_settle(struct mrrc_miss *miss)
 }
 
 /*
- * Is another thread registering a range that covers this one? CACHE lock held.
+ * Is another thread registering a range that covers this range? CACHE lock
+ * held.
  */
 static bool miss_under_way(struct mrrc_cache_mt *cache,
 			   const struct mrrc_pending *pending)
@@ -171,11 +172,11 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Publish the range as pending. If another thread has registered it, returns
- * that region, held. If another thread is registering it, waits for that once,
- * as the result may not be indexed. Otherwise returns NULL. The thread waits
- * before it publishes, so no thread ever waits for a thread that is waiting
- * itself.
+ * Publish the range as pending. If another thread has registered the range,
+ * returns that region, held. If another thread is registering the range, waits
+ * for that registration once, as its region may not be indexed. Otherwise
+ * returns NULL. The thread waits before it publishes, so no thread ever waits
+ * for a thread that is waiting itself.
  */
 static struct mrrc_region *miss_begin(struct mrrc_miss *miss,
 				      const uint64_t *changes)
@@ -254,7 +255,10 @@ static int miss_watch(struct mrrc_miss *miss)
 	return ret;
 }
 
-/* Buffers are mostly used both ways; not all memory allows it. */
+/*
+ * Registers for reading and writing, as most buffers are used both ways, or for
+ * reading, as not all memory allows writing.
+ */
 static int miss_register(struct mrrc_miss *miss)
 {
 	struct mrrc_pending *pending = miss->pending;
@@ -292,9 +296,9 @@ static bool miss_fits(const struct mrrc_cache *cache,
 }
 
 /*
- * CACHE lock held, memory quiet: index the region, or find what another
- * thread indexed meanwhile. Returns the region for the operation; *cause says
- * why it is another region, or not indexed.
+ * CACHE lock held, memory quiet: index the region, or find what another thread
+ * indexed meanwhile. Returns the region for the operation; *cause says why the
+ * returned region is another one, or is not indexed.
  */
 static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 				      struct mrrc_region_list *victims,
@@ -314,7 +318,8 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		return region;
 	}
 	/*
-	 * if no region has moved since the lookup, this is the lookup's place
+	 * if no region has moved since the lookup, the place is still the
+	 * lookup's
 	 */
 	mrrc_cache_seek(cache, pending->start, pending->access,
 			&pending->place);
@@ -413,7 +418,8 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 					  MRRC_STAT_UNCACHED_TOO_BIG, out);
 	/*
 	 * Publish, unless the lookup did: from now on events mark the range
-	 * stale, no thread ends its watch, and threads that need it wait.
+	 * stale, no thread ends its watch, and threads that need the range
+	 * wait.
 	 */
 	*out = pending->published ? NULL : miss_begin(&miss, changes);
 	if (*out)
@@ -422,7 +428,10 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	miss.region = mrrc_cache_mt_region(cache);
 	if (!miss.region)
 		goto err_withdraw;
-	/* Watch, before its pages are pinned: no change after that is missed. */
+	/*
+	 * Watch the range before its pages are pinned: no change of pinned
+	 * pages is missed.
+	 */
 	ret = watch = miss_watch(&miss);
 	if (ret)
 		goto err_withdraw;
@@ -430,7 +439,10 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	ret = miss_register(&miss);
 	if (ret)
 		goto err_withdraw;
-	/* All its pages are present now: would the watch report each change? */
+	/*
+	 * All pages of the range are present now: would the watch report each
+	 * change?
+	 */
 	miss.seen = !miss.token || mrrc_mon_sees(cache->mon, pending->start,
 						 pending->len, miss.token);
 	/*
@@ -498,7 +510,7 @@ int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 	mrrc_lock_release(&cache->lock);
 	if (ret)
 		return ret;
-	/* checked last, while changes make the range stale */
+	/* checked last, when changes make the range stale already */
 	if (mrrc_mon_unchanged(cache->mon, start, len) != token) {
 		miss_withdraw(&miss);
 		ret = -ESTALE;

@@ -33,7 +33,10 @@ int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 			size_t len, enum mrrc_access access, uint64_t token,
 			uint64_t flushes);
 
-/* Registers for one operation, counting the reason (CNT: counted already). */
+/*
+ * Registers a range for one operation, and counts the reason @cause
+ * (MRRC_STAT_CNT: counted already).
+ */
 int mrrc_cache_mt_once(struct mrrc_cache_mt *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, enum mrrc_stat cause,
 		       struct mrrc_region **region);

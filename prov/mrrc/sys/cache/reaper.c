@@ -7,8 +7,9 @@
  * victims and goes on. The helper sleeps for a moment once it has been woken,
  * so that it is woken once for many victims. Victims that wait are still
  * registered: beyond a part of the byte limit the thread that misses
- * deregisters its own. Without a helper a thread that misses deregisters its
- * victims; the next call deregisters regions that the monitor invalidated.
+ * deregisters its own victims. Without a helper a thread that misses
+ * deregisters its victims; the next call deregisters regions that the monitor
+ * invalidated.
  */
 #include "config.h"
 #include "sys/cache/reaper.h"
@@ -16,8 +17,8 @@
 
 #include <time.h>
 
-#define MRRC_QUEUE_PART 8      /* of the byte limit */
-#define MRRC_QUEUE_NS	500000 /* of collecting */
+#define MRRC_QUEUE_PART 8      /* part of the byte limit that may wait */
+#define MRRC_QUEUE_NS	500000 /* time of collecting */
 
 /*
  * Minimum number of regions evicted after a failed registration; doubled with
@@ -50,15 +51,15 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 	if (cache->helping) {
 		/*
-		 * do not wait for regions that the helper takes next: that
-		 * might never end
+		 * do not wait for regions that the helper takes next: such a
+		 * wait might never end
 		 */
 		round = cache->rounds;
 		cache->waiting++;
 		while (cache->helping && cache->rounds == round)
 			mrrc_lock_wait(&cache->lock, &cache->settled);
 		cache->waiting--;
-		count++; /* one at least */
+		count++; /* at least one region */
 	}
 	mrrc_lock_release(&cache->lock);
 	return count;
@@ -114,8 +115,9 @@ size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 /*
  * ---- the end of keys of closed registrations (core/cache/revoke.h) ----
  *
- * If a new registration finds the region just before it leaves the index, it
- * holds the region, which is then deregistered when the registration is closed.
+ * If a new registration finds a region just before the region leaves the index,
+ * the registration holds the region, which is then deregistered when the
+ * registration is closed.
  */
 
 __attribute__((noinline)) static void
@@ -146,7 +148,7 @@ void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
 
 /*
  * Makes victims of closed regions whose time has passed. Lock held. Returns the
- * time of the next call; 0: at once, UINT64_MAX: when it is signalled.
+ * time of the next call; 0: at once, UINT64_MAX: when the helper is signalled.
  */
 static uint64_t cache_mt_revoke(struct mrrc_cache_mt *cache)
 {
@@ -184,7 +186,9 @@ __attribute__((noinline)) void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache)
 	mrrc_lock_release(&cache->lock);
 }
 
-/* For a thread that has no table yet, or used that of another cache last. */
+/*
+ * For a thread that has no table yet, or used the table of another cache last.
+ */
 __attribute__((noinline)) bool
 mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 			size_t len, const void *site)
@@ -197,7 +201,7 @@ mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 	return hints && hints->uses && mrrc_cache_use(cache, addr, len, site);
 }
 
-/* CACHE lock held, but for a moment. */
+/* Lets victims gather. CACHE lock held, but released for a moment. */
 static void helper_collect(struct mrrc_cache_mt *cache)
 {
 	const struct timespec moment = { .tv_nsec = MRRC_QUEUE_NS };
@@ -223,8 +227,8 @@ static void helper_wait(struct mrrc_cache_mt *cache, uint64_t wake)
 }
 
 /*
- * CACHE lock held, but for a turn. It may have been woken meanwhile. @wake: the
- * end of keys.
+ * Lets the helper predict, then sleep. CACHE lock held, but released for the
+ * prediction: the helper may have been woken meanwhile. @wake: the end of keys.
  */
 static void helper_turn(struct mrrc_cache_mt *cache, uint64_t wake)
 {
@@ -238,7 +242,7 @@ static void helper_turn(struct mrrc_cache_mt *cache, uint64_t wake)
 		if (ahead < wake)
 			wake = ahead;
 	}
-	/* begun meanwhile */
+	/* the end of a key may have begun meanwhile */
 	if (cache->revoke.due < wake)
 		wake = cache->revoke.due;
 	if (!cache->stop && TAILQ_EMPTY(&cache->victims) && wake &&

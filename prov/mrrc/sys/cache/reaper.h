@@ -8,13 +8,13 @@
 
 #include "sys/cache/cache_mt_priv.h"
 
-/* The helper, where there is one. */
+/* Starts and stops the helper thread, if the cache has one. */
 int mrrc_cache_mt_helper_start(struct mrrc_cache_mt *cache);
 void mrrc_cache_mt_helper_stop(struct mrrc_cache_mt *cache);
 
 /*
  * Gives the victims to the helper. Lock held. If too many bytes already wait
- * for it, they stay in the list, for the caller.
+ * for the helper, the victims stay in @list, for the caller.
  */
 void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
@@ -25,7 +25,7 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
  */
 void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache);
 
-/* Lock held: the monitor left victims. */
+/* To be called when an event has left victims. Lock held. */
 void mrrc_cache_mt_left(struct mrrc_cache_mt *cache);
 
 static inline bool mrrc_cache_mt_has_victims(struct mrrc_cache_mt *cache)
@@ -41,9 +41,9 @@ static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 }
 
 /*
- * A registration of @len bytes failed for lack of room. Deregister waiting
- * victims; if there are none, evict about as many bytes, twice as many with
- * each attempt. Returns the number of regions; 0: no region is idle.
+ * A registration of @len bytes failed for lack of room. Deregisters victims
+ * that wait; if there are no such victims, evicts about @len bytes, twice as
+ * many with each attempt. Returns the number of regions; 0: no region is idle.
  */
 size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 			       unsigned attempt);

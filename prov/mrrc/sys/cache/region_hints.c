@@ -3,8 +3,8 @@
  * Region hints: tables of the regions that threads used before
  * (region_hints.h).
  *
- * Lock order: HINTS (the list of tables of a cache, and its existence) ->
- * CACHE. Memory is allocated and freed under neither.
+ * Lock order: HINTS (the list of tables of a cache, and the cache's existence)
+ * -> CACHE. Memory is allocated and freed under neither lock.
  */
 #include "config.h"
 #include "sys/cache/region_hints.h"
@@ -20,7 +20,7 @@
 #include "core/cache/plan.h"
 
 #define MRRC_HINTS_MIN 6  /* log2 of the sets at first */
-#define MRRC_HINTS_MAX 18 /* and at most: 16 MiB, a million regions */
+#define MRRC_HINTS_MAX 18 /* at most: 16 MiB, a million regions */
 
 struct mrrc_hints mrrc_hints_none;
 _Thread_local struct mrrc_hints *mrrc_hints_recent
@@ -34,7 +34,7 @@ static struct {
 	_Atomic uint64_t next_id;
 } mrrc_hints_all = { .once = PTHREAD_ONCE_INIT };
 
-/* An empty table; the caller frees the former entries. */
+/* Empties a table; the caller frees the former entries. */
 static bool hints_alloc(struct mrrc_hints *hints, unsigned bits)
 {
 	const size_t size = sizeof(*hints->entry) * MRRC_HINTS_WAYS << bits;
@@ -201,7 +201,7 @@ void mrrc_hints_collect(struct mrrc_hints_list *list)
 
 /* ---- threads ---- */
 
-/* HINTS lock held: the cache lives. */
+/* Takes a table from its cache. HINTS lock held: the cache exists. */
 static void hints_leave(struct mrrc_hints *hints)
 {
 	struct mrrc_hints_list *list = hints->list;
@@ -240,7 +240,7 @@ static void hints_thread_ends(void *arg)
 
 /*
  * Runs in the only thread of a forked child, which does not use the parent's
- * caches again; their locks may be held permanently.
+ * caches again; the locks of these caches may be held permanently.
  */
 static void hints_fork_child(void)
 {
@@ -296,7 +296,7 @@ static struct mrrc_hints *hints_new(void)
 	return hints;
 }
 
-/* A table of a closed cache, emptied, or a new one. */
+/* A table of a closed cache, emptied, or a new table. */
 static struct mrrc_hints *hints_take(struct mrrc_hints *tables)
 {
 	struct mrrc_hint *old;
@@ -412,8 +412,8 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 	if (!mrrc_hints_ready())
 		return;
 	/*
-	 * This happens even without a table: an ending thread may still be
-	 * using the list.
+	 * The lock is taken even if the list is empty: an ending thread may
+	 * still be using the list.
 	 */
 	mrrc_lock_acquire(&mrrc_hints_all.lock);
 	while ((hints = TAILQ_FIRST(&list->head))) {
@@ -425,7 +425,7 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 
 /* ---- filling ---- */
 
-/* The entry of a full set to replace: one whose region is gone, if any. */
+/* The entry of a full set to replace: an entry whose region is gone, if any. */
 static int hints_victim(struct mrrc_hints *hints, const char *regions,
 			const struct mrrc_hint *set)
 {

@@ -15,7 +15,7 @@
  *
  * The owner also counts its hits here, and logs its requests for the policy;
  * the holder of the cache's lock collects both. The log has the last
- * MRRC_HINTS_LOG requests before a miss; older ones are lost.
+ * MRRC_HINTS_LOG requests before a miss; older requests are lost.
  *
  * The first slow lookup creates the table; the end of the thread or of the
  * cache frees it. The table also keeps free operation records of the cache's
@@ -42,15 +42,15 @@
 #define MRRC_HINTS_LOG	  256  /* requests, a power of two */
 #define MRRC_HINTS_COUNT  1024 /* hits not yet in the cache's counters */
 #define MRRC_HINTS_BIG	  21   /* log2 of the larger unit that is looked up */
-#define MRRC_HINTS_IS_BIG (1u << 11) /* in a key */
+#define MRRC_HINTS_IS_BIG (1u << 11) /* flag in a key */
 #define MRRC_HINTS_SPARE  64	     /* records that a thread keeps */
 
 /* Distance in bytes between two regions of a cache. */
 #define MRRC_REGION_STRIDE ((sizeof(struct mrrc_region) + 63) & ~(size_t) 63)
 
 struct mrrc_hint {
-	uint64_t key; /* what was looked up; 0: nothing */
-	uint64_t ref; /* the region's word: which, and its tag */
+	uint64_t key; /* unit and access looked up; 0: no entry */
+	uint64_t ref; /* the region's word: its index and tag */
 };
 
 struct mrrc_hints_note {
@@ -61,28 +61,28 @@ struct mrrc_hints_note {
 struct mrrc_hints {
 	/* hits: written by the owner, read by the thread that collects */
 	struct mrrc_hints_note note[MRRC_HINTS_LOG];
-	_Atomic uint64_t hits;	 /* each has written a note */
-	_Atomic uint64_t probes; /* of lookups that tried it */
-	_Atomic uint64_t cache;	 /* id; 0: the cache is gone */
+	_Atomic uint64_t hits;	 /* each hit has written a note */
+	_Atomic uint64_t probes; /* probes of lookups in this table */
+	_Atomic uint64_t cache;	 /* the cache's id; 0: the cache is gone */
 	struct mrrc_hint *entry;
-	uint64_t mask; /* of a set's offset in entry */
+	uint64_t mask; /* mask of a set's offset in @entry */
 	unsigned bits; /* log2 of the sets */
 	bool big;      /* holds entries of the larger unit */
 	char *lanes;   /* holds: mrrc_hints_lane */
 	/* the cache's lock */
-	uint64_t counted;	 /* hits in the cache's counters */
-	uint64_t probes_counted; /* probes there */
+	uint64_t counted;	 /* hits already in the cache's counters */
+	uint64_t probes_counted; /* probes in the cache's counters */
 	uint64_t told;		 /* hits reported to the policy */
 	TAILQ_ENTRY(mrrc_hints) link;
-	/* the owner's */
+	/* used by the owner alone */
 	unsigned spares;
-	/* free here; in use for the pool; the first is none */
+	/* free for this thread, in use for the pool; the first entry is NULL */
 	void *spare[1 + MRRC_HINTS_SPARE];
-	size_t displaced;	 /* since the table grew */
-	struct mrrc_hints *next; /* its tables */
-	struct mrrc_uses *uses;	 /* where it notes uses, or NULL */
+	size_t displaced;	 /* entries, since the table grew */
+	struct mrrc_hints *next; /* the owner's next table */
+	struct mrrc_uses *uses;	 /* where the owner notes uses, or NULL */
 	/* HINTS lock */
-	struct mrrc_hints_list *list; /* where link is; NULL: detached */
+	struct mrrc_hints_list *list; /* the list of @link; NULL: detached */
 };
 
 /* The tables of a cache. */
@@ -90,12 +90,12 @@ struct mrrc_hints_list {
 	TAILQ_HEAD(, mrrc_hints) head; /* the cache's lock */
 	struct mrrc_lock *lock;	       /* the cache's */
 	struct mrrc_cache *core;
-	struct mrrc_pool *records;   /* that spares are of, or NULL */
-	uint64_t id;		     /* of the cache, never used again */
+	struct mrrc_pool *records;   /* the pool of spare records, or NULL */
+	uint64_t id;		     /* the cache's, never used again */
 	struct mrrc_pool *regions;   /* the cache's */
-	struct mrrc_holders holders; /* the tables; the cache's lock */
-	bool notes, counter;	     /* threads note uses, at these ticks */
-	struct mrrc_uses_list uses;  /* the cache's lock; its owner frees */
+	struct mrrc_holders holders; /* the tables' counts; cache's lock */
+	bool notes, counter;	     /* threads note uses, with this clock */
+	struct mrrc_uses_list uses;  /* the cache's lock; freed by the cache */
 };
 
 /* The empty table, for threads without one. */
@@ -113,7 +113,10 @@ void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
  */
 void mrrc_hints_list_note(struct mrrc_hints_list *list, bool counter);
 
-/* The cache closes: no thread uses it, no lock is held; not in a child. */
+/*
+ * To be called when the cache closes: no thread uses the cache, no lock is
+ * held; not in a child.
+ */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
 
 /* The calling thread's table, or NULL. Any lock may be held. */
@@ -158,19 +161,19 @@ mrrc_hints_mine(const struct mrrc_hints_list *list)
 	return hints ? hints : mrrc_hints_of(list);
 }
 
-/* A record of the thread's own, which it may take; NULL: none. */
+/* A record of the thread's own, to be taken; NULL: no record is left. */
 static inline void *mrrc_hints_spare(const struct mrrc_hints *hints)
 {
 	return hints->spare[hints->spares];
 }
 
-/* There is one: it is taken. */
+/* Takes the record that mrrc_hints_spare() returned. */
 static inline void mrrc_hints_take_spare(struct mrrc_hints *hints)
 {
 	hints->spares--;
 }
 
-/* false: it has enough. */
+/* Keeps a record for the thread. false: the thread has enough records. */
 static inline bool mrrc_hints_keep_spare(struct mrrc_hints *hints, void *record)
 {
 	if (__builtin_expect(hints->spares == MRRC_HINTS_SPARE, 0))
@@ -184,7 +187,7 @@ static inline uint32_t mrrc_hints_ref_index(uint64_t ref)
 	return ref & (MRRC_REGION_INDEX_BIT - 1);
 }
 
-/* @regions: where the cache has them. */
+/* @regions: the cache's first region. */
 static inline struct mrrc_region *mrrc_hints_region(const char *regions,
 						    uint64_t ref)
 {
@@ -193,7 +196,7 @@ static inline struct mrrc_region *mrrc_hints_region(const char *regions,
 							   MRRC_REGION_STRIDE);
 }
 
-/* The lane of a region at this offset from the first one. */
+/* The lane of the region at @offset from the first region. */
 static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 						size_t offset)
 {
@@ -203,9 +206,9 @@ static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 
 /*
  * Counts an operation, or its end. Owner only. After another thread's
- * membarrier(2) the owner's next loads are ordered after this store. It is a
- * single instruction if the processor has one, so that a signal handler cannot
- * interrupt it half-way.
+ * membarrier(2) the owner's next loads are ordered after this store. The count
+ * is a single instruction if the processor has one, so that a signal handler
+ * cannot interrupt it half-way.
  */
 static inline __attribute__((always_inline)) void
 mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
@@ -243,8 +246,8 @@ static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
 
 /*
  * A hash by folding the bits of the unit: buffers are often a power of two
- * apart, and these share no set as long as there is room. Multiplication would
- * take fewer instructions, but a quarter more time.
+ * apart, and such buffers share no set as long as there is room. Multiplication
+ * would take fewer instructions, but a quarter more time.
  */
 static inline struct mrrc_hint *mrrc_hints_set(const struct mrrc_hints *hints,
 					       uintptr_t addr, unsigned unit)

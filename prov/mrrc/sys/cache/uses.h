@@ -3,9 +3,10 @@
  * The uses that a thread makes of memory, for the helper that predicts them:
  * the deregistration queue of li2011, section 4.1.
  *
- * A ring for each thread and cache. Its thread alone writes it, and never
- * waits: when the helper is late the oldest uses are overwritten and counted as
- * lost. Nothing is looked up, locked or allocated, and no system call is made.
+ * Each thread has a ring for each cache. The thread alone writes its ring, and
+ * never waits: when the helper is late the oldest uses are overwritten and
+ * counted as lost. Nothing is looked up, locked or allocated, and no system
+ * call is made.
  *
  * Times are ticks of the processor's counter where that runs at one rate on all
  * processors, else nanoseconds; struct mrrc_ticks converts them.
@@ -29,7 +30,7 @@
 #define MRRC_USES_RING 256 /* a power of two: 8 KiB */
 
 struct mrrc_use {
-	uint64_t site; /* of the call */
+	uint64_t site; /* identifies the call */
 	uintptr_t addr;
 	size_t len;
 	uint64_t when; /* ticks */
@@ -45,10 +46,10 @@ struct mrrc_uses {
 	_Atomic uint64_t head; /* uses so far */
 	bool counter;	       /* ticks are the processor's; constant */
 	/* the helper's */
-	_Alignas(64) uint64_t tail; /* of those, read or lost */
+	_Alignas(64) uint64_t tail; /* uses read or lost */
 	struct mrrc_predict_context context;
 	/* the cache's lock */
-	bool ended; /* the thread has; the helper frees it */
+	bool ended; /* the thread has ended; the helper frees the ring */
 	TAILQ_ENTRY(mrrc_uses) link;
 };
 
@@ -71,7 +72,7 @@ static inline uint64_t mrrc_ticks_now(bool counter)
 	return mrrc_uses_ns();
 }
 
-/* The owner: one use. */
+/* Adds a use; called by the ring's thread. */
 static inline void mrrc_uses_add(struct mrrc_uses *uses, uint64_t site,
 				 uintptr_t addr, size_t len)
 {
@@ -99,7 +100,7 @@ bool mrrc_ticks_counter(void);
 struct mrrc_uses *mrrc_uses_new(bool counter);
 void mrrc_uses_free(struct mrrc_uses *uses);
 
-/* The helper: are there any to read? */
+/* Has the ring uses to read? Called by the helper. */
 static inline bool mrrc_uses_any(const struct mrrc_uses *uses)
 {
 	return atomic_load_explicit(&((struct mrrc_uses *) uses)->head,
@@ -116,8 +117,8 @@ size_t mrrc_uses_read(struct mrrc_uses *uses, struct mrrc_use *out, size_t max,
 /* Converts ticks to nanoseconds of CLOCK_MONOTONIC. */
 struct mrrc_ticks {
 	bool counter;
-	uint64_t ticks0, ns0; /* at first */
-	uint64_t ticks, ns;   /* now */
+	uint64_t ticks0, ns0; /* first reading */
+	uint64_t ticks, ns;   /* last reading */
 	double rate;	      /* ns a tick; 0: not known yet */
 };
 
