@@ -66,7 +66,7 @@ static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 
 /*
  * Wait for blocks that other threads are adding, which the limits count
- * already. Returns whether one was added since seen.
+ * already. Returns whether a block was added since @seen.
  */
 static bool heap_wait(struct mrrc_heap *heap, unsigned seen)
 {
@@ -107,11 +107,11 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 enum grow_step { GROW_OWN, GROW_ALL, GROW_ADD };
 
 /*
- * Makes room in the arena. If no block can be added, as the last refused block
- * shows, or if they have many objects, magazines and the depot give their
- * objects back. This thread's magazines come first, since emptying them takes
- * no barrier. Otherwise a block is added. Several threads that need room at
- * once add a block each, if limits allow.
+ * Makes room in the arena. Magazines and the depot give their objects back if
+ * no block can be added, as the last refused block shows, or if they have many
+ * objects. This thread's magazines come first, since emptying them takes no
+ * barrier. Otherwise a block is added. Several threads that need room at once
+ * add a block each, if limits allow.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 {
@@ -148,10 +148,7 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 	}
 }
 
-/*
- * Takes one object through the thread's magazines. Returns 0 if that is not
- * possible.
- */
+/* Takes one object through the thread's magazines. 0: not possible. */
 static uintptr_t take_magazine(struct mrrc_heap *heap, unsigned class)
 {
 	struct mrrc_tcache *tcache = mrrc_tcache_get();
@@ -206,7 +203,7 @@ static uintptr_t take_other(struct mrrc_heap *heap, unsigned class,
 	return object;
 }
 
-/* The next block would exceed the limits. */
+/* Would the next block exceed the limits? */
 static bool heap_full(struct mrrc_heap *heap, size_t len)
 {
 	bool full;
@@ -228,8 +225,8 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 	*object = take(heap, class, align);
 	while (!*object) {
 		/*
-		 * checked before a block is tried, because for a block all
-		 * heaps are trimmed
+		 * the limits are checked before a block is tried, because all
+		 * heaps are trimmed for a block
 		 */
 		if (ret || heap_full(heap, room))
 			*object = take_other(heap, class, align);
@@ -240,7 +237,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 		ret = heap_grow(heap, room, &step);
 		/*
 		 * take even if adding a block failed: magazines may have been
-		 * emptied for this
+		 * emptied
 		 */
 		*object = take(heap, class, align);
 	}
@@ -251,7 +248,8 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 /* ---- allocations that are a block ---------------------------------------- */
 
 /*
- * Finds an idle block that is not much too large: the one that was freed last.
+ * Finds an idle block that is not much too large: the block that was freed
+ * last.
  */
 static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
 					 size_t align)
@@ -402,9 +400,9 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 /*
  * Claims the object at addr for a free. Returns 0: the caller has claimed the
  * object, of *class (MRRC_CLASSES: a block of one object), and has to give it
- * back; its block stays until then. Otherwise the free is a mistake, described
- * in *note, and nothing has changed. Called between mrrc_heap_look() and
- * mrrc_heap_looked().
+ * back; the object's block exists until then. Otherwise the free is a mistake,
+ * described in *note, and nothing has changed. Called between mrrc_heap_look()
+ * and mrrc_heap_looked().
  */
 static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 		      struct mrrc_heap_block **out, unsigned *class,
@@ -431,7 +429,7 @@ static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 	if (!block->own || addr == block->base) {
 		if (mark == live && mrrc_object_claim(at, addr, mark))
 			return 0;
-		/* perhaps another thread has just freed it */
+		/* perhaps another thread has just freed the object */
 		if (mark == live || mark == MRRC_MARK_FREED(addr)) {
 			note->event = MRRC_HEAP_DOUBLE_FREE;
 			return -EALREADY;

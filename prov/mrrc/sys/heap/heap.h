@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The allocator of registered memory: core/heap/heap_arena.h for threads, over
- * memory that it maps and has registered.
+ * memory that the allocator maps and has registered.
  *
  * A domain (mrrc_heaps) has heaps. A heap has blocks, each one registration.
  * Allocated and freed objects pass through each thread's magazines
@@ -63,12 +63,14 @@ struct mrrc_heap_ops {
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie);
 	void (*dereg)(void *arg, void *cookie, uintptr_t start, size_t len);
-	/* Evicts other registrations. false: there were none. */
+	/*
+	 * Evicts other registrations. false: no other registrations were left.
+	 */
 	bool (*reap)(void *arg);
 	void (*note)(void *arg, const struct mrrc_heap_note *note);
 	/*
 	 * Reports the allocations and frees since the last call, from time to
-	 * time. NULL: not counted.
+	 * time. NULL: no report.
 	 */
 	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
 };
@@ -78,7 +80,7 @@ struct mrrc_heap_ops {
 
 /* heap_open.c: domain */
 
-/* max_bytes: limit of registered memory, 0: no limit. */
+/* @max_bytes: limit of registered memory, 0: no limit. */
 int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 		    size_t max_bytes, struct mrrc_heaps **heaps);
 
@@ -86,15 +88,15 @@ int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 void mrrc_heaps_close(struct mrrc_heaps *heaps);
 
 /*
- * Closes the domain, but for its allocations: deregisters their blocks, which
+ * Closes the domain, but not its allocations: deregisters their blocks, which
  * stay mapped as long as the process lives. Freeing an allocation has no effect
  * then; no other call may follow.
  */
 void mrrc_heaps_abandon(struct mrrc_heaps *heaps);
 
 /*
- * Is this process a child of the one that opened the domain, or the domain
- * abandoned?
+ * Is this process a child of the process that opened the domain, or is the
+ * domain abandoned?
  */
 bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
 
@@ -117,17 +119,17 @@ struct mrrc_heap_attr {
 	enum mrrc_pages pages;
 	bool prefault;
 	bool populated;	   /* registering faults in each page of a block */
-	bool isolated;	   /* every allocation */
-	int node;	   /* -1: any */
+	bool isolated;	   /* every allocation is isolated */
+	int node;	   /* NUMA node; -1: any */
 	size_t block_size; /* minimum; 0: grows with the heap */
-	size_t max_bytes;  /* 0: none */
+	size_t max_bytes;  /* 0: no limit */
 	uint32_t idle_ms;  /* time until an idle block is released */
-	unsigned shards;   /* for threads; 0: as many as processors, if limits
-			      allow */
-	void *context;	   /* the owner's */
+	/* number of shards; 0: as many as processors, if limits allow */
+	unsigned shards;
+	void *context; /* the owner's */
 };
 
-/* -EINVAL: out of range; -EOPNOTSUPP: forked */
+/* -EINVAL: an attribute is out of range; -EOPNOTSUPP: forked */
 int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap **heap);
 
@@ -161,9 +163,9 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t len,
 int mrrc_heap_free_slow(struct mrrc_heaps *heaps, uintptr_t addr);
 
 struct mrrc_heap_place {
-	uintptr_t base; /* the allocation */
+	uintptr_t base; /* start of the allocation */
 	size_t len;
-	uintptr_t block; /* what is registered */
+	uintptr_t block; /* start of the registered block */
 	size_t block_len;
 	void *cookie;
 	struct mrrc_heap *heap;
@@ -172,7 +174,7 @@ struct mrrc_heap_place {
 
 /*
  * heap_thread.c: begins and ends the time in which the result of
- * mrrc_heap_query() is valid; see there
+ * mrrc_heap_query() is valid
  */
 struct mrrc_tcache *mrrc_heap_look(void);
 void mrrc_heap_looked(struct mrrc_tcache *look);
@@ -180,10 +182,11 @@ void mrrc_heap_looked(struct mrrc_tcache *look);
 /* heap.c */
 
 /*
- * Finds the live allocation around addr. -ENOENT: there is none. Unless the
- * caller knows that the allocation stays live, call this between
+ * Finds the live allocation around addr. -ENOENT: no such allocation. Unless
+ * the caller knows that the allocation stays live, call this between
  * mrrc_heap_look() and mrrc_heap_looked(); *place is valid that long. Between
- * these two, make no other call of the allocator, and wait for no other thread.
+ * these two calls, make no other call of the allocator, and wait for no other
+ * thread.
  */
 int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		    struct mrrc_heap_place *place);
@@ -207,7 +210,7 @@ struct mrrc_heap_stats {
 };
 
 void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats);
-/* Sums; bytes_peak and limit are the domain's. */
+/* Sums over all heaps; bytes_peak and limit are the domain's. */
 void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats);
 
 /*

@@ -60,7 +60,7 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap)
 }
 
 /*
- * Reserves bytes within the domain's limit. Never exceeds it, even for a
+ * Reserves bytes within the domain's limit. Never exceeds the limit, even for a
  * moment: other threads' requests would fail.
  */
 static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
@@ -75,7 +75,10 @@ static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 	return true;
 }
 
-/* Reserves len bytes in both counts; *note says which limit is exceeded. */
+/*
+ * Reserves len bytes of the heap and of the domain; *note says which limit is
+ * exceeded.
+ */
 static int block_reserve(struct mrrc_heap *heap, size_t len,
 			 struct mrrc_heap_note *note)
 {
@@ -209,8 +212,8 @@ static void count_reg_fail(struct mrrc_heap *heap)
 
 /*
  * Registers a block. On a limit, the cache's idle regions are deregistered
- * first, then the domain's idle blocks. Tries again only if memory was freed by
- * that, even if another thread takes it.
+ * first, then the domain's idle blocks. Tries again only if memory was freed,
+ * even if another thread takes that memory.
  */
 static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
@@ -277,7 +280,7 @@ size_t mrrc_heap_block_len(const struct mrrc_heap *heap, size_t len, bool exact)
 /* Maximum length of a block: its pages of any kind are counted in 32 bits. */
 #define BLOCK_LEN_MAX (((size_t) 1 << 44) - MRRC_HEAP_BLOCK_MAX)
 
-/* Everything but the count of bytes. */
+/* Makes a block, but does not count its bytes. */
 static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 		      size_t asked, bool isolated, struct mrrc_heap_note *note,
 		      struct mrrc_heap_block **out)
@@ -302,7 +305,7 @@ static int block_make(struct mrrc_heap *heap, size_t len, size_t align,
 	ret = block_meta(block);
 	if (ret)
 		goto err_unmap;
-	/* before the tools mark it as inaccessible */
+	/* registers the block before tools mark its memory as inaccessible */
 	ret = block_register(heap, block);
 	if (ret) {
 		note->event = ret == -EDQUOT ? MRRC_HEAP_LIMIT_OWNER :
@@ -397,8 +400,8 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	mrrc_lock_assert_none();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/*
-	 * from here on no thread finds the block; those that found it are
-	 * waited for
+	 * from here on no thread finds the block; threads that found it before
+	 * are waited for
 	 */
 	mrrc_heap_map_remove(block);
 	mrrc_mags_settle(block->base, len);
@@ -462,7 +465,7 @@ void mrrc_heap_tell(struct mrrc_heap *heap)
 		return;
 	mrrc_mags_kept(heap, &allocs, &frees);
 	mrrc_lock_acquire(&heap->lock);
-	/* else another thread told higher counts meanwhile */
+	/* else another thread has reported higher counts meanwhile */
 	if (allocs >= heap->told_allocs && frees >= heap->told_frees) {
 		more_allocs = allocs - heap->told_allocs;
 		more_frees = frees - heap->told_frees;
@@ -484,8 +487,8 @@ static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 }
 
 /*
- * Returns unused objects to the arena twice in this time, and ends blocks that
- * were idle for all of it.
+ * Returns unused objects to the arena twice in @idle ms, and ends blocks that
+ * were idle for @idle ms.
  */
 void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 {

@@ -20,8 +20,8 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap);
 /* Ends a block that is unused, and to which nothing links. */
 void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
 /*
- * Ends blocks without objects since the time @since, or longer. Returns their
- * number.
+ * Ends blocks that have had no objects since the time @since, or longer.
+ * Returns their number.
  */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 
@@ -33,7 +33,7 @@ void mrrc_heap_tell(struct mrrc_heap *heap);
  * too long.
  */
 void mrrc_heap_tick(struct mrrc_heap *heap);
-/* Releases memory that was idle for this time, unless that was done lately. */
+/* Releases memory that was idle for @idle ms, unless called shortly before. */
 void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle);
 
 void mrrc_heap_say(struct mrrc_heaps *heaps, const struct mrrc_heap_note *note);

@@ -20,8 +20,8 @@
 
 /*
  * Maximum number of objects in the depot: fewer for large classes. The depots
- * of all shards together hold as many as one heap's, but each at least enough
- * to fill a magazine.
+ * of all shards together hold as many objects as the depot of one heap, but
+ * each depot has room for at least enough to fill a magazine.
  */
 static unsigned depot_cap(const struct mrrc_heap *heap, unsigned class)
 {

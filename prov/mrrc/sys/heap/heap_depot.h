@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The depot of a heap. Its lock is held, except for mrrc_depot_reclaim(). */
+/*
+ * The depot of a heap. The heap's lock is held, except for
+ * mrrc_depot_reclaim().
+ */
 #ifndef MRRC_HEAP_DEPOT_H
 #define MRRC_HEAP_DEPOT_H
 
@@ -11,7 +14,7 @@
  */
 unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
 			 struct mrrc_mag_entry *entry);
-/* Takes one object past the magazines. 0: there is none. */
+/* Takes one object past the magazines. 0: no object is left. */
 uintptr_t mrrc_depot_take(struct mrrc_heap *heap, unsigned class);
 void mrrc_depot_give(struct mrrc_heap *heap, unsigned class,
 		     const struct mrrc_mag_entry *entry, unsigned count);

@@ -84,18 +84,18 @@ struct mrrc_heap_got {
 	void *cookie;
 };
 
-/* ---- allocate: inside the biased lock ------------------------------------------- */
+/* ---- allocate: inside the biased lock ------------------------------------ */
 
 /*
- * The magazines from which the thread allocates objects of a class: those of
- * the heap for large objects, of the thread's shard for small ones. NULL: there
- * are none yet.
+ * The magazines from which the thread allocates objects of a class: the heap's
+ * magazines for large objects, the magazines of the thread's shard for small
+ * objects. NULL: no magazines yet.
  */
 static mrrc_always_inline struct mrrc_mags *
 mrrc_heap_mags(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
 	       unsigned class)
 {
-	/* no jump */
+	/* computed without a jump */
 	const unsigned at = tcache->shard & -(class < MRRC_CLASS_SMALL);
 
 	return tcache->mags[atomic_load_explicit(&heap->serves[at],
@@ -164,10 +164,10 @@ static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
  */
 
 /*
- * Allocates from the heap that mrrc_heap_usual() gave the key. false: it is
- * another heap; take the path that finds the heap. Does not call
- * mrrc_heap_class(): choosing the magazines by the class takes two of a pair's
- * 20 cycles.
+ * Allocates from the heap that mrrc_heap_usual() gave the key. false: the key
+ * has another heap; take the path that finds the heap. Does not call
+ * mrrc_heap_class(): choosing the magazines by the class takes two of the 20
+ * cycles of an allocation and its free.
  */
 static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
 						   struct mrrc_heap_got *got)
@@ -198,13 +198,13 @@ other:
 	return false;
 }
 
-/* ---- free: inside the biased lock ----------------------------------------------- */
+/* ---- free: inside the biased lock ---------------------------------------- */
 
 /*
  * Frees the hot slot's object, which the thread has allocated again or frees
  * twice. The slot's pointers are valid as long as the object's block and the
- * magazine exist: when either ends, the slot forgets its domain. Leaves the
- * biased lock.
+ * magazine exist: when the block or the magazine ends, the slot forgets its
+ * domain. Leaves the biased lock.
  */
 static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
@@ -236,8 +236,8 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 }
 
 /*
- * Frees any other object, and leaves the biased lock. false: take the slow
- * path. heaps may be NULL, which owns no object.
+ * Frees an object that is not the hot slot's, and leaves the biased lock.
+ * false: take the slow path. heaps may be NULL, which owns no object.
  */
 static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
@@ -257,8 +257,8 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 		goto other;
 	mark = mrrc_mib_mark(mib, addr);
 	/*
-	 * else it is a block of one object, or no object; or another thread is
-	 * freeing it, too
+	 * else the address is that of a block of one object, or of no object;
+	 * or another thread is freeing the object, too
 	 */
 	if (!mrrc_likely(__atomic_load_n(mark, __ATOMIC_RELAXED) ==
 			 MRRC_MARK_LIVE(addr)))

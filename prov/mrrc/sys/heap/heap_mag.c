@@ -16,8 +16,8 @@
 
 /*
  * Capacity of a magazine: many objects of small sizes, 16 in flight of larger
- * ones. An object in a magazine cannot serve another size or thread, and leaves
- * the processor's caches.
+ * sizes. An object in a magazine cannot serve another size or thread, and
+ * leaves the processor's caches.
  */
 static const uint8_t mag_cap[MRRC_CLASSES] = {
 	[0 ... 31] = MRRC_MAG, /* to 1 KiB */
@@ -102,7 +102,10 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 						     MAG_AWAY :
 						     mag_cap[class]);
 	}
-	/* others read it under the list's lock, with this biased lock shut */
+	/*
+	 * other threads read @mags under the list's lock, with this biased lock
+	 * shut
+	 */
 	tcache->mags[heap->slot] = set;
 	return set;
 }

@@ -6,7 +6,7 @@
 #include "sys/heap/heap_priv.h"
 
 void mrrc_class_table_init(void);
-/* Memory for bookkeeping. NULL: none. */
+/* Memory for bookkeeping. NULL: no memory is left. */
 void *mrrc_mags_map(size_t len);
 
 /* From now on mrrc_heap_alloc_key() allocates from @heap for @key. */
@@ -21,7 +21,7 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
  */
 unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class);
-/* Puts an object. Inside the biased lock. false: no magazines. */
+/* Puts an object. Inside the biased lock. false: there are no magazines. */
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
@@ -32,8 +32,8 @@ bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
 		    unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * If this thread's magazines and the depot have at least this many bytes,
- * returns all of them to the arena, and true.
+ * If this thread's magazines and the depot have at least @least bytes, returns
+ * all their objects to the arena, and true.
  */
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 

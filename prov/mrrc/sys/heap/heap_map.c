@@ -10,7 +10,7 @@
 
 struct mrrc_map_leaf *_Atomic mrrc_heap_map[1u << MRRC_MAP_TOP];
 
-/* No address's, for the beginning. */
+/* A leaf that no address has, for the beginning. */
 static struct mrrc_map_leaf map_none = { .tag = UINTPTR_MAX };
 struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot = &map_none;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Maps an address to the allocator's record of its MiB: a table of two levels,
- * with an entry for each MiB, which belongs to one block. Any thread reads it,
- * without a lock; parts of it are made when needed, and stay.
+ * with an entry for each MiB, which belongs to one block. Any thread reads the
+ * table, without a lock; parts of the table are made when needed, and stay.
  */
 #ifndef MRRC_HEAP_MAP_H
 #define MRRC_HEAP_MAP_H
@@ -17,13 +17,13 @@
 #define MRRC_MAP_LEAF 13u /* log2 of entries in a leaf */
 #define MRRC_MAP_TOP  15u /* log2 of leaves: addresses have 48 bits */
 
-/* A variable of this module: its address needs no table. */
+/* For variables of this module: their addresses need no table (GOT). */
 #define MRRC_HIDDEN __attribute__((visibility("hidden")))
 
 struct mrrc_map_leaf {
 	struct mrrc_heap_mib *_Atomic mib[1u << MRRC_MAP_LEAF];
 	char pad[15 * 64];
-	uintptr_t tag; /* which leaf this is; constant */
+	uintptr_t tag; /* number of the leaf; constant */
 };
 
 extern MRRC_HIDDEN struct mrrc_map_leaf
@@ -59,7 +59,7 @@ static inline struct mrrc_heap_mib *mrrc_heap_map_mib(uintptr_t addr)
 		memory_order_acquire);
 }
 
-/* The block that contains addr, or NULL; valid for the same time. */
+/* The block that contains addr, or NULL; valid as long as the MiB's record. */
 static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)
 {
 	struct mrrc_heap_mib *mib = mrrc_heap_map_mib(addr);

@@ -19,7 +19,7 @@
 #include "sys/heap/heap_block.h"
 #include "sys/heap/heap_retire.h"
 
-#define HEAP_BLOCKS_MAX (1u << 18) /* of a domain; isolated ones, too */
+#define HEAP_BLOCKS_MAX (1u << 18) /* blocks of a domain, isolated or not */
 
 /* ---- domains ------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ void mrrc_heaps_abandon(struct mrrc_heaps *heaps)
 }
 
 /*
- * The first open heap after this one (NULL: the first of all); it cannot be
+ * The first open heap after @heap (NULL: the first of all); the heap cannot be
  * closed while the caller uses it.
  */
 static struct mrrc_heap *heaps_next(struct mrrc_heaps *heaps,
@@ -180,7 +180,7 @@ int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 	ret = mrrc_lock_init(&heap->lock, MRRC_RANK_LEAF);
 	if (ret)
 		goto err_free;
-	/* mapped: little of it is used */
+	/* the depot is mapped: little of its memory is used */
 	heap->depot = mmap(NULL, sizeof(*heap->depot), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (heap->depot == MAP_FAILED) {
@@ -397,7 +397,7 @@ static void count_idle(const struct mrrc_heap *heap,
 	}
 }
 
-/* Of one shard. */
+/* Counts one shard. */
 static void count_one(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 {
 	uint64_t allocs, frees;
@@ -408,7 +408,7 @@ static void count_one(struct mrrc_heap *heap, struct mrrc_heap_stats *stats)
 	mrrc_lock_acquire(&heap->lock);
 	stats->allocs = allocs;
 	stats->frees = frees;
-	/* threads go on meanwhile: never below zero */
+	/* threads go on meanwhile: the number must not fall below zero */
 	if (stats->allocs > stats->frees)
 		stats->live = stats->allocs - stats->frees;
 	stats->kept_bytes = kept + mrrc_depot_kept(heap);

@@ -15,7 +15,7 @@
 #include "sys/heap/heap.h"
 #include "sys/base/lock.h"
 
-#define MRRC_SLOTS	256u /* heaps with magazines; slot 0 belongs to none */
+#define MRRC_SLOTS	256u /* heaps with magazines; slot 0: no heap */
 #define MRRC_SHARDS_MAX 16u
 #define MRRC_MAG	63u  /* objects of a class that a thread keeps */
 #define MRRC_DEPOT	512u /* objects of a class that a heap keeps */
@@ -28,7 +28,7 @@ struct mrrc_heaps {
 	const struct mrrc_heap_ops *ops;
 	void *arg;
 	size_t max_bytes;
-	struct mrrc_pool *blocks; /* of struct mrrc_heap_block */
+	struct mrrc_pool *blocks; /* struct mrrc_heap_block */
 	atomic_size_t bytes, bytes_peak;
 	atomic_uint_fast64_t mistakes;
 	/* a bit for each kind of pages that was replaced by a smaller one */
@@ -80,39 +80,39 @@ struct mrrc_heap {
 	struct mrrc_heap_attr attr;
 	unsigned slot; /* index in mrrc_tcache; 0: no magazines */
 	/*
-	 * of a heap: for each value of mrrc_tcache.shard, the slot of the heap
+	 * in a heap: for each value of mrrc_tcache.shard, the slot of the heap
 	 * or shard that serves it, or 0
 	 */
 	atomic_uint serves[MRRC_SHARDS_MAX];
-	struct mrrc_heap *main; /* the heap of a shard; of a heap: itself */
+	struct mrrc_heap *main; /* a shard's heap; in a heap: itself */
 	unsigned shards;	/* maximum number of shards; 1: only itself */
-	unsigned shard;		/* number of the shard; of a heap: 0 */
-	/* of a heap: its shards; NULL: not made yet */
+	unsigned shard;		/* number of the shard; in a heap: 0 */
+	/* a heap's shards; NULL: not made yet */
 	struct mrrc_heap *_Atomic part[MRRC_SHARDS_MAX];
-	atomic_bool making;	     /* one of them */
+	atomic_bool making;	     /* a shard is being made */
 	atomic_size_t all, all_peak; /* bytes of all its shards */
 	struct mrrc_lock lock;	     /* LEAF: guards the rest */
 	struct mrrc_arena arena;
 	struct mrrc_depot *depot;
 	struct mrrc_heap_blocks own; /* live blocks of one object */
 	struct mrrc_heap_blocks own_idle;
-	size_t own_bytes; /* bytes requested for the live ones */
+	size_t own_bytes; /* bytes requested for the live blocks */
 	/* allocations and frees of ended threads, or past magazines */
 	uint64_t allocs, frees;
-	uint64_t told_allocs, told_frees; /* by mrrc_heap_tell() */
+	uint64_t told_allocs, told_frees; /* numbers told by mrrc_heap_tell() */
 	size_t bytes, blocks;
 	unsigned growing; /* number of threads that are adding a block */
 	unsigned grown;	  /* blocks added, ever */
 	bool refused;	  /* the last block was refused, perhaps at a limit */
 	size_t kind_bytes[MRRC_PAGES_CNT];
 	uint64_t regs, deregs, reg_fails;
-	atomic_bool limited; /* its limit was reached */
-	/* the domain's lock */
-	unsigned walkers; /* number of threads that trim or count it */
+	atomic_bool limited; /* the heap's limit was reached */
+	/* guarded by the domain's lock */
+	unsigned walkers; /* number of threads that trim or count the heap */
 	bool closing;
 	TAILQ_ENTRY(mrrc_heap) link;
 	atomic_uint_fast64_t tick; /* when idle blocks were last searched for */
-	atomic_uint_fast64_t tell; /* when its numbers were last reported */
+	atomic_uint_fast64_t tell; /* when the counts were last reported */
 };
 
 /* ---- magazines ----------------------------------------------------------- */
@@ -128,14 +128,14 @@ struct mrrc_mag {
 /* One thread's magazines for one heap. Guarded by the thread's biased lock. */
 struct mrrc_mags {
 	char pad[10 * 64];
-	uint64_t allocs; /* allocations from these, before left was set */
+	uint64_t allocs; /* allocations before @left was set */
 	int64_t left;	 /* allocations until the next look at the hot slot */
 	struct mrrc_mag of[MRRC_CLASSES];
 	_Alignas(MRRC_MAG_BYTES) struct mrrc_mag_entry
 		entry[MRRC_CLASSES][MRRC_MAG + 1];
 };
 
-/* Counters of a thread and a heap; guarded in the same way. */
+/* Counters of a thread and a heap. Guarded by the thread's biased lock. */
 struct mrrc_mag_count {
 	uint64_t in, out; /* objects taken from the heap, and given to it */
 	uint64_t hot;	  /* allocations from mrrc_tcache.hot */
@@ -144,9 +144,9 @@ struct mrrc_mag_count {
 
 /*
  * The hot slot: one object that the thread frees to here, and allocates from
- * here. Its data stay when the object is allocated again, so that a later free
- * finds them by the address. The slot has a fixed place, so an allocation need
- * not look it up. Guarded by the biased lock.
+ * here. The slot's data stay when the object is allocated again, so that a
+ * later free finds the data by the object's address. The slot has a fixed
+ * place, so an allocation need not look it up. Guarded by the biased lock.
  */
 struct mrrc_hot {
 	/* home; NULL: the slot is empty, or its object is allocated */
@@ -157,14 +157,17 @@ struct mrrc_hot {
 	struct mrrc_heap_mib *mib;
 	uint16_t *mark; /* mrrc_mib_mark() */
 	struct mrrc_heap_cut *cut;
-	void *cookie; /* cookie and domain of its block: */
-	/* an address that no domain has: the block may be gone */
+	void *cookie; /* the cookie of the object's block */
+	/*
+	 * the block's domain; an address that no domain has: the block may be
+	 * gone
+	 */
 	void *_Atomic domain;
-	uint64_t *count; /* mrrc_mag_count.hot of its heap */
+	uint64_t *count; /* mrrc_mag_count.hot of the object's heap */
 	uint64_t seen;	 /* *count at the last look */
 };
 
-/* Re-evaluate the slot after this many allocations from magazines. */
+/* Re-evaluate the hot slot after this many allocations from magazines. */
 #define MRRC_HOT_MISSES 512
 
 /*
@@ -173,7 +176,7 @@ struct mrrc_hot {
  * the next allocation needs no lookup. Guarded by the biased lock.
  */
 struct mrrc_usual {
-	uintptr_t key;			 /* 0: none's */
+	uintptr_t key;			 /* 0: no key */
 	struct mrrc_mags *small, *large; /* mrrc_mags_none: not made yet */
 };
 
@@ -186,19 +189,19 @@ struct mrrc_tcache {
 	struct mrrc_usual usual;
 	struct mrrc_hot hot;
 	TAILQ_ENTRY(mrrc_tcache) link; /* the list's lock */
-	/* by slot of the heap; slot 0 stays NULL */
+	/* a thread's magazines by the heap's slot; slot 0 stays NULL */
 	struct mrrc_mags *mags[MRRC_SLOTS];
 	struct mrrc_mag_count count[MRRC_SLOTS];
 };
 
-/* Always empty. */
+/* Magazines that are always empty. */
 extern MRRC_HIDDEN struct mrrc_mags mrrc_mags_none;
-/* For threads that have no table: shut. */
+/* For threads that have no table: the biased lock is shut. */
 extern struct mrrc_tcache mrrc_tcache_none;
 
 /*
- * In static TLS: dynamic TLS of a module costs a call, and is allocated at a
- * thread's first access.
+ * The thread's table. In static TLS: dynamic TLS of a module costs a call, and
+ * is allocated at a thread's first access.
  */
 extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 	__attribute__((tls_model("initial-exec")));
@@ -210,7 +213,8 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 }
 
 /*
- * Changes the object's mark to FREED: if several threads free it, one succeeds.
+ * Changes the object's mark to FREED: if several threads free the object, one
+ * succeeds.
  */
 static inline bool mrrc_object_claim(uint16_t *mark, uintptr_t object,
 				     uint16_t was)

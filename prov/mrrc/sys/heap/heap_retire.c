@@ -61,8 +61,8 @@ static bool unmap_list(struct mrrc_heaps *heaps, struct mrrc_heap_blocks *list)
 }
 
 /*
- * Moves the oldest addresses to another list until @max and @max_bytes are
- * kept.
+ * Moves the oldest addresses to another list until at most @max blocks, of at
+ * most @max_bytes bytes, are kept.
  */
 static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 			 size_t max_bytes, struct mrrc_heap_blocks *to)
@@ -79,8 +79,8 @@ static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 }
 
 /*
- * Purges addresses that it has taken off the list, so that other threads do not
- * unmap them.
+ * Gives back the memory of all retired addresses, which are off the list
+ * meanwhile, so that other threads do not unmap them.
  */
 static void retired_purge(struct mrrc_heaps *heaps)
 {

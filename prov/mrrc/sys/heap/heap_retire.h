@@ -12,7 +12,7 @@ void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
  * if peers could reach the block.
  */
 void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
-/* Gives all retired addresses back. false: there were none. */
+/* Gives all retired addresses back. false: no addresses were retired. */
 bool mrrc_heap_retired_release(struct mrrc_heaps *heaps);
 
 #endif /* MRRC_HEAP_RETIRE_H */

@@ -11,9 +11,7 @@
  */
 unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
 
-/*
- * Do threads with this number get small objects from this shard, if it exists?
- */
+/* Do threads with the shard number @shard get small objects from @heap? */
 static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
 				    unsigned shard)
 {
@@ -23,7 +21,8 @@ static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
 /* The heap or shard that serves this thread, made if needed and possible. */
 struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
 /*
- * The next of a heap's shards; NULL: the first one, which is the heap itself.
+ * The heap's next shard after @before; NULL: the first shard, which is the heap
+ * itself.
  */
 struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
 				 const struct mrrc_heap *before);

@@ -7,9 +7,9 @@
  * A thread's magazines are behind its biased lock (biased_lock.h), which it
  * enters with plain stores. Trimming, exact counting and closing shut that
  * lock. The list of threads has a lock of its own, without a rank, as fork
- * handlers run in an order that the provider does not choose. Under it biased
- * locks are shut and heaps' locks taken; no thread takes it inside a biased
- * lock or under another lock.
+ * handlers run in an order that the provider does not choose. Under the list's
+ * lock biased locks are shut and heaps' locks taken; no thread takes the list's
+ * lock inside a biased lock or under another lock.
  */
 #include "config.h"
 #include "sys/heap/heap_thread.h"
@@ -28,11 +28,11 @@
 static struct {
 	pthread_once_t once;
 	int ready;
-	pthread_key_t key;    /* a thread's end */
+	pthread_key_t key;    /* tells a thread's end */
 	pthread_mutex_t lock; /* guards the rest */
 	TAILQ_HEAD(, mrrc_tcache) threads;
 	TAILQ_HEAD(, mrrc_heaps) domains;
-	struct mrrc_heap *slot[MRRC_SLOTS]; /* 0: no heap's */
+	struct mrrc_heap *slot[MRRC_SLOTS]; /* entry 0: no heap */
 	bool taken[MRRC_SLOTS];
 	unsigned served[MRRC_SHARDS_MAX]; /* threads, by mrrc_tcache.shard */
 } mags = {
@@ -185,11 +185,11 @@ struct mrrc_tcache *mrrc_tcache_get(void)
 	return tcache;
 }
 
-/* ---- magazines of all threads --------------------------------------------- */
+/* ---- magazines of all threads -------------------------------------------- */
 
 #define MAGS_FOREACH(tcache) TAILQ_FOREACH(tcache, &mags.threads, link)
 
-/* All biased locks, until mags_open(). The list's lock held, as there. */
+/* Shuts all biased locks, until mags_open(). The list's lock held in both. */
 static void mags_shut(void)
 {
 	struct mrrc_tcache *tcache;
@@ -239,7 +239,7 @@ bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least)
 	struct mrrc_tcache *tcache;
 	size_t kept;
 
-	/* without magazines there is the depot */
+	/* a heap without magazines has only the depot */
 	if (!heap->slot)
 		return mrrc_depot_reclaim(heap, least);
 	pthread_mutex_lock(&mags.lock);
@@ -267,8 +267,8 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 
 	pthread_mutex_lock(&mags.lock);
 	/*
-	 * a thread that ends adds its own counts to these, but not while this
-	 * lock is held
+	 * a thread that ends adds its own counts to the heap's, but not while
+	 * the list's lock is held
 	 */
 	mrrc_lock_acquire(&heap->lock);
 	*allocs = heap->allocs;
@@ -313,9 +313,9 @@ void mrrc_heap_looked(struct mrrc_tcache *look)
 
 /*
  * The owner may store another object in the slot at this moment. Then that
- * object's domain is lost, and its free finds it in the map. It cannot be an
- * object of this block: none of these is allocated, or available to be
- * allocated.
+ * object's domain is lost, and its free finds the object in the map. The other
+ * object cannot be of this block: no object of this block is allocated, or
+ * available to be allocated.
  */
 static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
 {
@@ -345,7 +345,10 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 
 void mrrc_mags_attach(struct mrrc_heap *heap)
 {
-	/* half of the slots are left for heaps, which cannot do without one */
+	/*
+	 * half of the slots are left for heaps: a heap without a slot has no
+	 * magazines, while a shard need not exist
+	 */
 	const unsigned end = heap->main == heap ? MRRC_SLOTS : MRRC_SLOTS / 2;
 	unsigned i;
 
@@ -362,8 +365,8 @@ void mrrc_mags_attach(struct mrrc_heap *heap)
 }
 
 /*
- * Threads may end meanwhile, so detach one magazine at a time: it is ours
- * alone.
+ * Threads may end meanwhile, so the magazines of one thread are detached at a
+ * time: these are then the caller's alone.
  */
 void mrrc_mags_detach(struct mrrc_heap *heap)
 {
@@ -398,7 +401,7 @@ void mrrc_mags_detach(struct mrrc_heap *heap)
 		if (mag)
 			munmap(mag, sizeof(*mag));
 	} while (mag);
-	/* it may be another heap's by now */
+	/* the slot may be another heap's by now */
 	heap->slot = 0;
 }
 

@@ -8,8 +8,8 @@
 /* This thread's table; NULL: no memory, or the thread is about to end. */
 struct mrrc_tcache *mrrc_tcache_get(void);
 /*
- * Returns the objects of all threads' magazines of a heap, or only the idle
- * ones, to the arena.
+ * Returns the objects of all threads' magazines of a heap, or only of the idle
+ * magazines, to the arena.
  */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
 /* Like mrrc_mags_reclaim_own() (heap_mag.h), for magazines of all threads. */
@@ -19,12 +19,13 @@ bool mrrc_mags_reclaim(struct mrrc_heap *heap, size_t least);
  */
 size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs,
 		      uint64_t *frees);
-/* Gives the heap a slot; 0 if none is left. */
+/* Gives the heap a slot; slot 0 if no slot is left. */
 void mrrc_mags_attach(struct mrrc_heap *heap);
 void mrrc_mags_detach(struct mrrc_heap *heap);
 /*
- * Called when a block has left the map: makes all threads forget its objects,
- * and waits until every thread that looked (heap.h) before this has finished.
+ * Called when a block has left the map: makes all threads forget the block's
+ * objects, and waits until every thread that called mrrc_heap_look() before has
+ * finished.
  */
 void mrrc_mags_settle(uintptr_t base, size_t len);
 /* Adds a domain that a fork must mark, and removes it. */

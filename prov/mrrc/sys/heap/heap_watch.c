@@ -15,7 +15,7 @@
 #include "sys/heap/heap_priv.h"
 #include "sys/heap/heap_block.h"
 
-/* AddressSanitizer's; weak: absent unless the program has it */
+/* AddressSanitizer's functions; weak: absent if the program does not use it */
 extern void __asan_poison_memory_region(const volatile void *addr, size_t len)
 	__attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *addr, size_t len)
@@ -79,11 +79,11 @@ void mrrc_heap_watch_free(uintptr_t addr, size_t size)
 #ifdef MRRC_DEBUG
 
 #define CANARY	   0xca
-#define CANARY_MAX 256u /* looked at, of what is behind */
+#define CANARY_MAX 256u /* bytes examined behind an object */
 #define POISON	   0xdf
-#define POISON_MAX 4096u /* looked at, of what is freed */
+#define POISON_MAX 4096u /* bytes examined of a freed object */
 
-#define DEBUG_FREED (UINT32_C(1) << 31) /* in asked[] */
+#define DEBUG_FREED (UINT32_C(1) << 31) /* a flag in asked[] */
 
 static uint32_t *debug_asked(const struct mrrc_heap_block *block,
 			     uintptr_t addr)

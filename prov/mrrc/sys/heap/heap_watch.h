@@ -2,9 +2,10 @@
 /*
  * Tells memory checkers which memory is allocated: valgrind by its client
  * requests, AddressSanitizer, which is linked to the program, by weak
- * functions. Without a checker this costs one load. Builds with MRRC_DEBUG
- * check themselves where there is no tool: they fill freed objects, and the
- * bytes behind an allocation, and check later whether these have changed.
+ * functions. Without a checker this costs one load. Where there is no tool,
+ * builds with MRRC_DEBUG check memory themselves: they fill freed objects, and
+ * the bytes behind an allocation, and check later whether these bytes have
+ * changed.
  */
 #ifndef MRRC_HEAP_WATCH_H
 #define MRRC_HEAP_WATCH_H
@@ -20,7 +21,10 @@ struct mrrc_heaps;
 extern bool mrrc_heap_watched; /* set once, by mrrc_heap_watch_init() */
 
 void mrrc_heap_watch_init(void);
-/* Marks memory as not accessible yet; it may be unmapped again. */
+/*
+ * mrrc_heap_watch_map() marks memory as not accessible yet, which
+ * mrrc_heap_watch_unmap() undoes.
+ */
 void mrrc_heap_watch_map(uintptr_t addr, size_t len);
 void mrrc_heap_watch_unmap(uintptr_t addr, size_t len);
 void mrrc_heap_watch_alloc(uintptr_t addr, size_t asked, bool zeroed);
