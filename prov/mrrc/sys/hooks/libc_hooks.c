@@ -9,18 +9,19 @@
  * "Is anything watched there?" is answered by a table of marks, one for all
  * chunks of the address space that hash to it: no lock, no system call, and a
  * wrong "yes" costs a lookup in the caches. A mark names its chunk, or says
- * that there are several. It is made before a range is watched, under the
- * monitor's lock, and removed when an announcement finds nothing in its one
- * chunk. There is never a wrong "no", since a monitor may rely on announcements
- * (mrrc_libc_hooks_rely).
+ * that there are several. A mark is made before a range is watched, under the
+ * monitor's lock, and removed when an announcement finds nothing in the mark's
+ * only chunk. There is never a wrong "no", since a monitor may rely on
+ * announcements (mrrc_libc_hooks_rely).
  *
  * Signals are blocked during an announcement: otherwise a handler could jump
- * out of it (siglongjmp, a cancelled thread) with locks held, or unmap inside
- * it.
+ * out of the announcement (siglongjmp, a cancelled thread) with locks held, or
+ * unmap inside it.
  *
  * A process made by a raw clone(2) or vfork(2) runs this code with a copy of
- * the parent's data, or shares its memory: only the process that was added
- * announces. A forked child must not, since it would end the parent's watch.
+ * the parent's data, or shares its memory: only the process that called
+ * mrrc_libc_hooks_add() announces. A forked child must not announce, since it
+ * would end the parent's watch.
  */
 #include "config.h"
 #include "sys/hooks/libc_hooks_priv.h"
@@ -43,7 +44,7 @@
 #define HOOKS_TELL    8 /* monitors at most */
 #define HOOKS_MARKS   ((size_t) 1 << 16)
 #define HOOKS_CODES   512
-#define HOOKS_LOOK    512	 /* of these to look at, at most */
+#define HOOKS_LOOK    512	 /* marks to look at, at most */
 #define HOOKS_AROUND  8		 /* bytes before and behind a call */
 #define HOOKS_SEVERAL UINT32_MAX /* a mark of several chunks */
 
@@ -62,35 +63,38 @@ static const struct {
 };
 
 #define HOOKS_CNT  (sizeof(hooks_table) / sizeof(hooks_table[0]))
-#define HOOKS_MORE 24 /* at other places */
+#define HOOKS_MORE 24 /* hooks at other places, at most */
 
 static struct {
-	/* REGISTRY lock; below count read by any thread */
+	/* REGISTRY lock; entries below @count are read by any thread */
 	struct mrrc_patch patch[HOOKS_CNT + HOOKS_MORE];
-	atomic_uint count; /* HOOKS_CNT and more; 0: not yet */
+	atomic_uint count; /* number of patches; 0: not searched yet */
 	/* REGISTRY lock */
 	/*
 	 * 0, or the reason why the function cannot be patched; -ESRCH: there is
 	 * no such function
 	 */
 	int found[HOOKS_CNT + HOOKS_MORE];
-	atomic_bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as we know */
-	/* the word, when it was looked at */
+	atomic_bool placed[HOOKS_CNT + HOOKS_MORE]; /* on, as far as known */
+	/* the patched word, when it was looked at */
 	_Atomic uint64_t seen[HOOKS_CNT + HOOKS_MORE];
-	_Atomic uintptr_t lo, hi; /* all that patches use lies between */
+	_Atomic uintptr_t lo, hi; /* all patches lie between */
 	/* any thread */
 	_Atomic(mrrc_libc_hooks_cb) tell[HOOKS_TELL];
 	_Atomic(void *) arg[HOOKS_TELL];
 	atomic_uint added;  /* changed under the REGISTRY lock */
-	atomic_uint inside; /* threads that are telling */
-	/* the process that announces, and none that shares its memory */
+	atomic_uint inside; /* threads inside callbacks */
+	/*
+	 * @ours and @pid identify the process that announces, not processes
+	 * that share its memory
+	 */
 	mrrc_ours *ours; /* changed under the REGISTRY lock */
 	atomic_long pid;
 	_Atomic uint64_t told;
-	atomic_long left;		    /* calls of mmap until it is told */
+	atomic_long left;		    /* calls of mmap until told */
 	_Atomic uint32_t mark[HOOKS_MARKS]; /* 0: no chunk */
 	/* two lists of code: one is read while the other is written */
-	atomic_uint code_seq; /* lists so far: the last is read */
+	atomic_uint code_seq; /* number of lists so far: the last is read */
 	struct {
 		atomic_uint count; /* 0: none; over HOOKS_CODES: too many */
 		struct {
@@ -288,10 +292,10 @@ static void hooks_tell_all(uintptr_t start, uintptr_t end,
 	void *arg;
 	int i;
 
-	/* Removal waits for this to become zero. */
+	/* mrrc_libc_hooks_remove() waits until @inside is zero. */
 	atomic_fetch_add(&hooks.inside, 1);
 	for (i = 0; i < HOOKS_TELL; i++) {
-		/* Written in the opposite order. */
+		/* mrrc_libc_hooks_add() writes them in the opposite order. */
 		arg = atomic_load(&hooks.arg[i]);
 		tell = atomic_load(&hooks.tell[i]);
 		if (arg)
@@ -425,7 +429,10 @@ bool mrrc_libc_hooks_has(uintptr_t at)
 			continue;
 		if (!mrrc_patch_is_on(&hooks.patch[i]))
 			return false;
-		/* or, if it came back just now, its next end would not count */
+		/*
+		 * else, if the hook came back just now, its next loss would not
+		 * count
+		 */
 		atomic_store(&hooks.seen[i], hooks.patch[i].after);
 		return true;
 	}
@@ -458,7 +465,8 @@ bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 }
 
 /*
- * The code in a hook's place is examined before trust is given again.
+ * Ends trust: the code in the hook's place is examined before trust is given
+ * again.
  */
 static void hooks_changed(const struct mrrc_patch *patch)
 {
@@ -496,7 +504,7 @@ void mrrc_libc_hooks_check(void)
 
 /*
  * Places hooks and returns their number; @why: the hooks that failed, and the
- * reason of the first.
+ * reason of the first failure.
  */
 static unsigned hooks_place(char *why)
 {
@@ -606,7 +614,9 @@ void mrrc_libc_hooks_remove(void *arg)
 		mrrc_pause(&tries);
 }
 
-/* The code stays patched: a new monitor here finds it patched. */
+/*
+ * The child's code stays patched: a new monitor in the child finds it patched.
+ */
 void mrrc_libc_hooks_forked(void)
 {
 	int i;

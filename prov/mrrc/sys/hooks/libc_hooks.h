@@ -3,20 +3,21 @@
  * Hooks of libc: its calls that take memory away are announced before the
  * system call.
  *
- * They only make unmapping cheap. A monitor that is told in time ends its watch
- * of the range, and the kernel has no event to wait for. Calls that go past the
- * hooks (raw system calls, another patcher, contention, a signal at a bad
- * moment) are reported by the kernel as if there were no hooks.
+ * Hooks only make unmapping cheap. A monitor that is told in time ends its
+ * watch of the range, and the kernel has no event to wait for. Calls that go
+ * past the hooks (raw system calls, another patcher, contention, a signal at a
+ * bad moment) are reported by the kernel as if there were no hooks.
  *
  * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
  * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
  * For shmat() with SHM_REMAP, and guard pages by madvise(), the kernel makes no
- * event: the announcement is the only report. Not shmdt(): shared memory is
- * never kept.
+ * event: the announcement is the only report. shmdt() is not announced: shared
+ * memory is never kept.
  *
  * Calls of madvise() and shmat() are announced once more when they have been
- * made. Before that other threads can still find the old pages and register
- * them, and the kernel makes its event, if any, before the pages go.
+ * made. Before a call has been made, other threads can still find the old pages
+ * and register them, and the kernel makes its event, if any, before the pages
+ * go.
  *
  * Threading: add, remove and forked under the REGISTRY lock (mon_registry.c);
  * the rest anywhere, signal handlers included.
@@ -35,35 +36,35 @@
 
 enum mrrc_libc_hooks_how {
 	MRRC_LIBC_HOOKS_BEFORE, /* the range is about to go */
-	MRRC_LIBC_HOOKS_CLEAR,	/* the same, even where nothing is known: no
+	MRRC_LIBC_HOOKS_CLEAR,	/* as BEFORE, even where nothing is known: no
 				 * part of the range may be watched after it */
 	MRRC_LIBC_HOOKS_AFTER,	/* the range has gone, and may have been found
 				 * and registered since it was announced */
 };
 
 /*
- * Called in the thread that takes the range away, under any lock, perhaps one of
- * ours, all signals blocked; must not malloc, free, map or unmap, nor wait for
- * any lock. The caller keeps errno. An empty range: the application may have
- * made as many mappings as mrrc_libc_hooks_count() was told.
+ * Called in the thread that takes the range away, under any lock, perhaps one
+ * of ours, all signals blocked; must not malloc, free, map or unmap, nor wait
+ * for any lock. The caller keeps errno. An empty range: the application may
+ * have made as many mappings as mrrc_libc_hooks_count() was told.
  */
 typedef void (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 				   enum mrrc_libc_hooks_how how);
 
 /*
- * Calls @tell from now on; the first user makes it patch libc. @why (NULL, or
- * MRRC_HOOKS_WHY bytes): on failure the reason, on success what could not be
- * hooked, or "".
+ * Calls @tell from now on; the first user has libc patched. @why (NULL, or
+ * MRRC_LIBC_HOOKS_WHY bytes): on failure the reason, on success the functions
+ * that could not be hooked, or "".
  */
 int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
 
 /*
- * After this @tell is neither called nor running. The last user's removal
- * unpatches libc.
+ * After this call the callback of @arg is neither called nor running. The last
+ * user's removal unpatches libc.
  */
 void mrrc_libc_hooks_remove(void *arg);
 
-/* In a forked child: nothing is announced there any more. */
+/* To be called in a forked child, in which nothing is announced any more. */
 void mrrc_libc_hooks_forked(void);
 
 /*
@@ -72,8 +73,8 @@ void mrrc_libc_hooks_forked(void);
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
 /*
- * Announces once when @calls calls of mmap(2) were made. false: they are not
- * hooked, or @arg is no user.
+ * Announces once when @calls calls of mmap(2) were made. false: these calls are
+ * not hooked, or @arg is no user.
  */
 bool mrrc_libc_hooks_count(const void *arg, size_t calls);
 
@@ -89,28 +90,36 @@ bool mrrc_libc_hooks_rely(enum mrrc_trust_mode mode);
 
 /* libc_hooks_call.c */
 
-/* Must a call of that number be hooked before hooks are relied on? */
+/* Must a system call @number be hooked before hooks are relied on? */
 bool mrrc_libc_hooks_matters(long number);
 
-/* Is the effect of such a call known, so that a hook can announce it? */
+/*
+ * Is the effect of system call @number known, so that a hook can announce it?
+ */
 bool mrrc_libc_hooks_knows(long number);
 
 /* libc_hooks.c */
 
 /*
  * Places a hook at a system-call instruction of the mapping [start, end).
- * REGISTRY lock. @filler: of struct mrrc_patch_code, or NULL: there is none. 0
- * or -E*.
+ * REGISTRY lock. @filler: as in struct mrrc_patch_code; NULL: no filler.
+ * Returns 0 or -E*.
  */
 int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 			  uintptr_t end, uint8_t *filler);
 
-/* Before trust is given: list all code. One thread. */
+/*
+ * List all code, before trust is given: mrrc_libc_hooks_code() adds a mapping.
+ * One thread.
+ */
 void mrrc_libc_hooks_code_begin(void);
 void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end);
 void mrrc_libc_hooks_code_end(void);
 
-/* Is libc's function for that call hooked? Another patcher may have it now. */
+/*
+ * Is libc's function for system call @number hooked? Another patcher may have
+ * overwritten the hook.
+ */
 bool mrrc_libc_hooks_on(long number);
 
 /*
@@ -120,10 +129,10 @@ bool mrrc_libc_hooks_on(long number);
  */
 void mrrc_libc_hooks_check(void);
 
-/* Is the system-call instruction there hooked now? */
+/* Is the system-call instruction at @at hooked now? */
 bool mrrc_libc_hooks_has(uintptr_t at);
 
-/* Does the patch of such a hook use any of these bytes? */
+/* Does the patch of a hook use any of the @len bytes at @start? */
 bool mrrc_libc_hooks_use(uintptr_t start, size_t len);
 
 /* Restores in a copy of [start, end) the code without hooks. */
@@ -131,9 +140,9 @@ void mrrc_libc_hooks_undo(uint8_t *copy, uintptr_t start, uintptr_t end);
 
 struct mrrc_libc_hooks_state {
 	unsigned placed; /* functions that are hooked now */
-	unsigned lost;	 /* of those once hooked, overwritten */
+	unsigned lost;	 /* hooked functions that were overwritten */
 	uint64_t told;	 /* calls that were announced */
-	bool surprised;	 /* trust has ended for good */
+	bool surprised;	 /* trust has ended permanently */
 };
 
 void mrrc_libc_hooks_state(struct mrrc_libc_hooks_state *state);

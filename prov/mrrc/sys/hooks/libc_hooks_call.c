@@ -24,18 +24,18 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
-/* these two drop pages, yet make no event: Linux 6.13 */
+/* advice of Linux 6.13 that drops pages, yet makes no event */
 #define HOOKS_MADV_GUARD_INSTALL 102
 #define HOOKS_MADV_GUARD_REMOVE	 103
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
-/* sizes of huge pages, of which an address does not tell more */
+/* smallest and largest size of huge pages */
 #define HOOKS_HUGE_MIN	  ((size_t) 64 << 10)
 #define HOOKS_HUGE_MAX	  ((size_t) 1 << 30)
-#define HOOKS_TRIES	  64  /* to have a mapping in one piece */
-#define HOOKS_LAST_NUMBER 470 /* of the system calls that are known */
+#define HOOKS_TRIES	  64  /* attempts to have a mapping in one piece */
+#define HOOKS_LAST_NUMBER 470 /* the last known system call */
 
 #define HOOKS_ASK_PERSONALITY 0xffffffffu
 
@@ -54,7 +54,8 @@ static bool hooks_valid(uintptr_t start, size_t len)
 }
 
 /*
- * Returns whether it was announced, or need not be. So do the functions below.
+ * Announces a range. Returns whether the range was announced, or need not be;
+ * so do the functions below.
  */
 static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 {
@@ -64,7 +65,7 @@ static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 	if (!hooks_valid(start, len))
 		return true;
 	end = (start + len + mask) & ~mask;
-	/* hooks that go with it announce nothing any more */
+	/* hooks that go with the range announce nothing any more */
 	return mrrc_libc_hooks_tell(start, end, how) &&
 	       !mrrc_libc_hooks_use(start, end - start);
 }
@@ -76,7 +77,7 @@ static bool hooks_range(uintptr_t start, size_t len)
 
 /* ---- mremap ---- */
 
-/* May it move, or grow? */
+/* May the call move or enlarge a mapping? */
 static bool hooks_moves(const struct mrrc_patch_call *call)
 {
 	return call->number == SYS_mremap &&
@@ -86,11 +87,12 @@ static bool hooks_moves(const struct mrrc_patch_call *call)
 }
 
 /*
- * The kernel moves and enlarges only one mapping, and a watched part makes it
- * several. Unwatched they are one again, unless another thread watches a part
- * at this moment: so the hook makes the call, and repeats it. Regions that are
- * being deregistered are watched, too, though no cache knows them: they are
- * unwatched when the kernel has refused.
+ * The kernel moves and enlarges only one mapping, and a watched part makes
+ * several mappings of it. Once unwatched, the parts are one mapping again,
+ * unless another thread watches a part at this moment: so the hook makes the
+ * call, and repeats it. Regions that are being deregistered are watched, too,
+ * though no cache knows them: such regions are unwatched when the kernel has
+ * refused.
  */
 static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 {
@@ -107,8 +109,8 @@ static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 }
 
 /*
- * A mapping that moves is announced whatever it takes, so that it is in one
- * piece.
+ * A mapping that moves is announced even if no memory goes, so that the mapping
+ * is in one piece.
  */
 static bool hooks_mremap(const struct mrrc_patch_call *call)
 {
@@ -127,12 +129,12 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 	return told;
 }
 
-/* ---- the others ---- */
+/* ---- other calls ---- */
 
 /*
- * A mapping of huge pages replaces whole pages, however short it is. If their
- * size is not told, the address is aligned to it. A file may have huge pages
- * without the flag.
+ * A mapping of huge pages replaces whole pages, however short it is. If the
+ * call does not tell the pages' size, the address is aligned to it. A file may
+ * have huge pages without MAP_HUGETLB.
  */
 static bool hooks_fixed(const struct mrrc_patch_call *call)
 {
@@ -167,7 +169,10 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice, bool after)
 	}
 }
 
-/* A way to change the signal mask that changes nothing: it only reads. */
+/*
+ * Can the word be read? Asks for an invalid change of the signal mask, for
+ * which the kernel only reads the word.
+ */
 static bool hooks_readable(const void *word)
 {
 	return !syscall(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) ||
@@ -201,14 +206,15 @@ static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
 
 	if (!end)
 		return true;
-	/* This call is announced, too, and reaches the line above. */
+	/* This system call reaches the hook, too, which returns above. */
 	now = syscall(SYS_brk, 0);
 	return start >= now || hooks_range(start, now - start);
 }
 
 /*
- * The only call that replaces memory and makes no event. The length depends on
- * the page size of the segment, which is not known: everything from there on.
+ * shmat(2) is the only call that replaces memory and makes no event. The length
+ * depends on the page size of the segment, which is not known: all memory from
+ * @addr on is announced.
  */
 static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
 						  bool after)
@@ -223,8 +229,8 @@ static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
 }
 
 /*
- * Calls that the kernel reports before it makes the change, or not at all: what
- * is registered in between is forgotten after the call.
+ * Calls that the kernel reports before it makes the change, or not at all:
+ * regions that are registered in between are forgotten after the call.
  */
 static bool hooks_early(const struct mrrc_patch_call *call)
 {
@@ -291,19 +297,19 @@ bool mrrc_libc_hooks_knows(long number)
 
 bool mrrc_libc_hooks_matters(long number)
 {
-	/* numbers of future kernels */
+	/* so may numbers of future kernels */
 	return mrrc_libc_hooks_knows(number) || number < 0 ||
 	       number > HOOKS_LAST_NUMBER;
 }
 
-/* Does it drop the pages, so that what was written there is lost? */
+/* Does the advice drop pages, so that data written to them are lost? */
 static bool hooks_drops(long advice)
 {
 	return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED ||
 	       advice == MADV_FREE || advice == MADV_REMOVE;
 }
 
-/* May it bring code that was not there? */
+/* May the call bring new code? */
 static bool hooks_brings(const struct mrrc_patch_call *call)
 {
 	const long *const arg = call->arg;
@@ -326,8 +332,8 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 }
 
 /*
- * Code whose pages are dropped is that of its file again. Stubs are not, and one
- * is being executed: their page is left out.
+ * Dropped pages of code have the bytes of their file again. Stubs would be
+ * lost, and one stub is being executed: the page of stubs is left out.
  */
 static long hooks_drop(const struct mrrc_patch_call *call)
 {
@@ -359,7 +365,10 @@ static long hooks_made(const struct mrrc_patch_call *call, bool moves)
 		       mrrc_patch_make(call);
 }
 
-/* Trust may be given again, when what the call has changed was looked at. */
+/*
+ * After the call, trust may be given again when the code that the call has
+ * changed was looked at.
+ */
 static void hooks_end(const struct mrrc_patch_call *made, long result,
 		      bool brings)
 {
@@ -377,9 +386,10 @@ static void hooks_end(const struct mrrc_patch_call *made, long result,
 }
 
 /*
- * Makes the call in libc's place: trust has ended before it, and is not given
- * again before it is over. None of these calls waits for long; a handler that
- * left it by a jump or an exception would leave trust lost for good.
+ * Makes the call in libc's place: trust has ended before the call, and is not
+ * given again before the call is over. None of these calls waits for long; a
+ * signal handler that left a call by a jump or an exception would leave trust
+ * lost permanently.
  */
 static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		       bool brings)
@@ -400,7 +410,7 @@ static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		mrrc_libc_hooks_unblock(old);
 }
 
-/* Calls that evade hooks and proof. */
+/* Ends trust permanently at calls that evade hooks and proof. */
 static void hooks_ends(const struct mrrc_patch_call *call)
 {
 	switch (call->number) {
@@ -425,7 +435,7 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 			    hooks_brings(call);
 	const bool moves = hooks_moves(call);
 
-	/* or memory that another hook missed could come back unnoticed */
+	/* else memory that a lost hook missed could come back unnoticed */
 	mrrc_libc_hooks_check();
 	hooks_ends(call);
 	if (!moves && !brings && !hooks_early(call) && told)

@@ -10,19 +10,24 @@
 
 extern size_t mrrc_libc_hooks_page; /* bytes; 0: nothing was hooked yet */
 
-/* Announce whole pages that are about to go, if anything is watched there.
- * false: something was, and could not be announced. */
+/*
+ * Announce whole pages that are about to go, if anything is watched there.
+ * false: a watched range could not be announced.
+ */
 bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
 			  enum mrrc_libc_hooks_how how);
 
-/* No handler runs in between, so that none can leave a hook by a jump. */
+/*
+ * Block and unblock signals: no handler runs in between, so that no handler can
+ * leave a hook by a jump.
+ */
 uint64_t mrrc_libc_hooks_block(void);
 void mrrc_libc_hooks_unblock(uint64_t old);
 
 /* Nothing is watched in the range afterwards, even if no cache knows it. */
 void mrrc_libc_hooks_clear(uintptr_t start, uintptr_t end);
 
-/* May code be there? "Yes" may be wrong. */
+/* May code be in the range? "Yes" may be wrong. */
 bool mrrc_libc_hooks_is_code(uintptr_t start, size_t len);
 
 /* Counts a call of mmap(2). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patching libc in place: what is the same on all processors (patch.h).
+ * Patching libc in place: the part that is the same on all processors
+ * (patch.h).
  */
 #include "config.h"
 #include "sys/hooks/patch.h"
@@ -22,14 +23,14 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define FILLER 16		   /* behind a function, before the next one */
+#define FILLER 16		   /* bytes between two functions */
 #define GROWTH ((size_t) 64 << 20) /* bytes left to the heap, or the stack */
 
 /* One thread at a time writes; the proving thread reads. */
 static struct {
 	size_t home; /* bytes used of mrrc_patch_home() */
 	struct {
-		_Atomic(uint8_t *) at; /* near what its stubs serve, or NULL */
+		_Atomic(uint8_t *) at; /* near the code it serves, or NULL */
 		size_t used;
 	} page[MRRC_PATCH_PAGES];
 } patch_stubs;
@@ -78,7 +79,7 @@ uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 
 /* ---- pages of stubs ---- */
 
-/* Where a page fits between [end, next), as close to @near as can be. */
+/* The address of a page in [end, next), as close to @near as can be; or 0. */
 static uintptr_t patch_fit(uintptr_t end, uintptr_t next, uintptr_t near,
 			   size_t page)
 {
@@ -95,9 +96,9 @@ static size_t patch_distance(uintptr_t a, uintptr_t b)
 struct patch_search {
 	uintptr_t near;
 	uintptr_t best;
-	uintptr_t spare; /* the same where the heap or the stack may grow */
-	uintptr_t end;	 /* of the last mapping */
-	bool heap;	 /* it is the heap */
+	uintptr_t spare; /* @best where the heap or the stack may grow */
+	uintptr_t end;	 /* end of the last mapping */
+	bool heap;	 /* the last mapping is the heap */
 };
 
 static void patch_nearer(uintptr_t *best, uintptr_t fit, uintptr_t near)
@@ -108,8 +109,9 @@ static void patch_nearer(uintptr_t *best, uintptr_t fit, uintptr_t near)
 }
 
 /*
- * The heap grows up, and the stack down. Where all else is full, as beside large
- * mappings, the far end of their holes is used: it costs them one page.
+ * The heap grows up, and the stack down. If all other holes are full, as beside
+ * large mappings, the far end of the hole beside the heap or the stack is used,
+ * which costs them one page.
  */
 static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 {
@@ -118,7 +120,7 @@ static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 	const bool stack = !strcmp(mapping->name, "[stack]");
 
 	if (!search->end)
-		; /* what is below the first is not for us */
+		; /* memory below the first mapping is not for us */
 	else if (!search->heap && !stack)
 		patch_nearer(&search->best,
 			     patch_fit(search->end, mapping->start,
@@ -131,7 +133,7 @@ static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 			     search->near);
 	search->end = mapping->end;
 	search->heap = !strcmp(mapping->name, "[heap]");
-	return !stack; /* above it addresses end */
+	return !stack; /* above the stack addresses end */
 }
 
 static bool patch_reaches(uintptr_t at, uintptr_t near)
@@ -150,7 +152,10 @@ static uintptr_t patch_hole(uintptr_t near)
 	return patch_reaches(search.spare, near) ? search.spare : 0;
 }
 
-/* Executable, hence not written to; another one while stubs are made. */
+/*
+ * Maps a page for stubs. The page is executable later, and then is only written
+ * to while a stub is made.
+ */
 static int patch_page(uintptr_t near, uint8_t **out)
 {
 	const size_t page = mrrc_vm_page();
@@ -158,7 +163,7 @@ static int patch_page(uintptr_t near, uint8_t **out)
 	int tries;
 	void *got;
 
-	/* Other threads map at the same time. */
+	/* Several tries: other threads map at the same time. */
 	for (tries = 0; tries < 8; tries++) {
 		at = patch_hole(near);
 		if (!at)
@@ -187,7 +192,7 @@ static int patch_protect(void *at, size_t len, int prot)
 
 /* ---- finding ---- */
 
-/* libc's own function, even if another library defines the same name. */
+/* Finds libc's own function, even if another library defines the same name. */
 static int patch_function(const char *name, struct mrrc_patch_code *out)
 {
 	const ElfW(Sym) * sym;
@@ -256,7 +261,10 @@ static int patch_open(uint8_t *stub, bool on)
 			     PROT_READ | PROT_EXEC | (on ? PROT_WRITE : 0));
 }
 
-/* Writes the stub, and what leads to it if need be; fills in the patch. */
+/*
+ * Writes the stub, and the code at @near that leads to it if the stub is not
+ * there; fills in the patch.
+ */
 static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
 		       long number, uint8_t *stub, uint8_t *near,
 		       struct mrrc_patch *patch)
@@ -360,7 +368,10 @@ static uint64_t patch_bytes(const struct mrrc_patch *patch)
 	return bytes;
 }
 
-/* Of these the first in memory, and all others. */
+/*
+ * Of the bytes that the jump changes, patch_first() gives the bit at which the
+ * first one in memory begins, patch_rest() all bits of the others.
+ */
 static unsigned patch_first(const struct mrrc_patch *patch)
 {
 	return (unsigned) __builtin_ctzll(patch_bytes(patch));
@@ -385,7 +396,10 @@ static uint64_t patch_seen(const struct mrrc_patch *patch, uint64_t now)
 	return now;
 }
 
-/* Of the jump all is there but its first byte, which is a probe or the file's. */
+/*
+ * Is all of the jump there, except its first byte, which is a probe or the
+ * file's?
+ */
 static bool patch_is_cut(const struct mrrc_patch *patch, uint64_t now)
 {
 	const unsigned first = patch_first(patch);
@@ -426,7 +440,10 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		patch_writable(patch, false);
 		return ret;
 	}
-	/* It stays for now: a thread may be executing it (patch_clean.c). */
+	/*
+	 * The jump in the filler stays for now: a thread may be executing it
+	 * (patch_clean.c).
+	 */
 	if (patch->filler &&
 	    memcmp(patch->filler, patch->filling, sizeof(patch->filling)))
 		memcpy(patch->filler, patch->filling, sizeof(patch->filling));
@@ -478,7 +495,10 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch)
 
 /* ---- probes ---- */
 
-/* Not by libc: hooks of it call this. */
+/*
+ * Reads or writes a file of /proc. Does not call libc, since hooks of libc call
+ * this function.
+ */
 static long patch_proc(const char *name, long how, long number, void *bytes,
 		       size_t len, uintptr_t at)
 {
@@ -501,7 +521,10 @@ static long patch_proc(const char *name, long how, long number, void *bytes,
 	return ret;
 }
 
-/* It puts back the byte that it found, and not that of the file. */
+/*
+ * Is there a debugger? A debugger puts back the byte that it found, and not the
+ * file's.
+ */
 static bool patch_debugged(void)
 {
 	static const char none[] = "\nTracerPid:\t0\n";
@@ -522,7 +545,7 @@ void mrrc_patch_yield(const struct mrrc_patch *patch)
 	if (!rest || !patch_is_cut(patch, mrrc_patch_now(patch)) ||
 	    patch_debugged())
 		return;
-	/* never while the kernel places a probe or ends it */
+	/* this write never happens while the kernel places or ends a probe */
 	from = (size_t) __builtin_ctzll(rest) / 8;
 	patch_proc("/proc/self/mem", O_RDWR, SYS_pwrite64,
 		   (uint8_t *) &before + from,
@@ -530,7 +553,9 @@ void mrrc_patch_yield(const struct mrrc_patch *patch)
 		   (uintptr_t) (at + from));
 }
 
-/* The same bytes of the copy, if it has all of them. */
+/*
+ * The bytes of the copy for the @len bytes at @at, if the copy has all of them.
+ */
 static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
 			 const void *at, size_t len)
 {
@@ -540,8 +565,8 @@ static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
 }
 
 /*
- * A byte of our patch may have a probe's value: the copy then has the file's byte
- * in its place, and gets ours back.
+ * A byte of our patch may have a probe's value: the copy then has the file's
+ * byte in that place, and gets our byte back.
  */
 static void patch_unprobe(uint8_t *copy, const void *patched, const void *was,
 			  size_t len)

@@ -28,8 +28,8 @@
 const size_t mrrc_patch_reach = (size_t) 127 << 20;
 
 /*
- * Keeps all general registers and flags; those of vectors no caller of the
- * functions that we patch expects to survive. x29 and x30 are the stub's.
+ * Keeps all general registers and flags; no caller of the functions that we
+ * patch expects vector registers to survive. The stub keeps x29 and x30.
  */
 __asm__(".text\n"
 	".p2align 4\n"
@@ -115,7 +115,7 @@ __asm__(".text\n"
 long mrrc_patch_raw(const struct mrrc_patch_call *call);
 extern const uint8_t mrrc_patch_raw_at[];
 
-/* Here, as link-time optimization does not see what assembly defines. */
+/* A C function, as link-time optimization does not see symbols of assembly. */
 long mrrc_patch_make(const struct mrrc_patch_call *call)
 {
 	return mrrc_patch_raw(call);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The last bytes of patches that were taken back: the jumps in filler, by which a
- * short jump led to a stub (patch.h). A thread may have made the short jump
- * before it was taken back, and not the long one yet. So each other thread is
- * first seen elsewhere, as the kernel shows where a thread sleeps. Those that
- * never sleep in that time keep the jumps where they are; nothing leads there.
+ * The last bytes of patches that were taken back: the jumps in filler, by which
+ * a short jump led to a stub (patch.h). A thread may have made the short jump
+ * before the patch was taken back, and not yet the long jump. So each other
+ * thread has to be seen elsewhere first, as the kernel shows where a thread
+ * sleeps. If a thread never sleeps in that time, the jumps stay where they are;
+ * no code leads to them.
  *
  * A thread whose signal handler sleeps cannot be seen where the handler
- * interrupted it. That it was between these two jumps is not considered.
+ * interrupted it. The case that the thread was between these two jumps is not
+ * considered.
  */
 #include "config.h"
 #include "sys/hooks/patch.h"
@@ -20,7 +22,7 @@
 
 #include "sys/base/mappings.h"
 
-#define CLEAN_TRIES 200 /* for all threads together */
+#define CLEAN_TRIES 200 /* attempts for all threads together */
 #define CLEAN_US    100
 
 static bool clean_has(const struct mrrc_patch *all, size_t count, uintptr_t at)
@@ -58,7 +60,7 @@ static int clean_where(const char *tid, uintptr_t *at)
 	return *at ? 0 : -EBUSY;
 }
 
-/* Has each other thread been seen elsewhere? */
+/* Has each other thread been seen outside of the filler? */
 static bool clean_passed(const struct mrrc_patch *all, size_t count)
 {
 	unsigned tries = CLEAN_TRIES;
@@ -88,7 +90,9 @@ void mrrc_patch_clean(const struct mrrc_patch *all, size_t count)
 	if (!clean_passed(all, count))
 		return;
 	for (i = 0; i < count; i++) {
-		/* other code written in its place may lead to the filler */
+		/*
+		 * other code written in the word's place may lead to the filler
+		 */
 		if (all[i].filler && *all[i].word == all[i].before)
 			mrrc_patch_unfill(&all[i]);
 	}

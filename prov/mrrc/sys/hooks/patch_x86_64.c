@@ -7,20 +7,19 @@
  *	b8 NR NR NR NR  0f 05		mov $NR, %eax;         syscall
  *	4c 8b 4c 24 08  0f 05		mov 8(%rsp), %r9;      syscall
  *
- * the second in syscall(2), the first everywhere else. Its first instruction
- * has the five bytes that a jump needs, depends on no place, and is in the
- * stub what it was here; a jump to it or to the second still works. The stub
- * makes the system call itself, unless mrrc_patch_called() has made it and set
- * rax.
+ * the second in syscall(2), the first everywhere else. The first instruction of
+ * both has the five bytes that a jump needs, does not depend on its address,
+ * and does in the stub what it did here; a jump to it or to the second
+ * instruction still works. The stub makes the system call itself, unless
+ * mrrc_patch_called() has made it and set rax.
  *
  * Where these bytes lie in two aligned words, their first two become a short
  * jump to filler (bytes that align labels and are never executed), and the long
- * jump goes there. Where the first two also lie in two words, or the number is
- * loaded elsewhere (mmap in glibc 2.41), the syscall, of two bytes, becomes the
- * short jump.
- * Where the syscall itself lies across two words, only its first byte changes:
- * 0f 05 becomes eb 05, a jump to what is seven bytes further on, which has to be
- * a filler.
+ * jump is written there. Where the first two also lie in two words, or the
+ * number is loaded elsewhere (mmap in glibc 2.41), the syscall, of two bytes,
+ * becomes the short jump. Where the syscall itself lies across two words, only
+ * its first byte changes: 0f 05 becomes eb 05, a jump to the address seven
+ * bytes further on, where filler has to be.
  */
 #include "config.h"
 #include "sys/hooks/patch.h"
@@ -31,8 +30,8 @@
 #include <string.h>
 
 #define FIRST  5 /* bytes of the instruction that is replaced */
-#define SECOND 2 /* of the syscall after it */
-#define LAST   (sizeof(uint64_t) - 1) /* byte of a word */
+#define SECOND 2 /* bytes of the syscall after it */
+#define LAST   (sizeof(uint64_t) - 1) /* last byte of a word */
 
 const size_t mrrc_patch_reach = (size_t) 1 << 30;
 
@@ -131,11 +130,12 @@ extern const uint8_t mrrc_patch_raw_at[];
 
 /*
  * A page for stubs, here and not in memory that is mapped for them: then all
- * unwinders and debuggers find its unwind information, whichever they are and
- * whenever they are loaded. It says that the caller is the code to which the stub
- * jumps back, the word at byte 48 of each stub, with all registers as they are,
- * but for the stack pointer between both lea (bytes 10 to 23). valgrind's reader
- * of expressions knows few operations, and dies of others.
+ * unwinders and debuggers find the page's unwind information, whichever they
+ * are and whenever they are loaded. The unwind information says that the caller
+ * is the code to which the stub jumps back, the word at byte 48 of each stub,
+ * with all registers as they are, except for the stack pointer between both lea
+ * instructions (bytes 10 to 23). valgrind's reader of expressions knows few
+ * operations, and dies of others.
  */
 __asm__(".text\n"
 	".p2align 12\n"
@@ -166,7 +166,7 @@ uint8_t *mrrc_patch_home(void)
 	return mrrc_libc_hook;
 }
 
-/* Here, as link-time optimization does not see what assembly defines. */
+/* A C function, as link-time optimization does not see symbols of assembly. */
 long mrrc_patch_make(const struct mrrc_patch_call *call)
 {
 	return mrrc_patch_raw(call);
@@ -177,7 +177,9 @@ uintptr_t mrrc_patch_made(void)
 	return (uintptr_t) mrrc_patch_raw_at;
 }
 
-/* Around the call; the functions' own data may lie below the stack pointer. */
+/*
+ * A stub's code around the call; libc's data may lie below the stack pointer.
+ */
 static const uint8_t stub_call[] = {
 	0x48, 0x8d, 0x64, 0x24, 0x80,			/* lea -128(%rsp) */
 	0xff, 0x15, 0x18, 0x00, 0x00, 0x00,		/* call *entry */
@@ -187,8 +189,8 @@ static const uint8_t stub_call[] = {
 	0xff, 0x25, 0x0e, 0x00, 0x00, 0x00,		/* jmp *back */
 };
 
-#define STUB_ENTRY 40 /* where the address to call is */
-#define STUB_BACK  48 /* and that to go on at: the unwind information has it */
+#define STUB_ENTRY 40 /* offset of the address to call */
+#define STUB_BACK  48 /* offset of the return address, for unwinders, too */
 
 _Static_assert(STUB_ENTRY == FIRST + 5 + 6 + 0x18, "where call looks");
 _Static_assert(STUB_BACK == FIRST + sizeof(stub_call) + 0x0e, "and jmp");
@@ -204,7 +206,10 @@ static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
 	memcpy(out + 1, &offset, sizeof(offset));
 }
 
-/* With the instruction at @first, unless that was run where it lies. */
+/*
+ * Writes a stub. @first: an instruction that the stub has to run; NULL: none,
+ * as it runs where it lies.
+ */
 static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at)
 {
 	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -264,8 +269,8 @@ static bool is_short(ptrdiff_t offset)
 }
 
 /*
- * At most a short jump from @place. Behind a return: so long a filler, and no
- * shorter one, as a return may be the end of another instruction.
+ * Finds filler within a short jump from @place. Behind a return only filler of
+ * this length counts, as a return may be the end of another instruction.
  */
 static uint8_t *find_filler(const struct mrrc_patch_code *code,
 			    const uint8_t *place)
@@ -293,8 +298,8 @@ static bool is_inside(const uint8_t *at, const void *word)
 }
 
 /*
- * A short jump at @from, by a filler to @near. The filler is written before
- * the word is, so it must not lie in that.
+ * A short jump at @from, by a filler to @near. The filler is written before the
+ * word is, so it must not lie in the word.
  */
 static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 		      uint8_t bytes[sizeof(uint64_t)], const uint8_t *near,
@@ -318,7 +323,7 @@ static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 	return true;
 }
 
-/* Is it a system call of that number, as far as @before bytes tell? */
+/* Does @site make system call @number, as far as @before bytes tell? */
 static bool is_call(const uint8_t *site, size_t before, long number)
 {
 	const struct known known = known_bytes(number);
@@ -336,7 +341,7 @@ uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number)
 		       0;
 }
 
-/* Replaces the instruction at @from: false if there is no way to. */
+/* Replaces the instruction at @from: false if that is not possible. */
 static bool put_patch(const struct mrrc_patch_code *code, const uint8_t *from,
 		      uint8_t *site, const uint8_t *near,
 		      struct mrrc_patch *patch)

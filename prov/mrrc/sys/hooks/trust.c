@@ -11,9 +11,9 @@ _Atomic uint64_t mrrc_trust_word;
 
 static struct {
 	_Atomic int mode;	   /* enum mrrc_trust_mode */
-	atomic_uint count;	   /* of ranges so far */
-	_Atomic(const char *) why; /* it is broken */
-	unsigned seen;		   /* of them, by the thread that looks */
+	atomic_uint count;	   /* number of ranges so far */
+	_Atomic(const char *) why; /* why trust is broken */
+	unsigned seen;		   /* ranges that the proving thread saw */
 	struct {
 		_Atomic uintptr_t start, end;
 	} range[TRUST_RANGES];

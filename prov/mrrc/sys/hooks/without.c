@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Instead of this folder, but for trust.c, with --disable-hooks: no hooks. */
+/*
+ * Linked by configure --disable-hooks in place of the other files of this
+ * folder except trust.c: no hooks.
+ */
 #include "config.h"
 #include "sys/hooks/libc_hooks.h"
 
