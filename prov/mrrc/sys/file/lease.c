@@ -3,7 +3,7 @@
  * Leased files and the thread that gives them up (lease.h).
  *
  * A lease is in the tree while it seems to be whole, then in the list of
- * breaking ones until no operation holds a part. The kernel sends a signal to
+ * breaking leases until no operation holds a part. The kernel sends a signal to
  * the thread when a lease is to be given up, and to no other thread: the
  * application's handlers do not run. The signal does not tell which leases are
  * meant, so the thread checks all of them. Each hold checks its own lease: if
@@ -26,7 +26,7 @@
 #include "sys/base/threads.h"
 #include "sys/base/vm.h"
 
-#define LEASE_POLL_MS 2 /* while a writer waits */
+#define LEASE_POLL_MS 2 /* between looks, while a writer waits */
 
 struct mrrc_lease {
 	struct mrrc_leases *set;
@@ -36,9 +36,9 @@ struct mrrc_lease {
 	bool broken; /* holds fail */
 	bool given;  /* broken, and no writer waits; set by the thread */
 	bool closed; /* given, and unmapped */
-	bool listed; /* in the list of breaking leases, or of idle ones */
+	bool listed; /* in the list of breaking leases, or of idle leases */
 	TAILQ_HEAD(, mrrc_lease_hold) holds;
-	int64_t since; /* the thread's: when it broke */
+	int64_t since; /* the thread's: when the lease broke */
 	RB_ENTRY(mrrc_lease) node;
 	TAILQ_ENTRY(mrrc_lease) link;
 };
@@ -50,13 +50,14 @@ struct mrrc_leases {
 	struct mrrc_leases_attr attr;
 	unsigned break_ms;
 	struct mrrc_lock lock;
-	struct mrrc_lease_tree tree;	 /* lock: whole */
-	struct mrrc_lease_list idle;	 /* lock: of these, without users */
+	struct mrrc_lease_tree tree;	 /* lock: whole leases */
+	struct mrrc_lease_list idle;	 /* lock: whole leases without users */
 	unsigned idle_cnt;		 /* lock */
 	struct mrrc_lease_list breaking; /* lock; removed by the thread only */
 	bool stop;			 /* lock */
 	pthread_t thread;
-	atomic_int tid; /* 0: not known yet; below 0: starting it failed */
+	/* 0: not known yet; below 0: the thread cannot wait for signals */
+	atomic_int tid;
 	pthread_cond_t started;
 };
 
@@ -132,7 +133,7 @@ static void leases_scan(struct mrrc_leases *set)
 	mrrc_lock_release(&set->lock);
 }
 
-/* The next part that has no copy yet, in whole pages. */
+/* The next held part that has no copy yet, in whole pages. */
 static bool lease_uncopied(struct mrrc_lease *lease, size_t *offset,
 			   size_t *len)
 {
@@ -189,7 +190,7 @@ static void lease_part(struct mrrc_lease *lease)
 		if (mrrc_lease_file_copy(&lease->file, offset, len))
 			lease_fail(lease, true);
 	}
-	/* also when copies may have been made too late */
+	/* holds whose copies may have been made too late fail, too */
 	lease_fail(lease, set->attr.pins);
 	mrrc_lock_acquire(&lease->set->lock);
 	lease->given = true;
@@ -197,7 +198,7 @@ static void lease_part(struct mrrc_lease *lease)
 	mrrc_lease_file_give(&lease->file);
 }
 
-/* false: operations hold it. */
+/* Ends a breaking lease. false: operations hold the lease. */
 static bool lease_finish(struct mrrc_lease *lease)
 {
 	struct mrrc_leases *set = lease->set;
@@ -219,7 +220,7 @@ static bool lease_finish(struct mrrc_lease *lease)
 	return true;
 }
 
-/* true: a writer waits for operations. */
+/* Ends breaking leases. true: a writer waits for operations. */
 static bool leases_finish(struct mrrc_leases *set)
 {
 	struct mrrc_lease *lease, *next;
@@ -380,7 +381,7 @@ static struct mrrc_lease *lease_find(struct mrrc_leases *set,
 /*
  * Adds a lease, or returns that of another thread, which has taken the same
  * file in the meantime. A signal that came before the lease was listed did not
- * find it.
+ * find the lease.
  */
 static struct mrrc_lease *lease_add(struct mrrc_lease *lease)
 {

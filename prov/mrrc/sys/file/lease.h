@@ -6,15 +6,15 @@
  * An operation holds the part of a mapping that it reads, from before it is
  * posted until it has ended. A hold succeeds only while the lease is whole.
  * When a lease is to be given up, no hold succeeds any more, and the thread
- * waits until none is left. Operations that take longer than MRRC_LEASE_COPY_MS
- * read a copy at the same addresses; where the network reads the pages
- * themselves (attr.pins), they are marked as failed after MRRC_LEASE_FAIL_MS.
- * Then the lease is given up, and the writer goes on.
+ * waits until no hold is left. Operations that take longer than
+ * MRRC_LEASE_COPY_MS read a copy at the same addresses; where the network reads
+ * the pages themselves (attr.pins), such operations are marked as failed after
+ * MRRC_LEASE_FAIL_MS. Then the lease is given up, and the writer goes on.
  *
  * A lease that is not given up in time, as in a process that was stopped, is
  * taken by force. The kernel waits attr.break_ms before that, so data of holds
- * shorter than that are right. Holds that last longer are lost if a writer
- * waits, or has waited.
+ * that are shorter than attr.break_ms are right. Holds that last longer are
+ * lost if a writer waits, or has waited.
  *
  * A mapping without users is kept, with its lease, for the next user of the
  * same file. Any thread that holds no lock, except open and close.
@@ -38,7 +38,7 @@ struct mrrc_lease;
 struct mrrc_lease_file;
 
 struct mrrc_leases_attr {
-	void *arg; /* for the following calls, made with no lock held */
+	void *arg; /* argument of the following calls, made with no lock held */
 	/* the range is about to be unmapped: registrations must go */
 	void (*forget)(void *arg, uintptr_t start, size_t len);
 	/* a writer waits for operations that may have ended */
@@ -64,10 +64,10 @@ struct mrrc_lease_hold {
 int mrrc_leases_open(const struct mrrc_leases_attr *attr,
 		     struct mrrc_leases **leases);
 
-/* Closes it, when there are no users. */
+/* Closes the set, when there are no users. */
 void mrrc_leases_close(struct mrrc_leases *leases);
 
-/* Adds a user of the file behind fd, which is id; errors: lease_file.h. */
+/* Adds a user of the file behind @fd, which is @id; errors: lease_file.h. */
 int mrrc_lease_get(struct mrrc_leases *leases, int fd,
 		   const struct mrrc_fd_id *id, struct mrrc_lease **lease);
 
@@ -79,7 +79,7 @@ void mrrc_lease_put(struct mrrc_lease *lease);
 
 /*
  * Holds a part of the file, which is then at *addr. -ENODATA: the file is
- * shorter. -ESTALE: the lease is not whole: this user should put it.
+ * shorter. -ESTALE: the lease is not whole: this user should put the lease.
  */
 int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr);

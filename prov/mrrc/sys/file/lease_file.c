@@ -26,7 +26,7 @@
 #endif
 
 #define LEASE_WANT  ((size_t) 1 << 20) /* bytes of a request to the kernel */
-#define LEASE_PAGES ((size_t) 1024)    /* looked at at once */
+#define LEASE_PAGES ((size_t) 1024)    /* pages looked at at once */
 
 /*
  * Does this file system's inode show each writer? Not on overlayfs, which
@@ -72,7 +72,7 @@ static int lease_map(struct mrrc_lease_file *file)
 	file->base = mmap(NULL, file->len, PROT_READ, MAP_SHARED, file->fd, 0);
 	if (file->base == MAP_FAILED)
 		return -errno;
-	/* a child has no use for it */
+	/* a child has no use for the mapping */
 	madvise(file->base, file->len, MADV_DONTFORK);
 	return 0;
 }
@@ -166,7 +166,10 @@ size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 	return lease_cached(file->base + offset, len);
 }
 
-/* A read fault in a hole of tmpfs allocates it; full, it raises SIGBUS. */
+/*
+ * A read fault in a hole of tmpfs allocates memory; if tmpfs is full, the fault
+ * raises SIGBUS.
+ */
 bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len)
 {
@@ -208,7 +211,7 @@ void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 		return;
 	if (follows && offset)
 		mrrc_file_read(file->fd, &byte, 1, offset);
-	/* of a larger request the kernel would read only the beginning */
+	/* the kernel would read only the beginning of a larger request */
 	for (; offset < end; offset += part) {
 		part = end - offset < LEASE_WANT ? end - offset : LEASE_WANT;
 		posix_fadvise(file->fd, (off_t) offset, (off_t) part,

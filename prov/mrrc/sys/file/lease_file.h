@@ -20,8 +20,8 @@
 #include "sys/base/fd_id.h"
 
 /*
- * Not SIGIO, as is usual: a thread that waits for SIGIO also takes those sent
- * to the process. Linux never sends this signal by itself.
+ * Not SIGIO, as is usual: a thread that waits for SIGIO also takes SIGIO
+ * signals sent to the process. Linux never sends SIGSTKFLT by itself.
  */
 #ifdef SIGSTKFLT
 #define MRRC_LEASE_SIGNAL SIGSTKFLT
@@ -34,15 +34,15 @@ struct mrrc_lease_file {
 	struct mrrc_fd_id id;
 	char *base;
 	size_t len;  /* length of the file: not 0 */
-	bool memory; /* of tmpfs */
+	bool memory; /* the file is on tmpfs */
 };
 
 /*
  * Takes a lease on the file behind fd, which is id, and maps the file. The
  * thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up.
  * -EBADF: fd is another file by now; -EAGAIN: the file is open for writing;
- * -EACCES: it belongs to another user; -EOPNOTSUPP: its file system does not
- * keep leases; -ENODATA: it is empty; else an error of the system.
+ * -EACCES: the file belongs to another user; -EOPNOTSUPP: its file system does
+ * not keep leases; -ENODATA: the file is empty; else an error of the system.
  */
 int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 			 struct mrrc_lease_file *file);
@@ -52,7 +52,7 @@ bool mrrc_lease_file_whole(const struct mrrc_lease_file *file);
 /* Ends the lease; the mapping stays. */
 void mrrc_lease_file_give(struct mrrc_lease_file *file);
 
-/* Unmaps; the lease has been given up. */
+/* Unmaps the file, whose lease has been given up. */
 void mrrc_lease_file_close(struct mrrc_lease_file *file);
 
 /*
@@ -64,7 +64,7 @@ int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 
 /*
  * The number of bytes from the start of a non-empty part that are in the page
- * cache; all of them if the system does not tell.
+ * cache; all bytes if the system does not tell.
  */
 size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
@@ -87,7 +87,7 @@ bool mrrc_file_cached(int fd, uint64_t offset, size_t len);
 void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 			   size_t len, bool follows);
 
-/* Time for which the kernel lets a writer wait; 0: none, or unknown. */
+/* Time for which the kernel lets a writer wait; 0: no time, or unknown. */
 unsigned mrrc_lease_break_ms(void);
 
 /*

@@ -32,21 +32,21 @@
 #include "sys/base/vm.h"
 
 #define RING_CHUNK   ((size_t) 1 << 20)
-#define RING_ENTRIES 64u /* at a time */
+#define RING_ENTRIES 64u /* requests at a time */
 #define RING_SLOTS   256
 #define RING_POLL_NS 500000
-#define RING_LAST    ((uintptr_t) 1) /* of a request's data: the read's last */
+#define RING_LAST    ((uintptr_t) 1) /* flag of a read's last request */
 
 struct mrrc_ring {
 	struct io_uring ring;
 	struct mrrc_fd_id id;
 	pthread_t thread;
 	bool fixed;	       /* constant: memory can be registered */
-	struct mrrc_lock lock; /* guards what follows */
+	struct mrrc_lock lock; /* guards the next fields */
 	pthread_cond_t wake, ended;
 	TAILQ_HEAD(, mrrc_ring_read) queue;
 	unsigned flight;
-	int started; /* 1: not yet; or why not */
+	int started; /* 1: not yet; 0: yes; else -E* */
 	bool failed; /* nothing is submitted any more */
 	bool stop;
 	bool used[RING_SLOTS];
@@ -57,9 +57,10 @@ struct mrrc_ring {
 #define URING_FN(name) __typeof__(io_uring_##name) *name
 
 /*
- * Loaded by the first ring, not with the provider: liburing calls mmap and
- * munmap past libc, in places that are not hooked, so that lookups of each
- * process that has loaded it must ask the kernel (prove.h).
+ * Functions of liburing, loaded by the first ring, not with the provider:
+ * liburing calls mmap and munmap past libc, in places that are not hooked, so
+ * that lookups of each process that has loaded it must ask the kernel
+ * (prove.h).
  */
 static struct {
 	pthread_once_t once;
@@ -139,7 +140,9 @@ static void ring_fail(struct mrrc_ring *ring)
 
 /* ---- the thread ---- */
 
-/* Asks the kernel for the next bytes of a read. Lock held. false: it fails. */
+/*
+ * Asks the kernel for the next bytes of a read. Lock held. false: that fails.
+ */
 static bool ring_ask(struct mrrc_ring *ring, struct mrrc_ring_read *read)
 {
 	const size_t left = read->len - read->asked;
@@ -231,13 +234,13 @@ static int ring_setup(struct mrrc_ring *ring)
 		return ret;
 	ret = mrrc_fd_id(ring->ring.ring_fd, &ring->id);
 	if (!ret && !(ring->ring.features & IORING_FEAT_EXT_ARG))
-		ret = -ENOSYS; /* before Linux 5.11: no wait with a time */
+		ret = -ENOSYS; /* before Linux 5.11: no timed wait */
 	if (ret) {
 		uring.queue_exit(&ring->ring);
 		return ret;
 	}
 	uring.ring_dontfork(&ring->ring);
-	/* Linux 5.19 */
+	/* succeeds from Linux 5.19 on */
 	ring->fixed = !uring.register_buffers_sparse(&ring->ring, RING_SLOTS);
 	return 0;
 }
@@ -245,7 +248,7 @@ static int ring_setup(struct mrrc_ring *ring)
 static void ring_exit(struct mrrc_ring *ring)
 {
 	if (!ring_whole(ring))
-		ring->ring.ring_fd = -1; /* not ours to close */
+		ring->ring.ring_fd = -1; /* the file is not ours to close */
 	uring.queue_exit(&ring->ring);
 }
 

@@ -20,16 +20,16 @@
 
 struct mrrc_ring;
 
-/* A read's arguments, and the ring's state of it. */
+/* A read's arguments, and its state in the ring. */
 struct mrrc_ring_read {
-	/* constant until it has ended */
+	/* constant until the read has ended */
 	int fd;	  /* open with O_DIRECT */
 	int slot; /* slot of buf, from mrrc_ring_pin(); or -1 */
 	char *buf;
 	size_t len; /* buf, len and offset: aligned as O_DIRECT requires */
 	/* bytes of len that are needed: the file may end behind them */
 	size_t need;
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* offset in the file */
 	/* the ring's lock */
 	size_t asked;	 /* bytes that the kernel was asked for */
 	unsigned flight; /* requests under way */
@@ -39,8 +39,8 @@ struct mrrc_ring_read {
 };
 
 /*
- * -EOPNOTSUPP: built without liburing; -ELIBACC: it cannot be loaded; -ENOSYS,
- * -EPERM: the kernel or seccomp refuses; or another error.
+ * -EOPNOTSUPP: built without liburing; -ELIBACC: liburing cannot be loaded;
+ * -ENOSYS, -EPERM: the kernel or seccomp refuses; or another error.
  */
 int mrrc_ring_open(struct mrrc_ring **ring);
 
@@ -48,9 +48,9 @@ int mrrc_ring_open(struct mrrc_ring **ring);
 void mrrc_ring_close(struct mrrc_ring *ring);
 
 /*
- * Registers memory with the ring once, so that reads need not: returns a slot,
- * or -1. The memory stays pinned until it is unpinned, and must not be read
- * into then.
+ * Registers memory with the ring once, so that reads need not register it:
+ * returns a slot, or -1. The memory stays pinned until mrrc_ring_unpin(), which
+ * is called when no read uses the memory.
  */
 int mrrc_ring_pin(struct mrrc_ring *ring, void *addr, size_t len);
 void mrrc_ring_unpin(struct mrrc_ring *ring, int slot);
@@ -59,7 +59,7 @@ void mrrc_ring_start(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*
  * Waits until the read has ended. false: fewer than need bytes were read, for
- * any reason: read them in another way.
+ * any reason: read the bytes in another way.
  */
 bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
@@ -68,8 +68,8 @@ void mrrc_ring_cancel(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*
  * Opens the file behind fd for mrrc_ring_start(); *align: the number of which
- * offsets and addresses have to be multiples. -EOPNOTSUPP: its file system
- * cannot.
+ * offsets and addresses have to be multiples. -EOPNOTSUPP: the file system
+ * cannot read past the page cache.
  */
 int mrrc_ring_file(int fd, size_t *align, int *direct_fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Linked by configure --disable-files in place of the other files of this folder:
- * no io_uring is opened.
+ * Linked by configure --disable-files in place of the other files of this
+ * folder: no io_uring is opened.
  */
 #include "config.h"
 #include "sys/file/ring.h"
