@@ -19,12 +19,12 @@
 
 /* ns of a wake-up, and of handling a region in a queue */
 #define QUEUE_NS   50000
-#define PERIOD	   UINT64_C(2000000) /* between two looks at the rings, */
-#define PERIOD_MAX (8 * PERIOD)	     /* while there is little to do */
-#define BARRED_MAX (256 * PERIOD)    /* and while it may not act */
+#define PERIOD	   UINT64_C(2000000) /* ns between two looks at the rings */
+#define PERIOD_MAX (8 * PERIOD)	     /* the same with little to do */
+#define BARRED_MAX (256 * PERIOD)    /* the same while the helper may not act */
 /* turns without a use before the helper sleeps until it is woken */
 #define QUIET  4
-#define ASK_NS UINT64_C(1000000000) /* between two questions while asleep */
+#define ASK_NS UINT64_C(1000000000) /* ns between questions while asleep */
 /* a region in use is judged again after a quarter of the time since its use */
 #define BUSY_PART 4
 /* factor: a region leaves only for this many times its cost */
@@ -92,7 +92,7 @@ static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 	struct mrrc_buffer *buffer;
 	size_t len;
 
-	/* not a range: the call fails */
+	/* not a valid range: the application's call fails */
 	if (use->len > UINTPTR_MAX - mask ||
 	    use->addr > UINTPTR_MAX - mask - use->len)
 		return;
@@ -103,7 +103,7 @@ static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 	else if (buffer->prepared)
 		mrrc_ahead_stat(ahead, MRRC_STAT_AHEAD_USED, 1);
 	buffer->prepared = false;
-	/* the time since then may be more than one gap */
+	/* the time since the last use may be more than one gap */
 	if (buffer->item.last < ahead->lost)
 		buffer->item.before = false;
 	mrrc_predict_sign(&uses->context, use->site, use->addr, use->len,
@@ -113,7 +113,10 @@ static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 	mrrc_schedule_done(&ahead->schedule, &buffer->item);
 }
 
-/* The next ring after this one that has uses. CACHE lock held. */
+/*
+ * The next ring after @uses that has uses; moves ended rings to @ended. CACHE
+ * lock held.
+ */
 static struct mrrc_uses *ahead_ring(struct mrrc_ahead *ahead,
 				    struct mrrc_uses *uses,
 				    struct mrrc_uses_list *ended)
@@ -153,7 +156,7 @@ static bool ahead_read(struct mrrc_ahead *ahead)
 		mrrc_ticks_look(&ahead->ticks);
 		when = count ? mrrc_ticks_ns(&ahead->ticks, ahead->use->when) :
 			       ahead->ticks.ns;
-		/* another ring may have lost later ones */
+		/* another ring may have lost later uses */
 		if (lost != before && when > ahead->lost)
 			ahead->lost = when;
 		for (i = 0; i < count; i++)
@@ -190,7 +193,8 @@ static bool ahead_wanted(const struct mrrc_ahead *ahead,
 
 /*
  * Takes the regions of one buffer out of the cache. CACHE lock held. A region
- * that peers can reach stays, since its key would change. false: one is in use.
+ * that peers can reach stays, since its key would change. false: a region is in
+ * use.
  */
 static bool ahead_leave(struct mrrc_ahead *ahead,
 			const struct mrrc_buffer *buffer,
@@ -317,7 +321,7 @@ static bool ahead_worth(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 	return false;
 }
 
-/* Executes some steps; false: there are none before *wake. */
+/* Executes some steps; false: no steps are due before *wake. */
 static bool ahead_steps(struct mrrc_ahead *ahead, uint64_t *wake)
 {
 	struct mrrc_buffer *batch[BATCH];
@@ -343,7 +347,10 @@ static bool ahead_steps(struct mrrc_ahead *ahead, uint64_t *wake)
 
 /* ---- turns --------------------------------------------------------------- */
 
-/* Drops all plans after a flush, or when the helper may not act. */
+/*
+ * Forgets all regions that are away, after a flush, or when the helper may not
+ * act.
+ */
 static void ahead_forget(struct mrrc_ahead *ahead)
 {
 	struct mrrc_away *away;
@@ -353,8 +360,8 @@ static void ahead_forget(struct mrrc_ahead *ahead)
 }
 
 /*
- * Asks whether it is this process's turn, as processes of the node share
- * processors.
+ * Asks whether the helper of this process may act, as processes of the node
+ * share processors.
  */
 static void ahead_ask(struct mrrc_ahead *ahead, bool would)
 {
@@ -399,8 +406,8 @@ static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 
 /*
  * Called when nothing was noted for some time: the next use is to wake the
- * helper. The barrier orders the use that another thread is noting before its
- * read of the flag. false: a use was noted.
+ * helper. The barrier orders the use that another thread is noting before that
+ * thread's read of the flag. false: a use was noted.
  */
 static bool ahead_sleep(struct mrrc_ahead *ahead)
 {
@@ -422,8 +429,8 @@ static bool ahead_sleep(struct mrrc_ahead *ahead)
 /*
  * The time until the rings are read next: it grows, and is at least the time
  * that other threads may have the processor. A helper that may not act reads
- * them too, to know the used buffers when it may; overwritten entries do not
- * matter then.
+ * the rings, too, to know the used buffers when it may act again; overwritten
+ * entries do not matter meanwhile.
  */
 static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
 {
@@ -459,7 +466,7 @@ uint64_t mrrc_ahead_turn(struct mrrc_ahead *ahead, bool *asleep)
 	if (*asleep)
 		return ahead_asleep(ahead, may, wake);
 	period = ahead_period(ahead, may);
-	/* a step that is near looks, too */
+	/* a step that is due soon looks at the rings, too */
 	return ahead->ticks.ns + 2 * period < wake ? ahead->ticks.ns + period :
 						     wake;
 }

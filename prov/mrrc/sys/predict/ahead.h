@@ -3,9 +3,9 @@
  * The predicting half of a cache's helper thread (li2011): it deregisters
  * regions between their uses, and registers them again ahead of the next use.
  *
- * Threads of the application note their uses (uses.h). The helper reads these,
- * asks core/helper/schedule.h for steps, and executes them. A region that no
- * operation holds leaves as if it were evicted. A region that is due is
+ * Threads of the application note their uses (uses.h). The helper reads these
+ * uses, asks core/helper/schedule.h for steps, and executes them. A region that
+ * no operation holds leaves as if it were evicted. A region that is due is
  * registered as by a miss, unless that would evict a region.
  *
  * A region is registered again only if all its pages are known to exist: the
@@ -13,8 +13,7 @@
  * (mrrc_mon_unchanged). So nothing is registered that the application has
  * unmapped or dropped, and no page is populated.
  *
- * All functions except use and wake are called by the helper thread, no lock
- * held.
+ * mrrc_ahead_turn() is called by the helper thread. All calls: no lock held.
  */
 #ifndef MRRC_AHEAD_H
 #define MRRC_AHEAD_H
@@ -31,7 +30,7 @@ extern const struct mrrc_predictor mrrc_ahead_predictor;
 int mrrc_ahead_open(struct mrrc_cache_mt *cache, bool counter,
 		    struct mrrc_ahead **ahead);
 
-/* Closes it, after the thread has ended. */
+/* Closes @ahead, after the helper thread has ended. */
 void mrrc_ahead_close(struct mrrc_ahead *ahead);
 
 /*

@@ -18,7 +18,9 @@ void mrrc_ahead_stat(struct mrrc_ahead *ahead, enum mrrc_stat stat,
 		mrrc_stats_add(ahead->cache->cache.stats, stat, count);
 }
 
-/* Accounts for the bytes that were away until now, before that changes. */
+/*
+ * Accounts for the bytes that were away until now, before their number changes.
+ */
 static void ahead_account(struct mrrc_ahead *ahead)
 {
 	const uint64_t now = mrrc_uses_ns();

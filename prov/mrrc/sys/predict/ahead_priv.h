@@ -6,7 +6,8 @@
  * A buffer is the memory that calls name: it begins at one page, and has the
  * longest length used. Regions and buffers can differ: a region leaves when
  * none of the buffers in it has to stay registered by the schedule. From then
- * on it is away, until a buffer that shares a byte with it is due or is used.
+ * on the region is away, until a buffer that shares a byte with it is due or is
+ * used.
  *
  * Only the helper thread uses this state, so there is no lock.
  */
@@ -30,7 +31,7 @@ struct mrrc_buffer {
 struct mrrc_away {
 	struct mrrc_span span;
 	enum mrrc_access access;
-	uint64_t token; /* mrrc_mon_unchanged() when it left */
+	uint64_t token; /* mrrc_mon_unchanged() when the region left */
 	/* by age, the oldest first; or in the free list */
 	TAILQ_ENTRY(mrrc_away) link;
 };
@@ -42,7 +43,7 @@ struct mrrc_ahead {
 	struct mrrc_predict predict;
 	struct mrrc_schedule schedule;
 	struct mrrc_ticks ticks;
-	size_t made; /* buffers */
+	size_t made; /* number of buffers made */
 	TAILQ_HEAD(, mrrc_buffer) used;
 	struct mrrc_spans buffers;
 	size_t away_made;
@@ -52,22 +53,22 @@ struct mrrc_ahead {
 	uint64_t flushes;
 	/* permission of the node: may the helper act? */
 	struct mrrc_budget_helper leave;
-	uint64_t delay; /* in each cost */
+	uint64_t delay; /* ns that are part of each cost */
 	uint64_t period;
-	unsigned quiet; /* looks in vain */
+	unsigned quiet; /* number of looks in vain */
 	/* ns: time before which the use ring may have dropped entries */
 	uint64_t lost;
 	uint64_t swept;
-	/* what counters show */
+	/* state of the counters */
 	uint64_t counted;   /* ns: time up to which `saved` is counted */
 	double saved;	    /* byte-nanoseconds not reported yet */
-	uint64_t bytes;	    /* away */
-	uint64_t predicted; /* the schedule's, shown */
+	uint64_t bytes;	    /* bytes that are away */
+	uint64_t predicted; /* the schedule's number, as shown */
 	uint64_t within_5;
 	struct mrrc_use use[MRRC_USES_RING];
 	struct mrrc_buffer buffer[MRRC_AHEAD_BUFFERS];
 	struct mrrc_away away[MRRC_IDLE_MAX];
-	_Alignas(16) char entries[]; /* of predict */
+	_Alignas(16) char entries[]; /* entries of @predict */
 };
 
 static inline struct mrrc_buffer *mrrc_ahead_buffer(struct mrrc_span *span)
