@@ -12,7 +12,7 @@
 
 #define FILE_MAX 8192 /* one line and some remarks */
 
-/* All of it, with a NUL behind. */
+/* Reads the whole file, and adds a NUL. */
 static int cost_file_load(int fd, char *text)
 {
 	size_t len = 0;

@@ -2,8 +2,9 @@
 /*
  * Counters that other processes may read (stats_shm.h).
  *
- * A forked child shares the pages with its parent. It does not write to them,
- * as nothing is counted in it (mrrc_mon_forked), and closes only its own copy.
+ * A forked child shares the pages with its parent. The child does not write to
+ * the pages, as nothing is counted in a child (mrrc_mon_forked), and closes
+ * only its own copy.
  */
 #include "config.h"
 #include "sys/observe/stats_shm.h"
@@ -43,13 +44,13 @@ struct mrrc_stats_shm {
 	struct mrrc_stats_shm_head *head;
 	size_t size;
 	int fd;
-	struct mrrc_fd_id id; /* of fd */
+	struct mrrc_fd_id id; /* identity of fd */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
 	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
 	void (*collect)(void *arg);
 	void *arg;
 	pthread_t thread;
-	bool runs; /* the thread; not in a child */
+	bool runs; /* the thread runs; not in a child */
 	atomic_bool stop;
 	bool listed;			  /* segments.lock */
 	TAILQ_ENTRY(mrrc_stats_shm) link; /* segments.lock */
@@ -76,7 +77,7 @@ static void segment_fork_parent(void)
 	pthread_mutex_unlock(&segments.lock);
 }
 
-/* The segments are the parent's. */
+/* The child forgets the segments, which are the parent's. */
 static void segment_fork_child(void)
 {
 	struct mrrc_stats_shm *segment;

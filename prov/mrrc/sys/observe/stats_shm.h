@@ -2,15 +2,15 @@
 /*
  * A statistics segment: the counters of one cache, in a sealed memfd, where
  * other processes of the same user read them while they change
- * (/proc/PID/fd/N). It leaves no file, and describes its own content.
+ * (/proc/PID/fd/N). The segment leaves no file, and describes its own content.
  *
  * The cache writes the values in place under its lock; the rest is written
  * once, except the texts. One thread opens, publishes and closes a segment.
  *
  * Threads count their hits in tables of their own (sys/cache/region_hints.h). A
- * reader that wants them wakes the segment's thread, by a futex that a mapping
- * without write access can wake; the thread adds the hits up. So a process
- * without readers does nothing for this.
+ * reader that wants these hits wakes the segment's thread, by a futex that a
+ * mapping without write access can wake; the thread adds the hits up. So a
+ * process without readers does nothing for them.
  */
 #ifndef MRRC_STATS_SHM_H
 #define MRRC_STATS_SHM_H
@@ -22,13 +22,13 @@
 #include "core/text/stats.h"
 #include "sys/hooks/trust.h"
 
-#define MRRC_STATS_SHM_NAME  "ofi_mrrc"		   /* of the memfd */
+#define MRRC_STATS_SHM_NAME  "ofi_mrrc"		   /* name of the memfd */
 #define MRRC_STATS_SHM_MAGIC 0x6372726d5f69666fULL /* "ofi_mrrc" */
-#define MRRC_STATS_SHM_LACKS 512		   /* bytes */
+#define MRRC_STATS_SHM_LACKS 512		   /* bytes of a text */
 
 /*
- * 1. New fields are only added at the end, which head_size tells; the version
- * changes only for what an older reader would misunderstand.
+ * Version 1. New fields are only added at the end, which head_size tells; the
+ * version changes only for a change that an older reader would misunderstand.
  */
 #define MRRC_STATS_SHM_VERSION 1
 
@@ -40,7 +40,7 @@ struct mrrc_stats_shm_head {
 	uint64_t magic; /* written last: 0 until then */
 	uint32_t version;
 	uint32_t head_size;
-	uint32_t size;	 /* of everything */
+	uint32_t size;	 /* bytes of the segment */
 	uint32_t pid;	 /* in the process's own name space */
 	uint64_t opened; /* nanoseconds since 1970 */
 	uint64_t max_bytes;
@@ -54,7 +54,7 @@ struct mrrc_stats_shm_head {
 	char monitor[16];
 	/*
 	 * why lookups of a process with threads ask the kernel: printable
-	 * ASCII, empty if they do not. Two texts: the one that is not in force
+	 * ASCII, empty if they do not. Two texts: the text that is not in force
 	 * changes
 	 */
 	uint32_t asks_at; /* 0 or 1 */
@@ -75,7 +75,8 @@ struct mrrc_stats_shm_info {
 	size_t max_bytes;
 	size_t max_regions;
 	/*
-	 * Tells the present reason, from any thread. NULL: lookups do not ask.
+	 * Tells the present reason, from any thread. NULL: lookups do not ask
+	 * the kernel.
 	 */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
 	/*
@@ -84,8 +85,8 @@ struct mrrc_stats_shm_info {
 	 */
 	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
 	/*
-	 * Brings the counters up to date, in a thread of the segment. NULL:
-	 * they are always up to date, and the segment has no thread.
+	 * Brings the counters up to date, in a thread of the segment. NULL: the
+	 * counters are always up to date, and the segment has no thread.
 	 */
 	void (*collect)(void *arg);
 	void *arg;
@@ -95,8 +96,8 @@ struct mrrc_stats_shm_info {
 struct mrrc_stats_shm;
 
 /*
- * Opens a segment, which readers do not accept yet. -E* of the call that
- * failed.
+ * Opens a segment, which readers do not accept yet. Returns 0, or -E* of the
+ * call that failed.
  */
 int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
@@ -114,12 +115,13 @@ void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 void mrrc_stats_shm_update(void);
 
 /*
- * Ends the segment's thread, if it has one: before the cache is closed. Does
- * nothing in a child, however it was forked. NULL is allowed.
+ * Ends the segment's thread, if there is one; called before the cache is
+ * closed. Does nothing in a child, however the child was forked. @segment may
+ * be NULL.
  */
 void mrrc_stats_shm_still(struct mrrc_stats_shm *segment);
 
-/* Called after the cache is closed. NULL is allowed. */
+/* Called after the cache is closed. @segment may be NULL. */
 void mrrc_stats_shm_close(struct mrrc_stats_shm *segment);
 
 #endif /* MRRC_STATS_SHM_H */

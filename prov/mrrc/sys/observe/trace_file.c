@@ -37,10 +37,10 @@
 #define CHAIN_BITS 48
 #define CHAIN_IDS  ((1ULL << (64 - CHAIN_BITS)) - 1)
 
-/* What the calling thread writes to. */
+/* The place in the file where the calling thread writes. */
 struct trace_thread {
 	struct mrrc_trace_file *file;
-	uint64_t id; /* its id; 0: nothing */
+	uint64_t id; /* the file's id; 0: no file */
 	struct mrrc_trace_rec *next;
 	struct mrrc_trace_rec *end;
 	uint32_t tid;
@@ -55,7 +55,7 @@ static _Atomic uint64_t trace_current;
 static pthread_key_t trace_key;
 static int trace_key_rc;
 
-/* ---- numbers of records: from 0, the header in units of them ---- */
+/* ---- numbers of records: from 0, the header counted in records ---- */
 
 static uint64_t trace_number(const struct mrrc_trace_file *file,
 			     const struct mrrc_trace_rec *rec)
@@ -69,7 +69,7 @@ static struct mrrc_trace_rec *trace_rec(const struct mrrc_trace_file *file,
 	return (struct mrrc_trace_rec *) file->head + number;
 }
 
-/* Where the chunk of a record ends. */
+/* The end of the chunk that has record @number. */
 static struct mrrc_trace_rec *trace_limit(const struct mrrc_trace_file *file,
 					  uint64_t number)
 {
@@ -130,8 +130,9 @@ static bool trace_take_left(struct mrrc_trace_file *file,
 /* ---- the file ---- */
 
 /*
- * Not fallocate(): written pages are mapped several times faster than pages
- * that are only allocated (ext4), and every file system can write.
+ * Writes, and does not use fallocate(): written pages are mapped several times
+ * faster than pages that are only allocated (ext4), and every file system can
+ * write.
  */
 static int trace_write_zeroes(int fd, off_t offset, size_t len)
 {
@@ -144,7 +145,7 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 		iov[i] = (struct iovec){ (void *) zero, sizeof(zero) };
 	/*
 	 * all lengths are multiples of the buffer's; after a short write the
-	 * rest need not be
+	 * rest need not be such a multiple
 	 */
 	while (len) {
 		i = len / sizeof(zero);
@@ -162,7 +163,7 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 
 /*
  * Allocates space on disk for a part of the file, and memory for the mapping:
- * if either were missing at a write, that would be a SIGBUS.
+ * if either were missing, a write would raise SIGBUS.
  */
 static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 {
@@ -179,7 +180,7 @@ static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 	ret = trace_write_zeroes(file->fd, offset, len);
 	if (ret)
 		return ret;
-	/* since Linux 5.14 */
+	/* MADV_POPULATE_WRITE exists since Linux 5.14 */
 	if (file->head &&
 	    madvise((char *) file->head + offset, len, MADV_POPULATE_WRITE) &&
 	    errno != EINVAL)
@@ -404,7 +405,7 @@ static __attribute__((noinline)) bool trace_refill(struct mrrc_trace_file *file,
 		thread->next = thread->end = NULL;
 		thread->tid = syscall(SYS_gettid);
 		thread->id = file->id;
-		/* without it the rest of the chunk stays empty */
+		/* if this fails, the rest of the thread's chunk stays empty */
 		pthread_setspecific(trace_key, thread);
 	}
 	if (trace_take_left(file, thread) || trace_new_chunk(file, thread))

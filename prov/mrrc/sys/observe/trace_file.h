@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The file of recorded requests (format: core/text/trace.h), mapped shared, so
- * that what is written survives the end of the process.
+ * that written records survive the end of the process.
  *
  * A thread appends to its own chunk, without a lock or a system call. Each new
  * chunk is reserved by an atomic addition, and the file is made longer, with
  * the space on disk, before a thread writes to it. When a thread ends, the next
- * one uses the rest of its chunk. The mapping is made once and stays: recording
- * unmaps nothing.
+ * thread uses the rest of its chunk. The mapping is made once and stays:
+ * recording unmaps nothing.
  *
  * next, commit and end: any thread, any lock held.
  */
@@ -30,24 +30,24 @@ struct mrrc_trace_file {
 	int fd;
 	struct mrrc_fd_id fd_id;
 	struct mrrc_trace_head *head; /* the mapping */
-	size_t len;		      /* of it */
-	uint64_t chunks;	      /* at most */
+	size_t len;		      /* bytes of the mapping */
+	uint64_t chunks;	      /* limit of chunks */
 	uint64_t start;		      /* ns, CLOCK_MONOTONIC */
 	_Atomic uint64_t next;	      /* first chunk that no thread has */
 	_Atomic int error;	      /* -E*: the file cannot be made longer */
-	_Atomic uint64_t left[MRRC_TRACE_LEFT]; /* records; 0: none */
+	_Atomic uint64_t left[MRRC_TRACE_LEFT]; /* records; 0: no record */
 };
 
 /*
- * Replaces the contents, unless another process writes the file (-EBUSY), or it
- * is not the user's own file: see own_file.h for its errors. -EINVAL: not a
+ * Replaces the contents, unless another process writes the file (-EBUSY), or
+ * the file is not the user's own: see own_file.h for the errors. -EINVAL: not a
  * regular file; -E2BIG: no room in the address space for @max_bytes; else the
  * error of the call that failed. A page at the start is written.
  */
 int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 			 struct mrrc_trace_file **file);
 
-/* Closes it, when no thread records any more. */
+/* Closes the file, when no thread records any more. */
 void mrrc_trace_file_close(struct mrrc_trace_file *file);
 
 /*
@@ -58,7 +58,7 @@ void mrrc_trace_file_forked(struct mrrc_trace_file *file);
 
 /*
  * Describes another domain; returns its number, from 0, at most UINT16_MAX.
- * cost NULL: not known.
+ * @cost NULL: not known.
  */
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 				const struct mrrc_stats_shm_info *info,
@@ -83,8 +83,8 @@ uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
 
 /*
  * Records that end with the same hold form a chain, kept in their `end` until
- * then: *chain is 0, or leads to the last of them. In a forked child the
- * parent's chains are not the child's.
+ * then: *chain is 0, or leads to the last record. In a forked child the
+ * parent's chains count as empty.
  */
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain);
