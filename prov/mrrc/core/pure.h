@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keeps core pure: included by force (-include) into every core file, so
+ * Keeps core pure: every core file includes this file by force (-include), so
  * that a libfabric, verbs, thread or clock identifier does not compile.
  *
- * The system headers that declare some of these names come first; poisoning
- * afterwards leaves these declarations valid and refuses any use.
+ * The system headers that declare some of the poisoned names come first:
+ * poisoning after a declaration leaves the declaration valid and refuses any
+ * use.
  */
 #ifndef MRRC_PURE_H
 #define MRRC_PURE_H

@@ -48,7 +48,7 @@ bool mrrc_admit_copy_once(const struct mrrc_admit *admit, size_t len)
 		       mrrc_cost_reg(cost, len) + mrrc_cost_dereg(cost, len);
 }
 
-/* Have recent registrations of this price paid off compared with copies? */
+/* Have recent registrations of this price paid off, compared with copies? */
 static bool admit_pays(struct mrrc_admit *admit, const uint64_t *value,
 		       double copy, double price)
 {
@@ -79,16 +79,16 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 
 	if (cost->copy_page > 0 && copy < price) {
 		/*
-		 * at the history's maximum the range counts as used often
-		 * enough
+		 * a range whose count is at the history's maximum was used
+		 * often enough
 		 */
 		if (uses * copy < price && uses < MRRC_HISTORY_MAX &&
 		    !(mrrc_cache_room(cache, missing) &&
 		      admit_pays(admit, cache->stats->value, copy, price)))
 			return MRRC_ADMIT_BOUNCE;
 		/*
-		 * About to register: restart the copy count in case the region
-		 * is evicted
+		 * the request is registered: copies are counted anew if the
+		 * region is evicted
 		 */
 		mrrc_history_clear(&admit->history, addr / cost->page);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Admission: whether a request that misses is registered. Copying it through
- * registered memory may be cheaper, and keeping it may evict other regions.
+ * Admission: whether a request that misses is registered. Copying the request
+ * through registered memory may be cheaper, and keeping its region may evict
+ * other regions.
  *
  * The rule is that of ski rental (Karlin and others 1988): a request is copied
  * until the copies so far have cost what registering would have, and then
@@ -24,14 +25,14 @@
 #include "core/policy/history.h"
 
 enum mrrc_admission {
-	MRRC_ADMIT_KEEP,   /* register it and index it */
-	MRRC_ADMIT_ONCE,   /* register it for this operation */
-	MRRC_ADMIT_BOUNCE, /* copy it */
+	MRRC_ADMIT_KEEP,   /* register the request and index the region */
+	MRRC_ADMIT_ONCE,   /* register the request for this operation */
+	MRRC_ADMIT_BOUNCE, /* copy the request */
 };
 
 struct mrrc_admit {
 	struct mrrc_cost cost;
-	struct mrrc_history history; /* number of misses of each range */
+	struct mrrc_history history; /* number of misses for each range */
 	size_t max_bytes;
 	/* the cache's counters when admission last read them */
 	uint64_t hits, registrations, lost;
@@ -39,7 +40,7 @@ struct mrrc_admit {
 
 /*
  * Initialises admission for a cache of @max_bytes bytes and @max_regions
- * regions. -ENOMEM.
+ * regions. Returns 0 or -ENOMEM.
  */
 int mrrc_admit_init(struct mrrc_admit *admit, const struct mrrc_cost *cost,
 		    size_t max_bytes, size_t max_regions);

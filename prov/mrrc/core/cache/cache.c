@@ -66,7 +66,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 	return ret;
 }
 
-/* A region has come into an index, or left it. */
+/* Counts regions that have entered or left an index. */
 static void cache_counts(struct mrrc_cache *cache, int regions, size_t bytes)
 {
 	atomic_store_explicit(&cache->regions,
@@ -163,8 +163,8 @@ void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
 }
 
 /*
- * Sorts regions that have left the index: unheld ones become victims, held ones
- * stay DEAD until their last operation ends.
+ * Sorts regions that have left the index: unheld regions become victims, held
+ * regions stay DEAD until their last operation ends.
  */
 static void mrrc_cache_part(struct mrrc_cache *cache,
 			    struct mrrc_region_list *gone,
@@ -201,10 +201,10 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 }
 
 /*
- * Uncache the regions of one index that overlap the range, and return how many.
- * @region: the first region that ends after the start of the range, or NULL.
- * @instead: the new region of the range, which some regions may overlap and
- * stay (mrrc_cache_both), or NULL.
+ * Uncaches the regions of one index that overlap the range; returns their
+ * number. @region: the first region that ends after the start of the range, or
+ * NULL. @instead: the new region of the range, which some regions may overlap
+ * and stay (mrrc_cache_both), or NULL.
  */
 static size_t cache_drop(struct mrrc_cache *cache, struct mrrc_region *region,
 			 uintptr_t start, size_t len,
@@ -236,7 +236,7 @@ bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len)
 	return len <= cache->max_bytes && !cache_full(cache, len);
 }
 
-/* There is enough room already: should the batch have more victims? */
+/* Should the batch have more victims, though there is enough room already? */
 static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 {
 	struct mrrc_policy *policy = cache->policy;
@@ -256,7 +256,7 @@ static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 }
 
 /*
- * Make room for one more region of @len bytes, unless held regions prevent it.
+ * Makes room for one more region of @len bytes; false: held regions prevent it.
  */
 static bool cache_make_room(struct mrrc_cache *cache, size_t len,
 			    struct mrrc_region_list *gone)

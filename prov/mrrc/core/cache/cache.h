@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The cache proper: an index per access, a policy, and a budget in bytes and
- * regions. It decides and counts, and does not register. It hands regions that
- * have to be deregistered to the caller, which does so outside locks.
+ * regions. The cache decides and counts, and registers nothing. The caller gets
+ * the regions that have to be deregistered, and deregisters them outside locks.
  *
  * Not thread-safe: sys/cache/cache_mt.h is the front for threads; simulators
- * use this directly. Other threads may at any time read the words of regions
- * and the number of indexed regions, and count operations. Only init allocates.
+ * use the cache directly. Other threads may at any time read the words of
+ * regions and the number of indexed regions, and count operations. Only init
+ * allocates.
  *
  * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
- *   C1 a region is NEW, INDEXED or DEAD; the index and the policy know
- *      exactly the INDEXED ones
+ *   C1 a region is NEW, INDEXED or DEAD; the index and the policy
+ *      know exactly the INDEXED regions
  *   C2 no region that is held is handed out for deregistration
  *   C3 indexed bytes and regions equal the sums and are within the budget
  *   C4 after invalidate returns, no lookup yields that range until it is
@@ -48,35 +49,37 @@ struct mrrc_cache {
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
-	_Atomic size_t regions; /* indexed */
-	size_t bytes;		/* of these */
+	_Atomic size_t regions; /* number of indexed regions */
+	size_t bytes;		/* bytes of indexed regions */
 	/* regions that entered or left an index */
 	uint64_t moves;
 	size_t loose; /* regions held and not indexed */
-	/* counters outside regions; NULL: none */
+	/* counters outside regions; NULL: there are none */
 	const struct mrrc_holders *holders;
 	/* number of insertions that are still to fail at once */
 	unsigned tight;
-	struct mrrc_stats *stats; /* own, or those of the caller */
+	struct mrrc_stats *stats; /* the cache's own, or those of the caller */
 	struct mrrc_stats own;
 };
 
 /*
  * A position in the indexes that may serve a range: the index of its access, or
- * for MRRC_RO those of MRRC_RW and MRRC_RO. It holds the first region of each
- * index that ends after the start, and is valid until a region enters or leaves
- * an index.
+ * for MRRC_RO those of MRRC_RW and MRRC_RO. A place holds the first region of
+ * each index that ends after the start, and is valid until a region enters or
+ * leaves an index.
  */
 struct mrrc_place {
 	uintptr_t start;
 	enum mrrc_access access;
-	uint64_t moves; /* moves of the cache at that time; 0: not valid */
+	/* the cache's moves when the place was set; 0: not valid */
+	uint64_t moves;
 	struct mrrc_region *at[2];
 };
 
 /*
- * The cache must not be moved afterwards. -EINVAL: a zero limit, an odd page
- * size or cost; else the error of mrrc_policy_open().
+ * Initialises a cache, which must not be moved afterwards. -EINVAL: a limit is
+ * 0, or the page size or a cost is not valid; else the error of
+ * mrrc_policy_open().
  */
 int mrrc_cache_init(struct mrrc_cache *cache,
 		    const struct mrrc_cache_conf *conf);
@@ -84,7 +87,7 @@ int mrrc_cache_init(struct mrrc_cache *cache,
 /* Is there room for a region of @len bytes without evicting? */
 bool mrrc_cache_room(const struct mrrc_cache *cache, size_t len);
 
-/* The number of indexed regions. Any thread. */
+/* The number of indexed regions. Any thread may call this. */
 static inline size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 {
 	return atomic_load_explicit(&((struct mrrc_cache *) cache)->regions,
@@ -92,13 +95,13 @@ static inline size_t mrrc_cache_regions(const struct mrrc_cache *cache)
 }
 
 /*
- * The index must be empty: call mrrc_cache_evict_all(), and put held regions.
+ * The indexes must be empty: call mrrc_cache_evict_all(), and put held regions.
  */
 void mrrc_cache_fini(struct mrrc_cache *cache);
 
 /*
- * Brings the place up to date: descends each index that is not empty, unless
- * the place is still valid.
+ * Makes @place valid for @start and @access: searches each index that is not
+ * empty, unless @place is still valid.
  */
 void mrrc_cache_seek(const struct mrrc_cache *cache, uintptr_t start,
 		     enum mrrc_access access, struct mrrc_place *place);
@@ -113,27 +116,28 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
- * Do an indexed region and a new one that overlaps it both stay indexed? Never
- * if one contains the other. Buffers next to each other share a page. For
- * remote access, where one region has to contain all of a request, both stay if
- * they share at most half of the smaller one. For local access with policies
- * that merge, the limit is half of the larger one. So a merge registers less
- * than twice the requested bytes, and a row of buffers is not registered again
- * and again as it grows.
+ * Do an indexed region and a new region that overlaps it both stay indexed?
+ * Never if one region contains the other. Buffers next to each other share a
+ * page. For remote access, where one region has to contain all of a request,
+ * both stay if they share at most half of the smaller region. For local access
+ * with policies that merge, the limit is half of the larger region. So a merge
+ * registers less than twice the requested bytes, and a row of buffers is not
+ * registered again and again as it grows.
  */
 bool mrrc_cache_both(const struct mrrc_cache *cache,
 		     const struct mrrc_region *region, uintptr_t start,
 		     size_t len);
 
 /*
- * Index a NEW region. Regions of the same access that it overlaps leave the
- * index, except those that may overlap it (mrrc_cache_both). Then the policy's
- * victims leave; those not held are appended to @victims. They are one batch:
- * at most the policy's `batch` regions, and at most 1/32 of the byte limit more
- * than was needed. -E2BIG: larger than the byte limit; -ENOSPC: held regions
- * leave no room. After an error the cache is as before, except that the policy
- * treats victims that were put back as new regions. A failed attempt is
- * expensive, so most calls after it fail at once, until an attempt succeeds.
+ * Indexes a NEW region. Regions of the same access that overlap the new region
+ * leave the index, except those for which mrrc_cache_both() is true. Then the
+ * policy's victims leave. Regions that have left and are not held are appended
+ * to @victims. The policy's victims are one batch: at most the policy's `batch`
+ * regions, and at most 1/32 of the byte limit more than was needed. -E2BIG: the
+ * region is larger than the byte limit; -ENOSPC: held regions leave no room.
+ * After an error the cache is as before, except that the policy treats victims
+ * that were put back as new regions. A failed attempt is expensive, so most
+ * calls after it fail at once, until an attempt succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);
@@ -147,12 +151,15 @@ int mrrc_cache_insert_at(struct mrrc_cache *cache, struct mrrc_region *region,
 			 struct mrrc_region_list *victims);
 
 /*
- * One more operation uses the region, which may be in any state;
- * mrrc_cache_put() ends it.
+ * One more operation uses the region, which may be in any state, until
+ * mrrc_cache_put().
  */
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 
-/* Returns true if the caller must now deregister it (NEW or DEAD, unheld). */
+/*
+ * An operation no longer uses the region. Returns true if the caller must now
+ * deregister the region, which is NEW or DEAD, and unheld.
+ */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
@@ -162,15 +169,17 @@ bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 bool mrrc_cache_last(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
- * Uncache every region that shares a byte with the range; those not held are
- * appended to @victims. Returns the number of regions that left.
+ * Uncaches every region that shares a byte with the range, and appends the
+ * regions that are not held to @victims. Returns the number of regions that
+ * left.
  */
 size_t mrrc_cache_invalidate(struct mrrc_cache *cache, uintptr_t start,
 			     size_t len, struct mrrc_region_list *victims);
 
 /*
- * mrrc_cache_leave() uncaches an indexed region. After all of these calls,
- * mrrc_cache_left() appends the regions that are not held to @victims.
+ * mrrc_cache_leave() uncaches an indexed region. After the last call of
+ * mrrc_cache_leave(), mrrc_cache_left() appends the regions that are not held
+ * to @victims.
  */
 void mrrc_cache_leave(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *gone);
@@ -181,21 +190,21 @@ void mrrc_cache_left(struct mrrc_cache *cache, struct mrrc_region_list *gone,
 size_t mrrc_cache_held(const struct mrrc_cache *cache);
 
 /*
- * Evict victims of the policy until at least this many regions and bytes have
- * left the cache, or no victim remains. Returns the number of victims.
+ * Evicts victims of the policy until at least @regions regions and @bytes bytes
+ * have left the cache, or no victim remains. Returns the number of victims.
  */
 size_t mrrc_cache_evict_some(struct mrrc_cache *cache, size_t bytes,
 			     size_t regions, struct mrrc_region_list *victims);
 
 /*
- * Evict all regions that are not held, in the order of addresses: in another
- * order ending the watches would split mappings further and further. Returns
+ * Evicts all regions that are not held, in the order of addresses: in another
+ * order, ending the watches would split mappings further and further. Returns
  * the number of victims.
  */
 size_t mrrc_cache_evict_all(struct mrrc_cache *cache,
 			    struct mrrc_region_list *victims);
 
-/* Account for registrations; called by the code that makes them. */
+/* Count registrations; the code that registers and deregisters calls these. */
 void mrrc_cache_registered(struct mrrc_cache *cache, size_t len);
 void mrrc_cache_deregistered(struct mrrc_cache *cache, size_t len);
 

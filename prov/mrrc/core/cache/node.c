@@ -7,7 +7,7 @@
 
 /* excess that a hungry process may keep, as a part of its share */
 #define HUNGRY_PART 8
-#define LEVEL_TURNS 64	/* limit of turns; later ones change next to nothing */
+#define LEVEL_TURNS 64	/* limit of turns; later turns change next to nothing */
 #define IDLE_PART   .25 /* part of a core's time that may be busy */
 
 uint64_t mrrc_node_reserved(const struct mrrc_node_view *view)
@@ -80,7 +80,7 @@ uint64_t mrrc_node_lacks(const struct mrrc_node_view *view)
 	return lacks(&view->share[view->self], mrrc_node_level(view));
 }
 
-/* Units that a process has to give back if others lack some. */
+/* Units that a process has to give back if other processes lack units. */
 static uint64_t surplus(const struct mrrc_node_share *share, uint64_t level)
 {
 	if (share->deaf)
@@ -153,7 +153,7 @@ bool mrrc_node_others_want(const struct mrrc_node_view *view)
 
 /* ---- helper threads ---- */
 
-/* Does the process at @i get a helper before this one? */
+/* Does the process at @i get a helper before the caller's process? */
 static bool before(const struct mrrc_node_view *view, size_t i)
 {
 	const struct mrrc_node_share *self = &view->share[view->self];

@@ -6,13 +6,13 @@
  * The budget is shared max-min fairly. Each active process has a right to the
  * same share; the part of its share that a process does not need is divided
  * among the others. Only the share of a process that lacks bytes is enforced:
- * the others give back what they hold beyond theirs. A process that lacks bytes
- * itself gives only if it has an eighth more than its share, so that two of
- * them do not take from each other in turns.
+ * the other processes give back what they hold beyond their shares. A process
+ * that lacks bytes itself gives bytes only if it has an eighth more than its
+ * share, so that two such processes do not take from each other in turns.
  *
  * Amounts are in units of MRRC_NODE_UNIT bytes and come from other processes:
- * any value below MRRC_NODE_UNITS is allowed, and loops have an end. Pure, not
- * thread-safe.
+ * any value below MRRC_NODE_UNITS is allowed, and loops have an end. Pure
+ * functions, not thread-safe.
  */
 #ifndef MRRC_NODE_CORE_H
 #define MRRC_NODE_CORE_H
@@ -27,12 +27,13 @@
 /* One process. */
 struct mrrc_node_share {
 	uint64_t reserved; /* units that the process may have registered */
-	uint64_t want;	   /* units that it lacks; 0: none */
+	uint64_t want;	   /* units that the process lacks, or 0 */
 	uint64_t used;	   /* units registered */
 	uint64_t cpus;	   /* set of processors on which it runs, modulo 64 */
-	bool active;	   /* it has used memory lately */
-	bool deaf;	   /* does not answer requests: it keeps its bytes */
-	bool helper;	   /* the process would use a helper thread */
+	bool active;	   /* the process has used memory lately */
+	/* the process does not answer requests: it keeps its bytes */
+	bool deaf;
+	bool helper; /* the process would use a helper thread */
 };
 
 /* A view of all live processes, the caller's own included. */
@@ -51,15 +52,15 @@ uint64_t mrrc_node_level(const struct mrrc_node_view *view);
 
 /*
  * Units of the budget that this process may add to its reservation: all free
- * units; if it has its share already, only those that no other process needs
- * for its share.
+ * units; if this process has its share already, only the free units that no
+ * other process needs for its share.
  */
 uint64_t mrrc_node_take(const struct mrrc_node_view *view, uint64_t ask);
 
 /* Units that this process lacks of its share. */
 uint64_t mrrc_node_lacks(const struct mrrc_node_view *view);
 
-/* How many units this process is to give back, for those that lack some. */
+/* Units that this process has to give back, for processes that lack units. */
 uint64_t mrrc_node_give(const struct mrrc_node_view *view);
 
 /* Does another process, which answers requests, lack units? */
@@ -69,14 +70,16 @@ bool mrrc_node_others_want(const struct mrrc_node_view *view);
 enum mrrc_node_helpers {
 	/* MRRC_NODE_CONSERVATIVE, by measured idle time */
 	MRRC_NODE_AUTO,
-	MRRC_NODE_CONSERVATIVE, /* one for each core without a process */
-	MRRC_NODE_AGGRESSIVE,	/* one for each process, with deadlines moved */
+	MRRC_NODE_CONSERVATIVE, /* one helper for each core without a process */
+	/* one helper for each process, with deadlines moved */
+	MRRC_NODE_AGGRESSIVE,
 };
 
 struct mrrc_node_cores {
 	unsigned allowed; /* cores on which this process may run */
-	double idle;	  /* idle cores of these, measured; below 0: unknown */
-	uint64_t slice;	  /* ns that a thread runs at a time */
+	/* idle cores among `allowed`, measured; below 0: unknown */
+	double idle;
+	uint64_t slice; /* ns that a thread runs at a time */
 };
 
 /* ns of a switch from one thread to another */
@@ -84,8 +87,8 @@ struct mrrc_node_cores {
 
 /*
  * May this process have a helper thread? Then *move is the time by which its
- * deadlines have to be moved. Of the processes that share a core, those with
- * most registered bytes come first.
+ * deadlines have to be moved. Of the processes that share a core, the processes
+ * with most registered bytes come first.
  */
 bool mrrc_node_helper_may(const struct mrrc_node_view *view,
 			  enum mrrc_node_helpers policy,

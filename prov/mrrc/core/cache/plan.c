@@ -15,9 +15,9 @@
 #define MRRC_MERGE_PART 4
 
 /*
- * Returns the region at @pos that reaches furthest; if there is none at @pos,
- * the next one that begins before @end. *at is the first region that ends after
- * an earlier position, and is moved on to @pos.
+ * Returns the region at @pos that reaches furthest; if no region is at @pos,
+ * the next region that begins before @end. *at is the first region that ends
+ * after an earlier position, and is moved on to @pos.
  */
 static struct mrrc_region *plan_next(struct mrrc_region **at, uintptr_t pos,
 				     uintptr_t end)
@@ -35,7 +35,7 @@ static struct mrrc_region *plan_next(struct mrrc_region **at, uintptr_t pos,
 	return region && region->start < end ? region : NULL;
 }
 
-/* Append a piece; false if there is no room. */
+/* Appends a piece; false if there is no room. */
 static bool plan_add(struct mrrc_plan *plan, uintptr_t start, uintptr_t end,
 		     struct mrrc_region *region)
 {
@@ -50,9 +50,9 @@ static bool plan_add(struct mrrc_plan *plan, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Appends the regions and gaps of [lo, hi) in turn; the plan's place is that of
- * @lo. Writable regions serve reading, too, and come first. Returns false if
- * there are too many pieces.
+ * Appends the regions and gaps of [lo, hi) in turn; the plan's place is the
+ * place of @lo. Writable regions serve reading, too, and come first. Returns
+ * false if there are too many pieces.
  */
 static bool plan_walk(uintptr_t lo, uintptr_t hi, enum mrrc_access access,
 		      struct mrrc_plan *plan)
@@ -95,7 +95,7 @@ static size_t plan_twice(const struct mrrc_plan *plan, unsigned i)
 	return plan->piece[i].region ? plan->piece[i].region->len : 0;
 }
 
-/* Pieces @i to @last become one gap. */
+/* Makes the pieces @i to @last one gap. */
 static void plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 {
 	struct mrrc_piece *piece = &plan->piece[i];
@@ -110,7 +110,7 @@ static void plan_merge(struct mrrc_plan *plan, unsigned i, unsigned last)
 	plan->merged = true;
 }
 
-/* Piece @i has become a gap: join it with adjacent gaps. */
+/* Joins piece @i, which has become a gap, with adjacent gaps. */
 static void plan_join(struct mrrc_plan *plan, unsigned i)
 {
 	unsigned first = i;
@@ -149,7 +149,7 @@ static void plan_bridge(const struct mrrc_cost *cost, struct mrrc_plan *plan)
 	}
 }
 
-/* Merge the two neighbours that cost least. */
+/* Merges the two neighbours whose merge costs least. */
 static void plan_shorten(struct mrrc_plan *plan)
 {
 	size_t least = SIZE_MAX;
@@ -208,7 +208,7 @@ static void plan_extend(const struct mrrc_cache *cache,
 	}
 }
 
-/* Limit the plan to @pieces pieces. */
+/* Limits the plan to @pieces pieces. */
 static void plan_fit(const struct mrrc_cache *cache, uintptr_t lo,
 		     unsigned pieces, struct mrrc_plan *plan)
 {

@@ -10,7 +10,7 @@
 
 /*
  * A plan that serves a request: pieces in order of address that cover its
- * pages. Pieces without a region have to be registered, exactly as they are.
+ * pages. Pieces without a region have to be registered, each exactly as it is.
  */
 struct mrrc_piece {
 	uintptr_t start;
@@ -22,15 +22,15 @@ struct mrrc_plan {
 	unsigned count;
 	unsigned missing;	 /* pieces without a region */
 	bool merged;		 /* a gap includes pages that are registered */
-	struct mrrc_place place; /* of the first page of the request */
+	struct mrrc_place place; /* place of the request's first page */
 	struct mrrc_piece piece[MRRC_PIECES_MAX];
 };
 
 /*
- * Answers a request with at most @pieces regions (0: as many as the policy's
- * parameter allows, which is a limit in any case). Counts the request, and
- * tells the policy. The caller has checked that the range is not empty and does
- * not wrap; nothing is held yet.
+ * Plans how at most @pieces regions serve a request; the policy's parameter is
+ * a limit in any case, and the only limit if @pieces is 0. Counts the request,
+ * and tells the policy. The caller has checked that the range is not empty and
+ * does not wrap. Holds no region.
  */
 void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access, unsigned pieces,
@@ -42,7 +42,7 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * their part of the request, and the gaps are registered. A region between two
  * gaps is registered together with them if that is cheaper than one more
  * registration. If there are too many pieces, neighbours are merged, the
- * cheapest ones first. A merge includes pages outside the request, up to a
+ * cheapest merge first. A merge includes pages outside the request, up to a
  * quarter of the byte limit, if they were used before or the request is
  * repeated, unless both registrations can stay. More than MRRC_PIECES_MAX
  * pieces become one. For remote access the plan is one piece, with exactly the
@@ -54,7 +54,8 @@ void mrrc_cache_plan(const struct mrrc_cache *cache, uintptr_t addr, size_t len,
 
 /*
  * Tells the policy that one region served a request without
- * mrrc_cache_lookup(). The request is counted already. The range may be stale.
+ * mrrc_cache_lookup(). The request is counted already. The range may no longer
+ * be registered.
  */
 void mrrc_cache_served(struct mrrc_cache *cache, uintptr_t addr, size_t len,
 		       enum mrrc_access access);

@@ -42,8 +42,8 @@ static bool revoke_is_due(const struct mrrc_region *region, uint64_t periods)
 }
 
 /*
- * Walks one index, from the walk's position on. Returns the number of regions
- * that it examined.
+ * Walks one index, from the walk's position on. Returns the number of examined
+ * regions.
  */
 static unsigned revoke_walk(struct mrrc_revoke *revoke,
 			    struct mrrc_cache *cache, unsigned most,

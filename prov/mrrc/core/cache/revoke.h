@@ -2,16 +2,17 @@
 /*
  * Revokes keys that peers may still know. A region whose key was given out
  * stays indexed when its last registration is closed, so that the next
- * registration finds it; if there is none within a limit, the region leaves the
- * cache.
+ * registration finds it; if no registration follows within a limit, the region
+ * leaves the cache.
  *
  * Time is divided into periods of half the limit. A close notes the number of
- * the period in the region, and so reads no clock; at the end of a period the
+ * the period in the region, so it reads no clock; at the end of a period the
  * regions leave that were last closed before the period began. So a key works
  * for at least half the limit after the last close, and is revoked by the end
  * of the limit.
  *
- * The lock of the cache guards it, except that any thread may note a close.
+ * The lock of the cache guards struct mrrc_revoke, except that any thread may
+ * note a close.
  */
 #ifndef MRRC_REVOKE_H
 #define MRRC_REVOKE_H
@@ -25,7 +26,7 @@ struct mrrc_revoke {
 	uint64_t due;	 /* end of the period; NEVER: no region has an end */
 	bool walking;	 /* a period has ended: the walk examines regions */
 	bool any;	 /* an indexed region has an end */
-	unsigned access; /* of the index that is being walked */
+	unsigned access; /* access of the index that is being walked */
 	uintptr_t pos;	 /* address from which the walk goes on */
 	_Atomic uint64_t periods; /* number of ended periods, plus 1 */
 };
@@ -36,18 +37,20 @@ void mrrc_revoke_init(struct mrrc_revoke *revoke, uint64_t limit);
 /*
  * The key of a held region is given out: from now on the region has an end.
  * Returns true if the caller has to call mrrc_revoke_turn() at once, and then
- * whenever that asks for it.
+ * whenever the result of that call asks for it.
  */
 bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region);
 
-/* Has the region an end already? For any thread that holds the region. */
+/* Has the region an end already? Any thread that holds the region may ask. */
 static inline bool mrrc_revoke_begun(const struct mrrc_region *region)
 {
 	return atomic_load_explicit(&((struct mrrc_region *) region)->closed,
 				    memory_order_relaxed);
 }
 
-/* A registration is closed; the region is still held. Any thread. */
+/*
+ * A registration is closed; the region is still held. Any thread may call this.
+ */
 static inline void mrrc_revoke_note(struct mrrc_revoke *revoke,
 				    struct mrrc_region *region)
 {
@@ -59,8 +62,8 @@ static inline void mrrc_revoke_note(struct mrrc_revoke *revoke,
 
 /*
  * Uncaches regions whose time has passed, and appends them to @victims;
- * examines a bounded number of regions. Returns the time of the next call; 0:
- * at once.
+ * examines a bounded number of regions. Returns the time at which to call
+ * again; 0: at once.
  */
 uint64_t mrrc_revoke_turn(struct mrrc_revoke *revoke, struct mrrc_cache *cache,
 			  uint64_t now, struct mrrc_region_list *victims);

@@ -14,7 +14,7 @@
 
 const struct mrrc_cost mrrc_cost_default = MRRC_COST_OU2009;
 
-/* Finite, and not negative; written so that NaN fails. */
+/* Is the time finite, and not negative? The comparison fails for NaN. */
 static bool cost_sane(double ns)
 {
 	return ns >= 0 && ns < 1e15;
@@ -83,7 +83,7 @@ int mrrc_cost_parse(const char *text, struct mrrc_cost *out)
 		seen |= 1u << i;
 		text = cost_number(text + len, keys[i].value);
 	} while (text && *text++ == ':');
-	/* the first four are required */
+	/* the first four costs are required */
 	if (!text || text[-1] || (seen & 15) != 15 || page >= 1ULL << 40 ||
 	    (batch != 0 && batch != 1))
 		return -EINVAL;

@@ -28,7 +28,7 @@ struct mrrc_cost {
 
 /*
  * InfiniBand of 2003, where batches save: Wu et al. 2003b, as ou2009 sections 5
- * and 8 quote it. The default where nothing was measured.
+ * and 8 quote it. The default model where nothing was measured.
  */
 #define MRRC_COST_OU2009                               \
 	{                                              \
@@ -48,8 +48,8 @@ extern const struct mrrc_cost mrrc_cost_default;
 int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
 
 /*
- * Parses a model from the contents of a file, as fi_mrrc_prof(1) saves it: one
- * line; empty lines, and lines that begin with #, are skipped.
+ * Parses a model from the contents of a file that fi_mrrc_prof(1) saved: the
+ * model is one line; empty lines, and lines that begin with #, are skipped.
  */
 int mrrc_cost_parse_file(const char *text, struct mrrc_cost *cost);
 

@@ -40,7 +40,7 @@ static void line_fit(const struct mrrc_line *line, double *slope, double *base)
 	}
 }
 
-/* Written so that NaN fails. */
+/* Is the sample possible? The comparisons fail for NaN. */
 static bool sample_sane(const struct mrrc_cost_sample *sample)
 {
 	return sample->pages && sample->reg > 0 && sample->reg < NS_MAX &&
@@ -93,7 +93,8 @@ int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 }
 
 /*
- * Sums from which a line's R^2 is computed, in one pass after that of the mean.
+ * Sums from which a line's R^2 is computed, in one pass after the pass that
+ * computes the mean.
  */
 struct mrrc_residue {
 	double mean, total, left, worst;
@@ -110,8 +111,8 @@ static void residue_add(struct mrrc_residue *residue, double is, double want)
 }
 
 /*
- * R^2. If all measured values are equal (total 0): 1 for an exact model, else
- * 0.
+ * Returns R^2. If all measured values are equal (total 0): 1 for an exact
+ * model, else 0.
  */
 static double residue_r2(const struct mrrc_residue *residue)
 {

@@ -21,16 +21,17 @@ struct mrrc_cost_sample {
 
 /*
  * Least squares of the relative errors, so that small sizes count as much as
- * large ones. A coefficient that would be negative is 0, and the rest is fitted
- * without it. The cost of copying a page is the largest cost per page that was
- * measured. -EINVAL: fewer than two sizes, or impossible times.
+ * large sizes. A coefficient that would be negative is 0, and the other
+ * coefficients are fitted without it. The cost of copying a page is the largest
+ * cost per page that was measured. -EINVAL: there are fewer than two sizes, or
+ * impossible times.
  */
 int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		  size_t page, struct mrrc_cost *cost);
 
-/* How well a model describes what was measured. */
+/* How well a model describes the measured times. */
 struct mrrc_cost_error {
-	/* R^2; 1: exact, 0: no better than the mean; may be less */
+	/* R^2; 1: exact, 0: no better than the mean; can be below 0 */
 	double reg_r2, dereg_r2;
 	/* largest error, as a part of the measured time */
 	double reg_worst, dereg_worst;

@@ -20,7 +20,7 @@ extern int mrrc_cw_fault;
 	((struct type *) ((char *) (ptr) -offsetof(struct type, field)))
 #define OUT_OF(ptr, type) NODE_OF(ptr, type, out)
 
-/* Records the first error; later ones are ignored. */
+/* Records the first error; later errors are ignored. */
 static void cw_error(struct mrrc_cw *cw, int err)
 {
 	if (!cw->err)
@@ -146,9 +146,9 @@ static void cw_target_end(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 /* ---- sending ------------------------------------------------------------- */
 
 /*
- * Sends a message, with the credits that are due. The last free buffer at the
- * peer is for CREDIT alone: if both sides had no buffer left, neither could
- * send again.
+ * Sends a message, with the credits that are due. Only CREDIT may take the last
+ * free buffer at the peer: if both sides had no buffer left, neither could send
+ * again.
  */
 static bool cw_send(struct mrrc_cw *cw, struct mrrc_cw_msg *msg)
 {
@@ -250,7 +250,7 @@ static bool cw_push_reply(struct mrrc_cw *cw, struct mrrc_cw_out *out)
 	return true;
 }
 
-/* Returns whether none is left. */
+/* Sends the replies that wait. Returns whether no reply is left. */
 static bool cw_push_replies(struct mrrc_cw *cw)
 {
 	while (!TAILQ_EMPTY(&cw->replies) && !cw->err &&
@@ -285,8 +285,8 @@ static void cw_ready_remove(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 }
 
 /*
- * Sends a write in the message that tells of it, after the messages of older
- * writes, so that they end in order; or by itself.
+ * Sends a write by itself, or in the message that tells of it. Such a message
+ * follows the messages of older writes, so that writes end in order.
  */
 static bool cw_issue(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, bool inlined)
 {
@@ -440,9 +440,9 @@ static void cw_index_ready(struct mrrc_cw *cw)
 }
 
 /*
- * Unmatches the ready writes of a key from this one on, the newest first,
- * before this write or its tag is cancelled. Later writes then get other tags;
- * otherwise they would end out of order. Writes before it keep their tags.
+ * Unmatches the ready writes of a key from @from on, the newest first, before
+ * @from or its tag is cancelled. Later writes then get other tags; otherwise
+ * they would end out of order. Writes before @from keep their tags.
  */
 static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 {
@@ -481,7 +481,9 @@ static void cw_receive_hello(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 	cw->heard = true;
 	cw->peer_credits = cw->room = msg->hello.credits;
 	cw->peer_tags = msg->hello.tags;
-	/* one that takes more than fits gets what fits */
+	/*
+	 * a peer that takes more than fits into a message gets as much as fits
+	 */
 	cw->peer_inline = msg->hello.inline_max;
 	if (cw->peer_inline > MRRC_CW_INLINE)
 		cw->peer_inline = MRRC_CW_INLINE;
@@ -523,7 +525,7 @@ static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 
 /*
  * The peer revokes a tag. If a message that the tag is used was sent or waits,
- * revoking comes too late: that message answers the peer's.
+ * revoking comes too late: that message answers the peer's revocation.
  */
 static void cw_receive_revoke(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 {
@@ -558,7 +560,9 @@ static void cw_receive_end(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg,
 		return;
 	}
 	target = NODE_OF(node, mrrc_cw_target, node);
-	/* the lengths in the message must fit the target, and what we take */
+	/*
+	 * the lengths must fit the target, and the limit of writes in messages
+	 */
 	if ((event == TG_DONE && msg->len > target->len) ||
 	    (event == TG_DONE && msg->done.bytes &&
 	     msg->len > cw->attr.inline_max) ||
@@ -696,8 +700,8 @@ void mrrc_cw_landed(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, int err)
 		if (!cw_wr_step(cw, wr, WR_FAIL))
 			return;
 		/*
-		 * no message after this write arrives at the peer: the target
-		 * must not be told
+		 * no message after this write reaches the peer: the target must
+		 * not be told
 		 */
 		if (wr->rtag)
 			cw_unqueue(cw, &wr->rtag->out);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes on one connection, as one side sees it: its own writes and
- * the peer's tags that they wait for (the writer's part), its own exposed
- * buffers (the target's part), and the messages between the two, with their
- * credits.
+ * the peer's tags for which these writes wait (the writer's part), its own
+ * exposed buffers (the target's part), and the messages between the two, with
+ * their credits.
  *
- * Independent of the network: it acts through struct mrrc_cw_ops, and the
- * caller reports events. The order that the caller guarantees: what ops->issue
- * sent arrives before what ops->send sends after it.
+ * Independent of the network: this code acts through struct mrrc_cw_ops, and
+ * the caller reports events. The order that the caller guarantees: what
+ * ops->issue sent arrives before what ops->send sends after it.
  *
  * A short write whose bytes may be copied goes inside the message that tells of
- * it: it needs no transfer of its own, and ends when ops->send has the message.
+ * it: the write needs no transfer of its own, and ends when ops->send has the
+ * message.
  *
  * Life of a write: held until a tag matches, ready until the network takes it,
  * issued until it has completed and the target was told. Life of a target:
@@ -21,10 +22,10 @@
  *
  * Invariants, mrrc_cw_valid():
  * W1 a key has writes held or tags known, never both
- * W2 a ready write has a matched tag, and they point to each other
- * W3 counts of operations and records are those of the lists
+ * W2 a ready write has a matched tag, and the two point to each other
+ * W3 counts of operations and records equal the lengths of the lists
  * W4 a message waits only as long as its operation or record lives
- * W5 of the ready writes the oldest ones are in the map matched, others not
+ * W5 of the ready writes the oldest are in the map `matched`, the others not
  *
  * Not thread-safe; ops must not call back.
  */
@@ -63,19 +64,19 @@ enum mrrc_cw_target_state {
 /* A message that waits for credits or for the network. */
 struct mrrc_cw_out {
 	TAILQ_ENTRY(mrrc_cw_out) link;
-	enum mrrc_cw_msg_type type; /* 0: none */
+	enum mrrc_cw_msg_type type; /* 0: no message */
 };
 TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
 /*
- * A write. The caller sets len, data with has_data, and bytes: where all of it
- * lies, if it may be copied into a message; else NULL.
+ * A write. The caller sets len, data with has_data, and bytes: where the whole
+ * write lies, if it may be copied into a message; else NULL.
  */
 struct mrrc_cw_wr {
 	struct mrrc_cw_node node; /* link by tag, while HELD or matched */
 	TAILQ_ENTRY(mrrc_cw_wr) all, ready;
 	bool matched; /* READY, and in the map `matched` */
-	/* its tag, from READY until the peer is told */
+	/* the write's tag, from READY until the peer is told */
 	struct mrrc_cw_rtag *rtag;
 	uint64_t cwtag, len, data;
 	const void *bytes;
@@ -87,7 +88,7 @@ TAILQ_HEAD(mrrc_cw_wrq, mrrc_cw_wr);
 
 /* An exposed buffer. The caller sets len, count and seg. */
 struct mrrc_cw_target {
-	struct mrrc_cw_node node; /* by id */
+	struct mrrc_cw_node node; /* link by id */
 	TAILQ_ENTRY(mrrc_cw_target) all;
 	struct mrrc_cw_out out;
 	uint64_t id, cwtag, len;
@@ -122,9 +123,12 @@ struct mrrc_cw_end {
 };
 
 struct mrrc_cw_ops {
-	/* 0; -EAGAIN: mrrc_cw_push() retries; else the connection is lost */
+	/*
+	 * Returns 0; -EAGAIN: mrrc_cw_push() retries; else the connection is
+	 * lost
+	 */
 	int (*send)(void *arg, const struct mrrc_cw_msg *msg);
-	/* Issues the whole write or nothing; the same errors as send */
+	/* Issues the whole write or nothing; returns what send returns */
 	int (*issue)(void *arg, struct mrrc_cw_wr *wr,
 		     const struct mrrc_cw_rtag *rtag);
 	/* Copies a write that came in a message, at most inline_max bytes */
@@ -142,7 +146,7 @@ struct mrrc_cw_stats {
 };
 
 struct mrrc_cw_attr {
-	/* messages that this side has buffers for, besides HELLO */
+	/* number of messages, besides HELLO, that this side has buffers for */
 	uint16_t credits;
 	/* maximum number of operations, and of tags */
 	uint32_t pending;
@@ -151,7 +155,7 @@ struct mrrc_cw_attr {
 	uint64_t cookie;	   /* what the peer must send in HELLO */
 	uint64_t my_cookie;	   /* cookie that is sent in HELLO */
 	struct mrrc_stats *stats;  /* counters to increase, too, or NULL */
-	struct mrrc_secret secret; /* random, for the maps */
+	struct mrrc_secret secret; /* random words for the maps' hashes */
 };
 
 struct mrrc_cw {
@@ -162,21 +166,21 @@ struct mrrc_cw {
 	bool down, greeted, heard; /* HELLO sent; received */
 	bool stalled;		   /* the last message found no room */
 	const struct mrrc_cw_wr *posting; /* inside mrrc_cw_post_wr() */
-	/* messages that the peer has buffers for */
+	/* number of messages that the peer has buffers for */
 	uint16_t room;
-	/* consumed: messages whose credits are not returned */
+	/* consumed: number of messages whose credits are not returned */
 	uint16_t peer_credits, consumed;
-	uint16_t peer_inline; /* most bytes of a write in a message to it */
-	/* how many of our tags the peer keeps */
+	uint16_t peer_inline; /* limit of a write in a message to the peer */
+	/* number of our tags that the peer can keep */
 	uint32_t peer_tags;
 	uint64_t next_id;
-	uint32_t announced; /* how many of our tags the peer has */
+	uint32_t announced; /* number of our tags that the peer has */
 	uint32_t wr_cnt, target_cnt, rtag_cnt, known_cnt;
 	struct mrrc_cw_wrq wrs;
-	struct mrrc_cw_wrq ready; /* the first ones matched, the rest not */
+	struct mrrc_cw_wrq ready; /* matched writes come first */
 	TAILQ_HEAD(, mrrc_cw_target) targets;
 	TAILQ_HEAD(mrrc_cw_rtagq, mrrc_cw_rtag) rtags;
-	struct mrrc_cw_rtagq spare; /* MRRC_CW_SPARE at most */
+	struct mrrc_cw_rtagq spare; /* at most MRRC_CW_SPARE */
 	unsigned spare_cnt;
 	struct mrrc_cw_map held, matched, known; /* by tag */
 	struct mrrc_cw_map by_id, rtag_by_id;
@@ -186,13 +190,13 @@ struct mrrc_cw {
 
 void mrrc_cw_init(struct mrrc_cw *cw, const struct mrrc_cw_attr *attr,
 		  const struct mrrc_cw_ops *ops, void *arg);
-/* After mrrc_cw_down(): frees it. */
+/* Frees the state, after mrrc_cw_down(). */
 void mrrc_cw_fini(struct mrrc_cw *cw);
 
 /* Sends HELLO. Called when the network is connected. */
 void mrrc_cw_hello(struct mrrc_cw *cw);
 
-/* 0; -EAGAIN: too many pending; -ENOTCONN: down */
+/* Returns 0; -EAGAIN: too many operations are pending; -ENOTCONN: down */
 int mrrc_cw_post_wr(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, uint64_t cwtag);
 int mrrc_cw_post_target(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 			uint64_t cwtag);
@@ -211,8 +215,8 @@ void mrrc_cw_cancel_target(struct mrrc_cw *cw, struct mrrc_cw_target *target);
 void mrrc_cw_push(struct mrrc_cw *cw);
 
 /*
- * Ends all operations with err, a positive errno, when the network uses no
- * buffer of ours any more. To be called once; nothing can be posted afterwards.
+ * Ends all operations with err, a positive errno, once the network uses no
+ * buffer of ours any more. Called once; nothing can be posted afterwards.
  */
 void mrrc_cw_down(struct mrrc_cw *cw, int err);
 
@@ -223,7 +227,7 @@ static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
 	       !TAILQ_EMPTY(&cw->tags);
 }
 
-/* cw_valid.c */
+/* Do the invariants hold? In cw_valid.c. */
 bool mrrc_cw_valid(const struct mrrc_cw *cw);
 
 #endif /* MRRC_CW_H */

@@ -14,8 +14,8 @@ static uint64_t cw_hash_of(const struct mrrc_cw_hash *hash, uint64_t key)
 }
 
 /*
- * The last hash is cached, since a key that is looked up is added next, and
- * looked up again, in another map as well.
+ * Keeps the last hash, since a key that was looked up is often added next, or
+ * looked up again in another map.
  */
 static uint64_t cw_hash(const struct mrrc_cw_map *map, uint64_t key)
 {
@@ -112,7 +112,9 @@ static void cw_map_grow(struct mrrc_cw_map *map)
 		free(from);
 }
 
-/* The place after the last node, that is before the first, of its ring. */
+/*
+ * The place after the last node of a key's ring, where the first node follows.
+ */
 static struct mrrc_cw_node **
 cw_map_link(struct mrrc_cw_map *map, struct mrrc_cw_node *node, uint64_t key)
 {

@@ -2,7 +2,7 @@
 /*
  * Queues by key: a chained hash table of the first node of each queue. Nodes
  * live in the caller's objects, so nothing here can fail; the table grows when
- * memory allows. Peers choose keys: they do not know the map's secret, so they
+ * memory allows. Peers choose keys, but do not know the map's secret, so they
  * cannot choose keys that share a chain.
  *
  * Not thread-safe.
@@ -41,12 +41,12 @@ struct mrrc_cw_map {
 	struct mrrc_cw_node *small[MRRC_CW_MAP_SMALL];
 };
 
-/* secret: NULL where no peer chooses the keys */
+/* Initialises a map; a secret of NULL: no peer chooses the keys */
 void mrrc_cw_map_init(struct mrrc_cw_map *map,
 		      const struct mrrc_secret *secret);
 /*
  * Initialises a map that hashes as another map does, so that a key is hashed
- * once for both. The other map must live as long.
+ * once for both. The other map must live as long as this map.
  */
 void mrrc_cw_map_init_as(struct mrrc_cw_map *map, struct mrrc_cw_map *other);
 /* Frees the table; the nodes belong to the caller. */
@@ -57,7 +57,7 @@ struct mrrc_cw_node *mrrc_cw_map_first(const struct mrrc_cw_map *map,
 				       uint64_t key);
 void mrrc_cw_map_add(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
 		     uint64_t key);
-/* Adds the node as the oldest one of its key. */
+/* Adds the node as the oldest node of its key. */
 void mrrc_cw_map_add_first(struct mrrc_cw_map *map, struct mrrc_cw_node *node,
 			   uint64_t key);
 void mrrc_cw_map_remove(struct mrrc_cw_map *map, struct mrrc_cw_node *node);

@@ -2,25 +2,25 @@
 /*
  * Phases of a link's connection, as a table: for each phase and event the next
  * phase and the action. A link is the state of conditional writes between one
- * endpoint and one peer; it has a connection besides the application's. The
- * caller locks, and does what the table says.
+ * endpoint and one peer; it has a connection besides the connection of the
+ * application. The caller locks, and does what the table says.
  */
 #ifndef MRRC_CW_PHASE_H
 #define MRRC_CW_PHASE_H
 
 #include <stdbool.h>
 
-#define MRRC_CW_PHASES(X)                                   \
-	X(OPTED)      /* enabled, not connected */          \
-	X(LISTENING)  /* the peer's connection will come */ \
-	X(CONNECTING) /* ours is on its way to the peer */  \
-	X(UP)                                               \
-	X(LOST)	 /* the connection ended, or failed */      \
+#define MRRC_CW_PHASES(X)                                            \
+	X(OPTED)      /* enabled, not connected */                   \
+	X(LISTENING)  /* the peer's connection will come */          \
+	X(CONNECTING) /* our connection is on its way to the peer */ \
+	X(UP)                                                        \
+	X(LOST)	 /* the connection ended, or failed */               \
 	X(ALONE) /* the peer does not take part */
 
 #define MRRC_CW_EVENTS(X)                                              \
 	X(AWAIT)   /* a connection of the peer's is to be accepted */  \
-	X(RECALL)  /* the awaited one will not come */                 \
+	X(RECALL)  /* the awaited connection will not come */          \
 	X(PLAIN)   /* the peer says that it does not take part */      \
 	X(JOIN)	   /* the peer says where it listens */                \
 	X(DIAL)	   /* we connect */                                    \
@@ -35,9 +35,9 @@
 #define MRRC_CW_ACTS(X)                                             \
 	X(NONE)                                                     \
 	X(GREET)   /* say HELLO to the peer */                      \
-	X(LOSE)	   /* the connection is given up */                 \
-	X(CHOOSE)  /* both connect: one of the two is dropped */    \
-	X(DROP)	   /* an attempt is dropped, its operations stay */ \
+	X(LOSE)	   /* give up the connection */                     \
+	X(CHOOSE)  /* both connect: drop one connection */          \
+	X(DROP)	   /* drop an attempt, but keep its operations */   \
 	X(END)	   /* end the connection and its operations */      \
 	X(RENEW)   /* after a lost connection: RESET, then go on */ \
 	X(CONNECT) /* the link needs a connection */                \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The messages between the two sides of conditional writes. One transfer
- * carries all messages that are due at the moment and fit. Each, little-endian:
+ * carries all messages that are due at the moment and fit. Each message,
+ * little-endian:
  *
  *   0  type          1  version (0 in HELLO, whose beginning never changes)
  *   2  length        4  credits returned        6  0
@@ -27,11 +28,11 @@
 enum mrrc_cw_msg_type {
 	MRRC_CW_HELLO = 1, /* first, once, from both */
 	MRRC_CW_TAG,	   /* target: a buffer is exposed */
-	MRRC_CW_REVOKE,	   /* target: do not write to it */
-	MRRC_CW_REVOKED,   /* writer: it will not write */
-	MRRC_CW_DONE,	   /* writer: it has written, before this message */
-	MRRC_CW_TRUNC,	   /* writer: its data is longer, and not written */
-	MRRC_CW_CREDIT,	   /* nothing but its credits */
+	MRRC_CW_REVOKE,	   /* target: do not write to the buffer */
+	MRRC_CW_REVOKED,   /* writer: will not write */
+	MRRC_CW_DONE,	   /* writer: has written, before this message */
+	MRRC_CW_TRUNC,	   /* writer: the data is too long, not written */
+	MRRC_CW_CREDIT,	   /* nothing but credits */
 	MRRC_CW_TYPES
 };
 
@@ -42,15 +43,17 @@ struct mrrc_cw_seg {
 struct mrrc_cw_msg {
 	enum mrrc_cw_msg_type type;
 	uint16_t credits;
-	uint64_t id;  /* of the target's operation */
+	uint64_t id;  /* id of the target's operation */
 	uint64_t len; /* TAG: of all segments; DONE, TRUNC: of the write */
 	union {
 		struct {
-			uint8_t min, max; /* versions */
-			/* messages that the sender has buffers for */
+			uint8_t min, max; /* versions that the sender speaks */
+			/* number of messages that the sender has buffers for */
 			uint16_t credits;
 			uint32_t tags; /* tags that the sender keeps */
-			/* most bytes of a write that it takes in DONE */
+			/*
+			 * most bytes of a write that the sender takes in DONE
+			 */
 			uint16_t inline_max;
 			uint64_t cookie;
 		} hello;
@@ -64,15 +67,18 @@ struct mrrc_cw_msg {
 			bool has_data;
 			/*
 			 * the write's bytes, which the receiver has to place;
-			 * NULL: they were written before. The decoder points
-			 * into its buffer
+			 * NULL: the bytes were written before. The decoder
+			 * points into its buffer
 			 */
 			const void *bytes;
 		} done;
 	};
 };
 
-/* Returns the bytes written to buf, which has room for MRRC_CW_MSG_MAX. */
+/*
+ * Returns the number of bytes written to buf, which has room for
+ * MRRC_CW_MSG_MAX.
+ */
 size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
 
 /*
@@ -82,7 +88,7 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
  */
 size_t mrrc_cw_first(const void *buf, size_t len);
 
-/* 0; -EPROTO: not a message; -EPROTONOSUPPORT: unknown version */
+/* Returns 0; -EPROTO: not a message; -EPROTONOSUPPORT: unknown version */
 int mrrc_cw_decode(const void *buf, size_t len, struct mrrc_cw_msg *msg);
 
 /* The version that both sides speak, or -EPROTONOSUPPORT */

@@ -27,7 +27,7 @@ static unsigned bin_of(uint32_t pages)
 	return bin < MRRC_ARENA_BINS ? bin : MRRC_ARENA_BINS - 1;
 }
 
-/* The first bin from this one on that is not empty, or MRRC_ARENA_BINS. */
+/* The first bin from @bin on that is not empty, or MRRC_ARENA_BINS. */
 static unsigned bin_next(const struct mrrc_arena *arena, unsigned bin)
 {
 	unsigned word = bin / 64;
@@ -138,8 +138,8 @@ static struct mrrc_heap_page *span_cut(struct mrrc_arena *arena,
 }
 
 /*
- * Cuts pages of a MiB that hold no object. Sets the marks first, since other
- * threads may read them.
+ * Cuts pages of a MiB that hold no object. Sets the marks before the cut, since
+ * other threads may read both.
  */
 static void cut_mib(struct mrrc_heap_mib *mib, uint32_t first, uint32_t end,
 		    struct mrrc_heap_cut cut)
@@ -220,7 +220,10 @@ static unsigned run_objects(const struct mrrc_arena *arena, unsigned class)
 	       mrrc_class_size(class);
 }
 
-/* The smallest number of pages of which at most a 32nd is wasted. */
+/*
+ * The smallest number of pages for a run that has a minimum of objects and
+ * wastes at most a 32nd of its bytes.
+ */
 static unsigned run_length(unsigned class)
 {
 	const size_t size = mrrc_class_size(class);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An arena: blocks of memory cut into objects of the size classes. Small
- * objects share runs of pages, larger ones are spans of pages.
+ * objects share runs of pages; each larger object is a span of pages.
  *
- * Its records lie outside the blocks, since peers may write into the blocks.
- * The caller maps blocks and serialises all calls.
+ * The arena's records lie outside the blocks, since peers may write into the
+ * blocks. The caller maps blocks and serialises all calls.
  */
 #ifndef MRRC_HEAP_ARENA_H
 #define MRRC_HEAP_ARENA_H
@@ -13,21 +13,23 @@
 
 #include "core/heap/heap_class.h"
 
-#define MRRC_RUN_OBJECTS 256u /* at most */
+#define MRRC_RUN_OBJECTS 256u /* limit of objects in a run */
 #define MRRC_ARENA_BINS	 160u /* number of bins, by length of free spans */
 
 /*
  * Marks: whether an object begins at an address. A mark holds the low bits of
- * the object's address, so it fits one address alone: a free compares both.
- * Between take and give the caller sets them: LIVE while allocated, FREED after
- * that. Otherwise a mark is never LIVE: NONE is zero, except at each 32 KiB,
- * where zero is LIVE or FREED of an address.
+ * the object's address, so it fits one address alone: a free compares the mark
+ * with the address. Between take and give the caller sets the mark: LIVE while
+ * the object is allocated, FREED after that. Otherwise a mark is never LIVE:
+ * NONE is zero, except at each 32 KiB, where zero is LIVE or FREED of an
+ * address.
  */
 #define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
 #define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))
 /* mark of a page without objects */
 #define MRRC_MARK_NONE(addr) ((addr) % 0x8000u ? 0u : 0x4000u)
-#define MRRC_MARK_OWN	     0xc000u /* live, of a block that is one object */
+/* mark of a live block that is one object */
+#define MRRC_MARK_OWN 0xc000u
 
 #define MRRC_MIB	   ((size_t) 1 << 20)
 #define MRRC_MIB_PAGES	   (MRRC_MIB / MRRC_HEAP_PAGE)
@@ -42,8 +44,8 @@ struct mrrc_heap_cut {
 
 /*
  * Small objects, which are many, have the fewest marks possible. Objects from 2
- * KiB on have more, so that the marks of neighbours lie further apart, and
- * threads that use them share few cache lines.
+ * KiB on have more marks, so that the marks of neighbours lie further apart,
+ * and threads that use neighbours share few cache lines.
  */
 static inline unsigned mrrc_cut_shift(unsigned class)
 {
@@ -56,8 +58,8 @@ static inline unsigned mrrc_cut_shift(unsigned class)
 
 /*
  * The record of a MiB of a block, which a free reads. The marks follow, in the
- * same memory: those of all pages that are cut alike lie side by side, however
- * far apart the objects are (mrrc_mib_mark()).
+ * same memory: the marks of all pages that are cut alike lie side by side,
+ * however far apart the objects are (mrrc_mib_mark()).
  */
 struct mrrc_heap_mib {
 	void *domain; /* the block's domain, as cookie is the block's */
@@ -67,10 +69,13 @@ struct mrrc_heap_mib {
 	_Alignas(64) struct mrrc_heap_cut cut[MRRC_MIB_PAGES];
 };
 
-/* Address space for a MiB; the extra page: no two begin at the same cache set. */
+/*
+ * Address space of the record of a MiB. Because of the extra page, no two
+ * records begin at the same cache set.
+ */
 #define MRRC_MIB_BYTES \
 	(2 * MRRC_MIB / MRRC_HEAP_GRAIN * sizeof(uint16_t) + MRRC_HEAP_PAGE)
-/* Used where no page is cut: */
+/* The part of a record that is used where no page is cut: */
 #define MRRC_MIB_BYTES_OWN MRRC_HEAP_PAGE
 
 static inline struct mrrc_heap_cut *mrrc_mib_cut(struct mrrc_heap_mib *mib,
@@ -99,7 +104,7 @@ static inline uint16_t *mrrc_mib_mark(struct mrrc_heap_mib *mib, uintptr_t addr)
 
 enum mrrc_page_use {
 	MRRC_PAGE_INNER, /* no beginning of anything */
-	MRRC_PAGE_FREE,	 /* ... and end of a free span */
+	MRRC_PAGE_FREE,	 /* first or last page of a free span */
 	MRRC_PAGE_RUN,
 	MRRC_PAGE_SPAN, /* one large object */
 };
@@ -113,7 +118,7 @@ struct mrrc_heap_page {
 	/* RUN, at its head */
 	uint64_t free[MRRC_RUN_OBJECTS / 64];
 	uint16_t nfree;
-	uint8_t class; /* SPAN, too */
+	uint8_t class; /* size class, of a span, too */
 	uint8_t use;
 };
 
@@ -123,23 +128,23 @@ struct mrrc_heap_block {
 	/* constant while the block exists */
 	uintptr_t base; /* a multiple of 1 MiB */
 	size_t len;
-	/* the first MiB; an own block has no other */
+	/* record of the first MiB, the only one of an own block */
 	struct mrrc_heap_mib *mib;
-	void *domain; /* its owner */
+	void *domain; /* owner of the block */
 	void *heap;
-	void *cookie;		     /* its registration */
+	void *cookie;		     /* registration of the block */
 	struct mrrc_heap_page *page; /* pages; not of an own block */
 	uint32_t *asked;	     /* debug: bytes asked for, for each 16 */
 	uint32_t pages;
 	bool own;      /* the block is one object */
-	bool isolated; /* the same, and the block ends when it is freed */
+	bool isolated; /* an own block that ends when it is freed */
 	uint8_t page_kind;
-	void *meta; /* mib, page, asked */
+	void *meta; /* memory of mib, page and asked */
 	size_t meta_len;
 	/* guarded by the heap's lock: */
 	uint32_t used;	     /* pages in runs and spans */
 	uint64_t idle_since; /* when used became 0 */
-	size_t own_len;	     /* bytes asked for */
+	size_t own_len;	     /* bytes asked for, of an own block */
 	TAILQ_ENTRY(mrrc_heap_block) link;
 };
 
@@ -154,7 +159,7 @@ struct mrrc_arena {
 	uint8_t run_pages[MRRC_CLASS_SMALL];
 	size_t out[MRRC_CLASSES]; /* objects taken and not yet given back */
 	size_t out_bytes;
-	size_t pages, used; /* of all blocks */
+	size_t pages, used; /* sums over all blocks */
 	uint64_t now;	    /* the caller's clock, for idle_since */
 };
 
@@ -183,7 +188,7 @@ unsigned mrrc_arena_take(struct mrrc_arena *arena, unsigned class,
 
 /*
  * Takes one large object at a multiple of align, which is more than a page.
- * Returns 0 if there is none.
+ * Returns 0 if there is no room.
  */
 uintptr_t mrrc_arena_take_aligned(struct mrrc_arena *arena, unsigned class,
 				  size_t align);
@@ -193,7 +198,7 @@ void mrrc_arena_give(struct mrrc_arena *arena, struct mrrc_heap_block *block,
 
 /*
  * Takes a block out of the arena that has had no objects since the time @since,
- * or longer. Returns NULL if there is none.
+ * or longer. Returns NULL if there is no such block.
  */
 struct mrrc_heap_block *mrrc_arena_idle(struct mrrc_arena *arena,
 					uint64_t since);
@@ -209,9 +214,9 @@ bool mrrc_arena_next(const struct mrrc_heap_block *block, size_t *pos,
 /*
  * A1 runs, spans and free spans tile each block. A2 free spans are in the
  * bin of their length, and never side by side. A3 a run's count of free objects
- * is that of its bits; a run is listed while it has free objects, and never
- * consists of free objects alone. A4 the arena's sums equal those over its
- * blocks.
+ * equals its number of set bits; a run is listed while it has free objects, and
+ * never consists of free objects alone. A4 the arena's sums equal the sums over
+ * its blocks.
  */
 bool mrrc_arena_valid(const struct mrrc_arena *arena);
 

@@ -3,8 +3,8 @@
  * Size classes of the allocator, to which requests are rounded up.
  *
  * Multiples of 16 to 128 bytes, then eight classes for each doubling: at most
- * 12.5 % is lost. Classes beyond 32 KiB are whole pages. A request larger than
- * the largest class gets a separate block.
+ * 12.5 % of a request's size is lost. Classes beyond 32 KiB are whole pages. A
+ * request larger than the largest class gets a separate block.
  */
 #ifndef MRRC_HEAP_CLASS_H
 #define MRRC_HEAP_CLASS_H

@@ -59,7 +59,7 @@ struct mrrc_deadline *mrrc_deadlines_next(struct mrrc_deadline *deadline)
 	return RB_NEXT(mrrc_deadline_tree, NULL, deadline);
 }
 
-/* The first item that is due later than @due; NULL: there is none. */
+/* The first item that is due later than @due, or NULL. */
 static struct mrrc_deadline *
 mrrc_deadlines_after(const struct mrrc_deadlines *queue, uint64_t due)
 {

@@ -4,8 +4,8 @@
  * section 3.2.
  *
  * One thread processes the items one after the other, and each takes some time.
- * So deadlines are spaced: if mrrc_deadlines_fit() has chosen them, each item
- * can begin when the one before is finished, and finishes in time.
+ * So deadlines are spaced: if mrrc_deadlines_fit() has chosen all deadlines,
+ * each item can begin when the item before is finished, and finishes in time.
  *
  * Not thread-safe; allocates nothing, as the owner embeds what it queues.
  */
@@ -36,16 +36,16 @@ void mrrc_deadlines_add(struct mrrc_deadlines *queue,
 void mrrc_deadlines_remove(struct mrrc_deadlines *queue,
 			   struct mrrc_deadline *deadline);
 
-/* The item that is due first; NULL: none. */
+/* The item that is due first, or NULL. */
 struct mrrc_deadline *mrrc_deadlines_first(const struct mrrc_deadlines *queue);
 
-/* The item that is due next after this one; NULL: none. */
+/* The item that is due next after @deadline, or NULL. */
 struct mrrc_deadline *mrrc_deadlines_next(struct mrrc_deadline *deadline);
 
 /*
- * The latest deadline up to @due for a further item of that cost: at least its
- * cost after the deadline of the item before, and no later than the start of
- * the next item. 0: there is none.
+ * The latest deadline up to @due for a further item of cost @cost: at least
+ * @cost after the deadline of the item before, and no later than the start of
+ * the next item. 0: there is no such deadline.
  */
 uint64_t mrrc_deadlines_fit(const struct mrrc_deadlines *queue, uint64_t due,
 			    uint64_t cost);

@@ -4,15 +4,16 @@
  * two, and the length that few of the last gaps exceed.
  *
  * The longest of many gaps tells little, since one gap decides it. The length
- * that only a fixed part of them exceeds is stable: if unused buffers are kept
- * for that time, at most that part of the uses is late.
+ * that only a fixed part of the gaps exceeds is stable: if unused buffers are
+ * kept for that time, at most that part of the uses is late.
  *
  * Zeroes are a valid initial value. Not thread-safe; allocates nothing.
  *
  * Invariants (mrrc_gaps_valid):
- *   G1 `all` is the sum of the counts, `longer` that of the classes above `most`
- *   G2 `longer` is at most 1/PART of `all`, and more than that together with the
- *      class `most`
+ *   G1 `all` is the sum of all counts, `longer` is the sum of the counts of the
+ *      classes above `most`
+ *   G2 `longer` is at most 1/PART of `all`; `longer` and the count of the class
+ *      `most` together are more than 1/PART of `all`
  */
 #ifndef MRRC_GAPS_H
 #define MRRC_GAPS_H
@@ -26,8 +27,8 @@
 struct mrrc_gaps {
 	uint32_t count[MRRC_GAPS_CLASSES];
 	uint32_t all;	 /* gaps, old ones counted less */
-	uint32_t longer; /* of these */
-	unsigned most;	 /* a class */
+	uint32_t longer; /* gaps in the classes above `most` */
+	unsigned most;	 /* number of a class */
 };
 
 void mrrc_gaps_add(struct mrrc_gaps *gaps, uint64_t gap);

@@ -18,10 +18,10 @@
 #define WAYS	 4
 #define SETS_MIN 16
 #define SETS_MAX (64 * 1024)
-#define KEYS	 3		     /* that a signature has */
+#define KEYS	 3		     /* keys of a signature */
 #define GAP_MAX	 (UINT64_C(1) << 60) /* 36 years: sums do not wrap */
 
-#define GAPS_ENOUGH 2 /* of a signature */
+#define GAPS_ENOUGH 2 /* gaps of a signature that suffice */
 /* gaps of all buffers that must be known before they are used */
 #define GAPS_OF_ALL 8
 #define ONCE_USES   4 /* uses of a call site before it is judged */
@@ -35,9 +35,9 @@ struct mrrc_predict_entry {
 	uint64_t key;
 	/* the predictor's number of uses at the last use; 0: empty */
 	uint64_t used;
-	uint64_t shortest, longest; /* gaps, once there were some */
+	uint64_t shortest, longest; /* lengths of gaps, once there were gaps */
 	uint32_t gaps;
-	uint32_t uses; /* of call sites */
+	uint32_t uses; /* number of uses, of call sites only */
 };
 
 static size_t mrrc_predict_sets(size_t signatures)
@@ -130,8 +130,8 @@ mrrc_predict_find(const struct mrrc_predict *predict, uint64_t key)
 }
 
 /*
- * The key's entry. If it has none, a new entry, which may replace that of
- * another key.
+ * The key's entry; if the key has none, a new entry, which may replace the
+ * entry of another key.
  */
 static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 						   uint64_t key)
@@ -276,11 +276,12 @@ void mrrc_predict_gap(struct mrrc_predict *predict,
 /* ---- prediction ---------------------------------------------------------- */
 
 /*
- * Is it worth to deregister the buffer until @from? That saves registered time
- * until @from, and makes the next use late if it comes sooner. Dropping buffers
- * after the idle time makes about one use late for each idle time saved; a
- * prediction has to do better. While few gaps were rated, the chance of a late
- * use is taken to be 1/4 divided by the number of gaps.
+ * Does it pay to deregister the buffer until @from? Deregistering saves
+ * registered time until @from, and makes the next use late if that use comes
+ * sooner. Dropping buffers after the idle time makes about one use late for
+ * each idle time saved; a prediction has to do better. While few gaps were
+ * rated, the chance of a late use is taken to be 1/4 divided by the number of
+ * gaps.
  */
 static bool mrrc_predict_pays(const struct mrrc_predict *predict, uint32_t gaps,
 			      uint64_t from)
@@ -294,7 +295,9 @@ static bool mrrc_predict_pays(const struct mrrc_predict *predict, uint32_t gaps,
 	       chance * mrrc_gaps_most(&predict->lengths) <= from;
 }
 
-/* Do the buffers of that call site seem to be used only once? */
+/*
+ * Do the buffers of the call site with the key @key seem to be used only once?
+ */
 static bool mrrc_predict_once(const struct mrrc_predict *predict, uint64_t key)
 {
 	const struct mrrc_predict_entry *site = mrrc_predict_find(predict, key);

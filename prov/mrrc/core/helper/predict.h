@@ -13,20 +13,20 @@
  * more points stand for the stack.
  *
  * If a signature is new, the gaps of the buffer at that call site in any
- * context are used. If these are unknown, too, the call site predicts whether
- * its buffers are used more than once, and the gaps of all buffers (gaps.h) say
- * how long to wait: an idle time that few of them exceed. A signature with few
- * gaps waits at least this long.
+ * context are used. If these gaps are unknown, too, the call site predicts
+ * whether its buffers are used more than once, and the gaps of all buffers
+ * (gaps.h) say how long to wait: an idle time that few of these gaps exceed. A
+ * buffer whose signature has few gaps is kept at least this long.
  *
- * Some gaps cannot be predicted by the shortest one, such as those between uses
- * of heap memory. So the predictor counts how often the next gap was shorter
- * than predicted, in classes by the number of gaps seen before. Nothing is
- * predicted, and the buffer is kept for the idle time, if deregistrations at
+ * Some gaps cannot be predicted by the shortest gap, such as the gaps between
+ * uses of heap memory. So the predictor counts how often the next gap was
+ * shorter than predicted, in classes by the number of gaps seen before. Nothing
+ * is predicted, and the buffer is kept for the idle time, if deregistrations at
  * that number of gaps would cost more in late uses than the registered time
  * that they save is worth.
  *
  * Times are nanoseconds, and passed as arguments: there is no clock. Not
- * thread-safe. Only init allocates; new entries replace those that were not
+ * thread-safe. Only init allocates; new entries replace entries that were not
  * used for long.
  */
 #ifndef MRRC_PREDICT_H
@@ -48,9 +48,9 @@ struct mrrc_predict_context {
 };
 
 struct mrrc_signature {
-	uint64_t context; /* call site, address, length and points before */
+	uint64_t context; /* call site, address, length and earlier points */
 	uint64_t buffer;  /* call site, address and length */
-	uint64_t site;	  /* and length */
+	uint64_t site;	  /* call site and length */
 };
 
 /* Times relative to the use. */
@@ -65,7 +65,7 @@ struct mrrc_predict_entry;
 /* Quality of the predictions that were made after a certain number of gaps. */
 struct mrrc_predict_rate {
 	uint32_t seen;
-	uint32_t sooner; /* than predicted */
+	uint32_t sooner; /* gaps shorter than predicted */
 };
 
 struct mrrc_predict {
@@ -101,18 +101,20 @@ void mrrc_predict_sign(struct mrrc_predict_context *context, uint64_t site,
 		       uint64_t addr, size_t len,
 		       struct mrrc_signature *signature);
 
-/* Records a use with that signature. */
+/* Records a use with the signature @signature. */
 void mrrc_predict_use(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature);
 
 /*
- * Records that a buffer was used again, @gap ns after its use with that
- * signature.
+ * Records that a buffer was used again, @gap ns after its use with the
+ * signature @signature.
  */
 void mrrc_predict_gap(struct mrrc_predict *predict,
 		      const struct mrrc_signature *signature, uint64_t gap);
 
-/* Predict the next use of a buffer after a use with that signature. */
+/*
+ * Predicts the next use of a buffer after a use with the signature @signature.
+ */
 void mrrc_predict_next(const struct mrrc_predict *predict,
 		       const struct mrrc_signature *signature,
 		       struct mrrc_prediction *prediction);

@@ -34,8 +34,8 @@ void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len)
 
 /*
  * The time t_p of both conditions of the paper: to move a region from one queue
- * to another, to deregister it and to register it. In the registration queue it
- * covers the region's registration, and before that the deregistration of
+ * to another, to deregister it and to register it. In the registration queue
+ * t_p covers the region's registration, and before that the deregistration of
  * another region of the same size.
  */
 static uint64_t mrrc_schedule_cost(const struct mrrc_schedule *schedule,
@@ -84,7 +84,7 @@ static void mrrc_schedule_keep(struct mrrc_schedule *schedule,
 
 /* ---- uses ---------------------------------------------------------------- */
 
-/* Rate the prediction for the previous use, and learn the gap. */
+/* Rates the prediction for the previous use, and learns the gap. */
 static void mrrc_schedule_learn(struct mrrc_schedule *schedule,
 				const struct mrrc_scheduled *item, uint64_t now)
 {
@@ -142,7 +142,7 @@ void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 	struct mrrc_prediction prediction;
 	uint64_t until;
 
-	/* the region was used since then, or forgotten */
+	/* meanwhile the region was used or forgotten */
 	if (item->state != MRRC_SCHEDULED_COMING)
 		return;
 	mrrc_predict_next(schedule->predict, &item->signature, &prediction);
@@ -220,8 +220,8 @@ mrrc_schedule_due(const struct mrrc_schedule *schedule, uint64_t now)
 }
 
 /*
- * Returns a region to judge: the first of the used queue, or one that was kept
- * long enough.
+ * Returns a region to judge: the first of the used queue, or a region that was
+ * kept long enough.
  */
 static struct mrrc_scheduled *
 mrrc_schedule_judged(const struct mrrc_schedule *schedule, uint64_t now)

@@ -8,15 +8,16 @@
  *
  *   now + cost <= deadline
  *
- * where the cost includes deregistering, registering and the queues. Then it
- * enters the registration queue, in which deadlines are spaced (deadline.h),
- * and is registered again at its deadline less the cost. Otherwise it is kept
- * until the latest time at which its use is expected.
+ * where the cost includes deregistering, registering and the queues. Then the
+ * region enters the registration queue, in which deadlines are spaced
+ * (deadline.h), and is registered again at its deadline less the cost.
+ * Otherwise the region is kept until the latest time at which its use is
+ * expected.
  *
- * The owner has a mrrc_scheduled for each buffer, registered or not. It reports
- * uses, and one thread executes the steps that mrrc_schedule_next() returns.
- * Times are nanoseconds, and passed as arguments: there is no clock. Not
- * thread-safe; allocates nothing.
+ * The owner has a mrrc_scheduled for each buffer, registered or not. The owner
+ * reports uses, and one thread executes the steps that mrrc_schedule_next()
+ * returns. Times are nanoseconds, and passed as arguments: there is no clock.
+ * Not thread-safe; allocates nothing.
  *
  * Invariants (mrrc_schedule_valid):
  *   D1 a region is in the queue of its state, and in no other
@@ -35,7 +36,7 @@
 enum mrrc_scheduled_state {
 	/* not registered, and no registration planned */
 	MRRC_SCHEDULED_OUT,
-	MRRC_SCHEDULED_IN_USE,	/* by operations: registered */
+	MRRC_SCHEDULED_IN_USE,	/* registered, and in use by operations */
 	MRRC_SCHEDULED_USED,	/* registered; to be judged */
 	MRRC_SCHEDULED_KEPT,	/* registered, for an expected use */
 	MRRC_SCHEDULED_PLANNED, /* to be registered by its deadline */
@@ -45,25 +46,26 @@ enum mrrc_scheduled_state {
 struct mrrc_scheduled {
 	TAILQ_ENTRY(mrrc_scheduled) link; /* while USED */
 	struct mrrc_deadline deadline;	  /* while KEPT or PLANNED */
-	struct mrrc_signature signature;  /* of the last use */
+	struct mrrc_signature signature;  /* signature of the last use */
 	uint64_t last;			  /* time of the last use */
 	size_t len;			  /* bytes */
-	unsigned holds;			  /* operations */
+	unsigned holds;			  /* number of operations */
 	enum mrrc_scheduled_state state;
 	bool before; /* signature and last are set */
 };
 
-/* Counters since init; figure 5 of the paper shows the same ones. */
+/* Counters since init, the same as in figure 5 of the paper. */
 struct mrrc_schedule_stats {
 	uint64_t uses;
-	/* uses of a region that was used before; of these: */
+	/* uses of a region that was used before; parts of this number: */
 	uint64_t again;
-	uint64_t late;	    /* region not registered any more, or not yet */
+	/* uses of a region that is no longer registered, or not yet */
+	uint64_t late;
 	uint64_t predicted; /* uses with a predicted period */
 	uint64_t within_5;  /* uses within 5 percent of the period */
 	uint64_t within_05; /* uses within a half percent */
 	uint64_t planned;   /* deregistrations until a deadline */
-	uint64_t dropped;   /* deregistrations for good */
+	uint64_t dropped;   /* deregistrations without a deadline */
 };
 
 struct mrrc_schedule {
@@ -73,7 +75,8 @@ struct mrrc_schedule {
 	uint64_t queue_ns;
 	TAILQ_HEAD(, mrrc_scheduled) used; /* deregistration queue */
 	struct mrrc_deadlines planned;	   /* registration queue */
-	struct mrrc_deadlines kept;	   /* until when */
+	/* by the time until which a region is kept */
+	struct mrrc_deadlines kept;
 	struct mrrc_schedule_stats stats;
 };
 
@@ -81,7 +84,8 @@ enum mrrc_step {
 	MRRC_STEP_NONE, /* nothing to do before *wake */
 	/* deregister *item, which counts as gone at once */
 	MRRC_STEP_DEREGISTER,
-	MRRC_STEP_REGISTER, /* *item, then mrrc_schedule_registered() */
+	/* register *item, then call mrrc_schedule_registered() */
+	MRRC_STEP_REGISTER,
 };
 
 void mrrc_schedule_init(struct mrrc_schedule *schedule,
@@ -92,21 +96,21 @@ void mrrc_schedule_init(struct mrrc_schedule *schedule,
 void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len);
 
 /*
- * An operation with that signature begins to use the region. Returns false if
- * the owner has to register the region first. The region stays registered until
- * mrrc_schedule_done().
+ * An operation with the signature @signature begins to use the region. Returns
+ * false if the owner has to register the region first. The region stays
+ * registered until mrrc_schedule_done().
  */
 bool mrrc_schedule_use(struct mrrc_schedule *schedule,
 		       struct mrrc_scheduled *item,
 		       const struct mrrc_signature *signature, uint64_t now);
 
-/* An operation has ended. */
+/* An operation on the region has ended. */
 void mrrc_schedule_done(struct mrrc_schedule *schedule,
 			struct mrrc_scheduled *item);
 
 /*
- * Returns the next step, the one with the earliest deadline first. *wake: when
- * to call it again, unless something changes before; UINT64_MAX: never.
+ * Returns the next step: the step with the earliest deadline. *wake: the time
+ * at which to call again, unless something changes before; UINT64_MAX: never.
  */
 enum mrrc_step mrrc_schedule_next(struct mrrc_schedule *schedule, uint64_t now,
 				  struct mrrc_scheduled **item, uint64_t *wake);
@@ -133,7 +137,10 @@ static inline bool mrrc_scheduled_registered(const struct mrrc_scheduled *item)
 	       item->state == MRRC_SCHEDULED_KEPT;
 }
 
-/* Is a region registered that is not in use, so that it may leave one day? */
+/*
+ * Is a region registered that is not in use, so that the region may leave one
+ * day?
+ */
 static inline bool mrrc_schedule_holds(const struct mrrc_schedule *schedule)
 {
 	return !TAILQ_EMPTY(&schedule->used) || schedule->kept.count;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Regions ordered by address (a red-black tree), none of which contains another.
+ * Regions ordered by address (a red-black tree), none of which contains
+ * another.
  *
- * The cache keeps one index per kind of access. Not thread-safe: the owner
- * of the cache guards it. Allocates nothing.
+ * The cache keeps one index per kind of access. Not thread-safe: the owner of
+ * the cache guards it. Allocates nothing.
  *
  * Invariants (mrrc_index_valid):
- *   I1 regions are ordered by start, and by end, too; none is empty
+ *   I1 regions are ordered by start, and by end, too; no region is empty
  *   I2 count and bytes equal the sums over the tree
  */
 #ifndef MRRC_INDEX_H
@@ -19,7 +20,7 @@ RB_HEAD(mrrc_index_tree, mrrc_region);
 struct mrrc_index {
 	struct mrrc_index_tree tree;
 	_Atomic size_t count; /* regions; other threads may read it */
-	size_t bytes;	      /* sum of their lengths */
+	size_t bytes;	      /* sum of the regions' lengths */
 };
 
 void mrrc_index_init(struct mrrc_index *index);
@@ -28,7 +29,9 @@ void mrrc_index_init(struct mrrc_index *index);
 struct mrrc_region *mrrc_index_find(const struct mrrc_index *index,
 				    uintptr_t addr, size_t len);
 
-/* Do region and range share a byte? Written so that neither end can wrap. */
+/*
+ * Do region and range share a byte? Neither end is computed, as it might wrap.
+ */
 static inline bool mrrc_region_overlaps(const struct mrrc_region *region,
 					uintptr_t addr, size_t len)
 {
@@ -44,7 +47,7 @@ struct mrrc_region *mrrc_index_from(const struct mrrc_index *index,
 				    uintptr_t addr);
 
 /*
- * The region, @from or a later one, that contains all of [addr, addr + len), or
+ * The first region from @from on that contains all of [addr, addr + len), or
  * NULL.
  */
 struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
@@ -58,13 +61,16 @@ struct mrrc_region *mrrc_index_first_overlap(const struct mrrc_index *index,
 struct mrrc_region *mrrc_index_next_overlap(struct mrrc_region *region,
 					    uintptr_t addr, size_t len);
 
-/* All regions by address; safe against removal only if next is taken first. */
+/*
+ * Walk all regions by address. A region may be removed once the next region is
+ * known.
+ */
 struct mrrc_region *mrrc_index_first(const struct mrrc_index *index);
 struct mrrc_region *mrrc_index_next(struct mrrc_region *region);
 
 /*
  * The region must neither contain a region of the index, nor be contained in
- * one; the caller removes these first.
+ * one; the caller removes such regions first.
  */
 void mrrc_index_insert(struct mrrc_index *index, struct mrrc_region *region);
 void mrrc_index_remove(struct mrrc_index *index, struct mrrc_region *region);

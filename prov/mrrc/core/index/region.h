@@ -3,8 +3,8 @@
  * A registered region: the value that index, policy and cache share.
  *
  * Part of core: no libfabric, threads or clock. The lock of the cache
- * (sys/cache/cache_mt.h) guards every field, with three exceptions: `word` is read
- * without it, `held` and `closed` are atomic, and the fields of the
+ * (sys/cache/cache_mt.h) guards every field, with three exceptions: `word` is
+ * read without it, `held` and `closed` are atomic, and the fields of the
  * registration do not change while the region is held.
  */
 #ifndef MRRC_REGION_H
@@ -27,7 +27,7 @@ enum mrrc_access {
 	MRRC_RO = 0, /* source of sends and writes */
 	MRRC_RW = 1, /* source and target */
 	/*
-	 * may be combined with one of those above; REMOTE_WRITE needs MRRC_RW
+	 * may be combined with MRRC_RO or MRRC_RW; REMOTE_WRITE needs MRRC_RW
 	 */
 	MRRC_REMOTE_READ = 2,  /* source of peers' reads */
 	MRRC_REMOTE_WRITE = 4, /* target of peers' writes */
@@ -37,15 +37,15 @@ enum mrrc_access {
 enum mrrc_region_state {
 	MRRC_REGION_NEW,     /* registered, not (yet) in an index */
 	MRRC_REGION_INDEXED, /* lookups find it */
-	MRRC_REGION_DEAD,    /* left the index; deregister when unheld */
+	MRRC_REGION_DEAD,    /* has left the index; deregistered when unheld */
 };
 
 /*
  * The word of a region: its tag in the upper bits, and below it the number of
  * the memory in which the region's struct lies. The tag is odd while the region
  * is indexed, and is never used again for the same memory. A thread that knows
- * the word can find the region and hold it without a lock, or finds that it is
- * gone.
+ * the word can find the region and hold the region without a lock, or finds
+ * that the region is gone.
  */
 #define MRRC_REGION_TAG	      28 /* bits below the tag */
 #define MRRC_REGION_INDEX_BIT (1ULL << MRRC_REGION_TAG)
@@ -56,11 +56,14 @@ struct mrrc_region;
  * Counters of operations that are kept outside the region. They can make the
  * region's own counter negative. A thread that begins an operation counts it
  * first, and then checks that the tag is unchanged. A thread that ends an
- * operation counts it, and then checks whether the region is indexed: if not,
- * the operation may have been the last.
+ * operation counts it, and then checks whether the region is indexed: if the
+ * region is not indexed, the operation may have been the last.
  */
 struct mrrc_holders {
-	/* The number of operations that they count, modulo 2^32. */
+	/*
+	 * The number of operations on the region that the holders count, modulo
+	 * 2^32.
+	 */
 	unsigned (*count)(const struct mrrc_holders *holders,
 			  const struct mrrc_region *region);
 	/*
@@ -73,21 +76,23 @@ struct mrrc_holders {
 struct mrrc_region {
 	/* never reset, even when the memory becomes another region */
 	_Atomic uint64_t word;
-	/* operations, without those that holders count */
+	/* operations, except operations that holders count */
 	_Atomic uint32_t held;
-	bool loose; /* held and not indexed */
-	/* of this one */
-	bool watched;	 /* the monitor must be told when it leaves */
+	bool loose;	 /* held and not indexed */
+	bool watched;	 /* the monitor must be told when the region leaves */
 	bool reused;	 /* served a request after its first */
 	uintptr_t start; /* page-aligned */
 	size_t len;	 /* bytes, whole pages */
 	void *desc;	 /* local descriptor of the registration */
-	void *cookie;	 /* the registration: a fid_mr in fi */
+	void *cookie;	 /* the registration: in fi a fid_mr */
 	enum mrrc_access access;
 	enum mrrc_region_state state;
-	/* the period of its last close (revoke.h); 0: the key has no end */
+	/*
+	 * the period of the region's last close (revoke.h); 0: the key has no
+	 * end
+	 */
 	_Atomic uint64_t closed;
-	const struct mrrc_holders *holders; /* NULL: there are none */
+	const struct mrrc_holders *holders; /* NULL: there are no holders */
 	uint64_t policy[10];	    /* while INDEXED: the policy's own data */
 	RB_ENTRY(mrrc_region) node; /* while INDEXED: in the index */
 	/* INDEXED: in the policy; DEAD: in the victims */
@@ -135,7 +140,9 @@ static inline uint64_t mrrc_region_tag(const struct mrrc_region *region)
 	return mrrc_region_word(region) >> MRRC_REGION_TAG;
 }
 
-/* Any thread: is it still the indexed region that had this word? */
+/*
+ * Is this still the indexed region that had the word @had? Any thread may ask.
+ */
 static inline bool mrrc_region_is(const struct mrrc_region *region,
 				  uint64_t had)
 {
@@ -155,8 +162,8 @@ static inline void mrrc_region_hold(struct mrrc_region *region)
 }
 
 /*
- * Ends an operation; returns the region's own counter. If it was the last
- * operation of an indexed region, the region may be gone on return.
+ * Ends an operation; returns the region's own counter. After the last operation
+ * of an indexed region, the region may be gone on return.
  */
 static inline uint32_t mrrc_region_unhold(struct mrrc_region *region)
 {
@@ -178,8 +185,8 @@ static inline void mrrc_region_retire(struct mrrc_region *region)
 }
 
 /*
- * Initialises the word of a new region, NEW and unheld, in memory of that
- * number. Sets nothing else.
+ * Initialises the word of a new region, NEW and unheld, in the memory with the
+ * number @number. Sets nothing else.
  */
 static inline void mrrc_region_renew(struct mrrc_region *region,
 				     uint32_t number)

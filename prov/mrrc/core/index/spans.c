@@ -50,7 +50,7 @@ void mrrc_spans_resize(struct mrrc_spans *spans, struct mrrc_span *span,
 		spans->longest = len;
 }
 
-/* The lowest span that begins at @start or later. */
+/* The lowest span that begins at @start or later, or NULL. */
 static struct mrrc_span *mrrc_spans_from(const struct mrrc_spans *spans,
 					 uintptr_t start)
 {
@@ -75,7 +75,7 @@ struct mrrc_span *mrrc_spans_at(const struct mrrc_spans *spans, uintptr_t start)
 	return span && span->start == start ? span : NULL;
 }
 
-/* The first span, from this one on, that shares a byte with the range. */
+/* The first span from @span on that shares a byte with the range, or NULL. */
 static struct mrrc_span *mrrc_spans_overlap(struct mrrc_span *span,
 					    uintptr_t start, size_t len)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address ranges that may overlap each other, with a search for those that
+ * Address ranges that may overlap each other, with a search for the ranges that
  * share a byte with a given range.
  *
- * Ordered by start. A search begins as far below the range as the longest span
- * is long, so it is fast while spans have similar lengths, or are few.
+ * Spans are ordered by start. A search begins as far below the given range as
+ * the longest span is long, so the search is fast while spans have similar
+ * lengths, or are few.
  *
  * Not thread-safe; allocates nothing, as the owner embeds what it adds.
  */
@@ -31,17 +32,17 @@ void mrrc_spans_init(struct mrrc_spans *spans);
 void mrrc_spans_add(struct mrrc_spans *spans, struct mrrc_span *span);
 void mrrc_spans_remove(struct mrrc_spans *spans, struct mrrc_span *span);
 
-/* A span that was added becomes longer or shorter. */
+/* Makes a span that was added longer or shorter. */
 void mrrc_spans_resize(struct mrrc_spans *spans, struct mrrc_span *span,
 		       size_t len);
 
-/* The first span that begins at @start; NULL: none. */
+/* The first span that begins at @start, or NULL. */
 struct mrrc_span *mrrc_spans_at(const struct mrrc_spans *spans,
 				uintptr_t start);
 
 /*
- * The lowest span that shares a byte with the range, and the next one; NULL:
- * none.
+ * The lowest span that shares a byte with the range, and the next such span
+ * after @span, or NULL.
  */
 struct mrrc_span *mrrc_spans_first(const struct mrrc_spans *spans,
 				   uintptr_t start, size_t len);

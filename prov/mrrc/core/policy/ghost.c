@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Regions that have left (ghost.h).
+ * Ghost entries of regions that have left (ghost.h).
  */
 #include "config.h"
 #include "core/policy/ghost.h"

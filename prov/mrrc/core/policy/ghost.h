@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ghost entries: how often regions that have left were used, and when last. The
- * table has a fixed size; in a full set the oldest entry is replaced.
+ * Ghost entries: how often regions that have left were used, and when they were
+ * last used. The table has a fixed size; in a full set the oldest entry is
+ * replaced.
  *
  * Not thread-safe. Only init allocates. Sets are laid out in the order in which
  * they are first used, so memory is touched only as regions leave.
@@ -16,8 +17,8 @@
 #include <stdint.h>
 
 struct mrrc_ghost {
-	uint64_t key;  /* 0: none */
-	uint64_t last; /* time of its last use */
+	uint64_t key;  /* 0: empty entry */
+	uint64_t last; /* time of the region's last use */
 	uint32_t uses;
 };
 
@@ -33,18 +34,20 @@ struct mrrc_ghosts {
 };
 
 /*
- * @entries: about this many, a power of two of 4 to MRRC_GHOSTS_MAX. Returns 0
- * or -ENOMEM.
+ * @entries: the number of entries, a power of two from 4 to MRRC_GHOSTS_MAX.
+ * Returns 0 or -ENOMEM.
  */
 #define MRRC_GHOSTS_MAX (1 << 17)
 int mrrc_ghosts_init(struct mrrc_ghosts *ghosts, size_t entries);
 void mrrc_ghosts_fini(struct mrrc_ghosts *ghosts);
 
-/* Adds an entry; @key is not 0. A later entry of the same key replaces it. */
+/* Adds an entry, whose key is not 0; replaces an entry of the same key. */
 void mrrc_ghosts_put(struct mrrc_ghosts *ghosts,
 		     const struct mrrc_ghost *ghost);
 
-/* Removes an entry; false if the key has none. */
+/*
+ * Copies the key's entry to *ghost and removes it; false if the key has none.
+ */
 bool mrrc_ghosts_take(struct mrrc_ghosts *ghosts, uint64_t key,
 		      struct mrrc_ghost *ghost);
 

@@ -13,7 +13,7 @@
 
 #define ROWS	4
 #define ROW_MIN 1024
-#define ROW_MAX (64 * 1024) /* halved in some microseconds */
+#define ROW_MAX (64 * 1024) /* halving takes some microseconds */
 #define PERIOD	10	    /* additions per entry, as in TinyLFU */
 
 int mrrc_history_init(struct mrrc_history *history, size_t ranges)
@@ -39,8 +39,8 @@ void mrrc_history_fini(struct mrrc_history *history)
 }
 
 /*
- * The counter of a key in a row, found by 32 bits of the hash, which each row
- * rotates differently.
+ * The counter of a key in a row, found by bits of the hash, which each row
+ * mixes differently.
  */
 static uint8_t *history_at(const struct mrrc_history *history, uint64_t hash,
 			   int row)
@@ -113,7 +113,7 @@ void mrrc_history_clear(struct mrrc_history *history, uint64_t key)
 		return;
 	for (row = 0; row < ROWS; row++) {
 		count = history_at(history, hash, row);
-		/* larger counts are of other keys */
+		/* larger counts belong to other keys */
 		if (*count == least)
 			*count = 0;
 	}

@@ -56,7 +56,7 @@ static int policy_value(const struct mrrc_policy_param *param, const char *text,
 	return 0;
 }
 
-/* One "key=value" of @len characters. */
+/* Sets the parameter of one "key=value" of @len characters. */
 static int policy_set(struct mrrc_policy *policy, const char *text, size_t len)
 {
 	const struct mrrc_policy_param *param = policy->ops->param;
@@ -112,7 +112,7 @@ static void policy_defaults(struct mrrc_policy *policy,
 		policy->param[i] = ops->param[i].value;
 }
 
-/* The policy that the text names; *params: the rest, or NULL. */
+/* The policy that the text names; *params: the rest of the text, or NULL. */
 static const struct mrrc_policy_ops *
 policy_parse(const struct mrrc_policy_ops *const *ops, const char *spec,
 	     const char **params)

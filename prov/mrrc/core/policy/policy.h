@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Eviction policies: which region to evict. The policy table, and the registry
- * by name.
+ * Eviction policies, which choose the region to evict: the policy table, and
+ * the registry by name.
  *
- * The cache tells a policy of every region that enters the index, is used and
- * leaves, and asks it for victims. A policy threads regions by their `link`
- * while they are indexed and keeps its own figures in their `policy` words.
- * Not thread-safe: the owner of the cache guards it. Only open allocates.
+ * The cache tells a policy of every region that enters the index, is used or
+ * leaves, and asks the policy for victims. A policy threads regions by their
+ * `link` while they are indexed and keeps its own figures in their `policy`
+ * words. Not thread-safe: the owner of the cache guards the policy. Only open
+ * allocates.
  *
- * A policy is asked for by a text "name[:key=value]...", where the keys are
- * its parameters, and `pieces`, `batch` and `merge`, which every policy has.
+ * A policy is asked for by a text "name[:key=value]...", where the keys are its
+ * parameters, and `pieces`, `batch` and `merge`, which every policy has.
  */
 #ifndef MRRC_POLICY_H
 #define MRRC_POLICY_H
@@ -54,13 +55,13 @@ struct mrrc_policy_ops {
 	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
 	/*
-	 * The region to evict: not held at the moment, still known to the
-	 * policy; NULL if there is none.
+	 * The region to evict: not held at the moment, and still known to the
+	 * policy. NULL if no region can be evicted.
 	 */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*
-	 * Should more regions be evicted after @gone were, though there is
-	 * room? NULL: `batch` decides.
+	 * Should more than @gone regions be evicted, though there is room
+	 * already? NULL: `batch` decides.
 	 */
 	bool (*more)(struct mrrc_policy *policy, size_t gone);
 	/* Whether the policy is sound and knows exactly @count regions. */
@@ -85,10 +86,10 @@ extern const struct mrrc_policy_ops mrrc_policy_gdl_ops;
 extern const struct mrrc_policy_ops *const mrrc_policies[];
 
 /*
- * Opens a policy of @list, which ends with NULL; a @list of NULL: of
- * mrrc_policies. @spec NULL: the default. -ENOENT: unknown name; -ESRCH:
- * unknown parameter; -EINVAL: a value is missing or not a number; -ERANGE: a
- * value is out of range.
+ * Opens a policy of @list, which ends with NULL; a @list of NULL stands for
+ * mrrc_policies, a @spec of NULL for the default policy. -ENOENT: unknown name;
+ * -ESRCH: unknown parameter; -EINVAL: a value is missing or not a number;
+ * -ERANGE: a value is out of range.
  */
 int mrrc_policy_open(const struct mrrc_policy_ops *const *list,
 		     const char *spec, const struct mrrc_policy_attr *attr,

@@ -4,20 +4,20 @@
  * LRU.
  *
  * As in gdsf, a region has the value H = L + w, the region with the least H is
- * evicted, and L becomes its H; but w is learned (reuse.h) from the uses of
- * present and departed regions (ghost.h), since frequency misleads where the
+ * evicted, and L becomes this least H. But w is learned (reuse.h) from the uses
+ * of present and departed regions (ghost.h), since frequency misleads where the
  * working set drifts or has few buffers. A shadow cache (shadow.h) simulates
- * LRU, and the estimate decides only while the cache can afford that it is
- * wrong: the cost beyond LRU's so far, the probable cost of earlier victims,
+ * LRU, and the estimate decides only while the cache can afford a wrong
+ * estimate: the cost beyond LRU's so far, the probable cost of earlier victims,
  * and the victim's registration have to stay together within a fixed part of
  * LRU's cost. Otherwise the least recently used region is evicted.
  *
  * A region that is in use when a victim is sought is moved to a list aside, so
  * that it is not examined again and again, and comes back as used now.
  *
- * docs/policies.md compares it with the others. Without the shadow cache a use
- * takes O(1), and a victim O(log n) for each region that is judged for it; a
- * region is judged at most once after each use.
+ * docs/policies.md compares this policy with the others. Without the shadow
+ * cache a use takes O(1), and a victim O(log n) for each region that is judged
+ * for the victim; a region is judged at most once after each use.
  */
 #include "config.h"
 #include "core/policy/policy.h"
@@ -33,15 +33,15 @@ enum { GDL_DUEL }; /* param[] */
 
 struct gdl_node {
 	RB_ENTRY(gdl_node) node;
-	double priority; /* H, when it was last judged */
-	double floor;	 /* L, when it was last used */
-	double weight;	 /* the weight of its size */
-	uint64_t last;	 /* use, by the pages registered */
-	uint32_t uses;	 /* uses, with those before it left */
-	uint32_t here;	 /* since it was registered */
+	double priority; /* H when the region was last judged */
+	double floor;	 /* L when the region was last used */
+	double weight;	 /* the weight of the region's size */
+	uint64_t last;	 /* time of the last use, in pages registered */
+	uint32_t uses;	 /* uses, also of earlier registrations */
+	uint32_t here;	 /* uses since it was registered */
 	bool aside;	 /* in the list aside, and in no other */
-	bool used;	 /* since it was judged */
-	uint32_t shadow; /* where its range was last */
+	bool used;	 /* used since it was judged */
+	uint32_t shadow; /* hint where the shadow cache has the range */
 };
 
 RB_HEAD(mrrc_gdl_tree, gdl_node);
@@ -50,17 +50,18 @@ struct mrrc_gdl {
 	struct mrrc_policy policy;
 	struct mrrc_gdl_tree tree;     /* by value */
 	struct mrrc_region_list list;  /* oldest use first */
-	struct mrrc_region_list aside; /* in use when last seen */
+	struct mrrc_region_list aside; /* regions in use when last seen */
 	size_t count;
 	const struct mrrc_cost *cost;
 	struct mrrc_reuse learned;
 	struct mrrc_ghosts ghosts;
 	struct mrrc_shadow lru;
-	uintptr_t start, end;		  /* of the last request */
-	const struct mrrc_region *victim; /* the last one named */
+	uintptr_t start, end;		  /* range of the last request */
+	const struct mrrc_region *victim; /* the last victim named */
 	uint64_t now;			  /* pages registered so far */
 	double floor;			  /* L */
-	bool by_estimate;		  /* chose the victim, not LRU */
+	/* the estimate chose the victim, not LRU */
+	bool by_estimate;
 };
 
 _Static_assert(sizeof(struct gdl_node) <=
@@ -130,7 +131,7 @@ static void gdl_fini(struct mrrc_policy *policy)
 	mrrc_ghosts_fini(&gdl->ghosts);
 }
 
-/* Never 0, which is no key: pages are counted from 1. */
+/* The key of a page; never 0, which is no key: pages are counted from 1. */
 static uint64_t gdl_key(const struct mrrc_gdl *gdl, uintptr_t addr)
 {
 	return addr / gdl->cost->page + 1;
@@ -156,8 +157,8 @@ static uintptr_t gdl_shadow(const struct mrrc_region *region, uintptr_t addr)
 }
 
 /*
- * Compares with LRU: LRU serves as much of the last request as @region does; if
- * LRU had lost the region, it would register that part, not all of the region.
+ * Compares with LRU, which serves the same part of the last request as @region
+ * does: if LRU had lost the region, LRU would register that part alone.
  */
 static void gdl_compare(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
@@ -182,7 +183,7 @@ static void gdl_judge(const struct mrrc_gdl *gdl, struct gdl_node *node)
 							node->weight);
 }
 
-/* Puts the region at the place that a region used now has, the newest. */
+/* Puts the region at the newest place, as if it was used now. */
 static void gdl_place(struct mrrc_gdl *gdl, struct mrrc_region *region)
 {
 	struct gdl_node *node = gdl_node(region);

@@ -4,11 +4,11 @@
  *
  * `lru` is the pin-down cache (Tezuka et al. 1998): one region for a request,
  * one deregistration at a time. `fmrd` (Wu et al. 2003) is the same with
- * batched deregistration. With pieces=4, either splits overlaps as MRRC does.
+ * batched deregistration. With pieces=4, both split overlaps as MRRC does.
  *
- * A list from the oldest to the newest use. A region that is in use when a
- * victim is sought counts as used now, so that it is not inspected twice for
- * the same use.
+ * The state is a list from the oldest to the newest use. A region that is in
+ * use when a victim is sought counts as used now, so that no region is
+ * inspected twice for the same use.
  */
 #include "config.h"
 #include "core/policy/policy.h"

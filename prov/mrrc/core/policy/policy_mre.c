@@ -2,18 +2,19 @@
 /*
  * Memory Resorting and Eviction (ou2009, section 5 and figure 4).
  *
- * A stack by recency; its lower part, the resorting section, is sorted by
- * eviction factor r + 1/s when the cache is full (s: pages; the smaller, the
- * closer to the bottom), and the eviction segment at the bottom goes as one
- * batch. r is the factor of the region at the bottom at that moment.
+ * The policy has a stack by recency. When the cache is full, the lower part of
+ * the stack, the resorting section, is sorted by eviction factor r + 1/s (s:
+ * pages of the region; smallest factor at the bottom), and the eviction segment
+ * at the bottom is evicted as one batch. r is the factor that the region at the
+ * bottom had before.
  *
- * The paper gives two readings: in its text a factor is kept until the region
- * is used again (`mre-text`), in figure 4 it is computed again for the whole
- * section each time (`mre-fig4`). It gives no sizes for the sections: they
- * are parameters, in percent of the regions.
+ * The paper allows two readings: in its text a factor is kept until the region
+ * is used again (`mre-text`), in figure 4 the factors of the whole section are
+ * computed again each time (`mre-fig4`). The paper gives no sizes of the
+ * sections: the sizes are parameters, in percent of the regions.
  *
- * Sorting is a merge of lists, so it needs no memory. Divided among the regions
- * that it frees, a sort costs O(resort / evict * log n).
+ * Sorting merges lists, so it needs no memory. Divided among the regions that
+ * it frees, one sort costs O(resort / evict * log n).
  */
 #include "config.h"
 #include "core/policy/policy.h"
@@ -26,10 +27,10 @@ struct mrrc_mre {
 	struct mrrc_policy policy;
 	struct mrrc_region_list list; /* bottom of the stack first */
 	size_t count;
-	size_t segment; /* of the eviction segment, left */
+	size_t segment; /* regions left in the eviction segment */
 	double recency; /* r */
-	double page;	/* bytes */
-	bool renew;	/* figure 4 */
+	double page;	/* bytes of a page */
+	bool renew;	/* as in figure 4: renew factors */
 };
 
 static struct mrrc_mre *mre_of(struct mrrc_policy *policy)
@@ -105,7 +106,7 @@ static void mre_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 	mre->count--;
 }
 
-/* Merge two sorted lists; of equals, those of @a come first. */
+/* Merges two sorted lists; of equal regions, the regions of @a come first. */
 static void mre_merge(struct mrrc_region_list *a, struct mrrc_region_list *b)
 {
 	struct mrrc_region_list out = TAILQ_HEAD_INITIALIZER(out);
@@ -126,7 +127,7 @@ static void mre_merge(struct mrrc_region_list *a, struct mrrc_region_list *b)
 }
 
 /*
- * Merge sort: a run of 1, 2, 4, ... regions waits until another of the same
+ * Merge sort: a run of 1, 2, 4, ... regions waits until another run of the same
  * length exists.
  */
 static void mre_sort(struct mrrc_region_list *list)
@@ -165,7 +166,7 @@ static size_t mre_part(size_t count, size_t percent)
 	return part ? part : 1;
 }
 
-/* The cache is full: resort, and mark out the eviction segment. */
+/* Resorts when the cache is full, and marks out the eviction segment. */
 static void mre_resort(struct mrrc_mre *mre)
 {
 	struct mrrc_region_list section = TAILQ_HEAD_INITIALIZER(section);
@@ -205,7 +206,7 @@ static struct mrrc_region *mre_victim(struct mrrc_policy *policy)
 			mre->segment--;
 			return region;
 		}
-		/* in use: used now */
+		/* a region in use counts as used now */
 		mre_touch(policy, region);
 	}
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The reuse estimate (reuse.h). The constants were chosen on the traces that
- * docs/policies.md names; if one of them is halved or doubled, no result
+ * docs/policies.md names; if one constant is halved or doubled, no result
  * changes by more than 1 %.
  */
 #include "config.h"
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-#define PRIOR_WEIGHT 50.0 /* as many observations */
-#define PRIOR	     .3	  /* of a first use */
-#define PRIOR_USE    .3	  /* more for each further use */
+#define PRIOR_WEIGHT 50.0 /* number of observations that the prior stands for */
+#define PRIOR	     .3	  /* prior of a first use */
+#define PRIOR_USE    .3	  /* increase of the prior for each further use */
 #define PERIOD	     4000 /* requests between decays */
 #define DECAY	     .9
 #define AGE_FIRST    1000.0
-#define AGE_PART     .005 /* of a new age in the average */
+#define AGE_PART     .005 /* weight of a new age in the average */
 #define HERE_MAX     16
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse)
@@ -24,7 +24,10 @@ void mrrc_reuse_init(struct mrrc_reuse *reuse)
 	reuse->age = AGE_FIRST;
 }
 
-/* The class of a number of uses: 1, 2, 3, 4, 5-6, 7-10, 11-20, more. */
+/*
+ * The class of a number of uses; the classes are 1, 2, 3, 4, 5-6, 7-10, 11-20,
+ * more.
+ */
 static unsigned reuse_class(unsigned uses)
 {
 	if (uses <= 4)
@@ -59,8 +62,7 @@ void mrrc_reuse_again(struct mrrc_reuse *reuse, unsigned uses, uint64_t age)
 	const unsigned class = reuse_class(uses);
 
 	/*
-	 * at that age the region would have been evicted: the use does not
-	 * count
+	 * a region of that age would have been evicted: the use does not count
 	 */
 	if ((double) age >= reuse->age)
 		return;
@@ -90,7 +92,10 @@ static double reuse_rate(const struct mrrc_reuse *reuse, unsigned uses)
 	       (occupied + PRIOR_WEIGHT);
 }
 
-/* Newton's iteration from half of the exponent: exact to a few units. */
+/*
+ * Newton's iteration, which starts at half of the exponent: exact to a few
+ * units in the last place.
+ */
 static double mrrc_sqrt(double x)
 {
 	uint64_t bits;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reuse estimate, the value of keeping a region: the likelihood that it is
- * used again, learned for each frequency of use, times the cost of registering
- * it relative to its size.
+ * The reuse estimate, the value of keeping a region: the likelihood that the
+ * region is used again, learned for each frequency of use, times the cost of
+ * registering the region relative to its size.
  *
  * Regions are classed by how often they were used. A class counts the uses
  * before eviction, and the room that its regions occupied until then, so hit /
  * (hit + occupied in vain) is learned as the program runs. The prior grows with
- * the uses. Time is counted in pages registered: it stands still while all
+ * the uses. Time is counted in pages registered, so time stands still while all
  * requests hit.
  *
  * Not thread-safe; allocates nothing.
@@ -31,10 +31,10 @@ struct mrrc_reuse {
 
 void mrrc_reuse_init(struct mrrc_reuse *reuse);
 
-/* Counts a request: old observations fade. */
+/* Counts a request, and lets old observations fade. */
 void mrrc_reuse_request(struct mrrc_reuse *reuse);
 
-/* From now on a region counts as used @uses times. */
+/* A region now counts as used @uses times. */
 void mrrc_reuse_enter(struct mrrc_reuse *reuse, unsigned uses);
 
 /* A region that was used @uses times is used again, @age after its last use. */

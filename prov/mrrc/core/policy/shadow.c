@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * LRU simulated next to a policy (shadow.h).
+ * Simulates LRU next to a policy (shadow.h).
  */
 #include "config.h"
 #include "core/policy/shadow.h"
@@ -12,17 +12,19 @@
 
 #define RANGES	  4096
 #define BLOCK	  (64 * 1024) /* bytes that are sampled together */
-#define ALLOWANCE .03	      /* of what LRU spends */
-#define FADE	  .999	      /* of old costs, a request LRU misses */
-#define SAVED	  .1	      /* of an overhead, where batches save */
+#define ALLOWANCE .03	      /* allowance, as a part of LRU's cost */
+/* factor of old costs, at each request that LRU misses */
+#define FADE .999
+/* part of an overhead that is still paid where batches save */
+#define SAVED .1
 /* limit of difference and risk together, as a factor of the allowance */
 #define AT_RISK 1.5
 /* prior for the number of risky victims that returned */
 #define PRIOR 70.0
 
-/* In the policy's words of a range. */
+/* Data of a range, in its policy words. */
 struct shadow_node {
-	bool evicted; /* by the policy: at risk */
+	bool evicted; /* by the policy, so the range is at risk */
 };
 
 int mrrc_shadow_init(struct mrrc_shadow *shadow, const struct mrrc_cost *cost,
@@ -69,7 +71,7 @@ static struct shadow_node *shadow_node(const struct mrrc_region *range)
 	return (struct shadow_node *) range->policy;
 }
 
-/* Ends the risk of a range. Was it at risk? */
+/* Ends the risk of a range; returns whether the range was at risk. */
 static bool shadow_settle(struct mrrc_shadow *shadow, struct mrrc_region *range)
 {
 	if (!shadow_node(range)->evicted)
@@ -96,7 +98,7 @@ static void shadow_touch(struct mrrc_shadow *shadow, struct mrrc_region *range)
 	TAILQ_INSERT_TAIL(&shadow->list, range, link);
 }
 
-/* Continue with half of the addresses. */
+/* Continues with half of the addresses. */
 static void shadow_thin(struct mrrc_shadow *shadow)
 {
 	struct mrrc_region *range = TAILQ_FIRST(&shadow->list);
@@ -123,7 +125,10 @@ static bool shadow_full(const struct mrrc_shadow *shadow)
 	return shadow->used == RANGES && TAILQ_EMPTY(&shadow->unused);
 }
 
-/* Entries never used are not touched: they take no memory. */
+/*
+ * Takes an unused entry. Entries that were never used are not touched: they
+ * take no memory.
+ */
 static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
 {
 	struct mrrc_region *range = TAILQ_FIRST(&shadow->unused);
@@ -186,7 +191,7 @@ static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 
 /*
  * The lowest present part of the range, or NULL. *hint: the index of a range
- * that may be the one; ranges do not overlap.
+ * that may be the wanted range; ranges do not overlap.
  */
 static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
 					uintptr_t start, size_t len,
@@ -196,7 +201,7 @@ static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
 	struct mrrc_region *range =
 		&shadow->range[*hint < shadow->used ? *hint : 0];
 
-	/* unused ones are empty */
+	/* unused entries are empty */
 	if (start - range->start < range->len)
 		return range;
 	range = mrrc_index_first_overlap(&shadow->index, start, len);
@@ -258,7 +263,10 @@ void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len)
 {
 	struct mrrc_region *range;
 
-	/* its next registration does not count, either */
+	/*
+	 * the next registration of a range outside the sample does not count,
+	 * either
+	 */
 	if (!shadow_sampled(shadow, start))
 		return;
 	for (range = mrrc_index_first_overlap(&shadow->index, start, len);

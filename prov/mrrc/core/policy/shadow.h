@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A shadow cache: simulates LRU on the requests that a policy's regions serve,
- * and keeps the difference between the policy's cost and that of LRU.
+ * and keeps the difference between the policy's cost and LRU's cost.
  *
  * The shadow cache holds ranges of addresses, registers nothing, and splits
- * requests as the cache does. All requests count while it has room for their
- * ranges; then it continues with a sample: half of the addresses, and half of
- * the limits.
+ * requests as the cache does. All requests count while the shadow cache has
+ * room for their ranges; after that it continues with a sample: half of the
+ * addresses, and half of the limits.
  *
  * A range that the policy evicted and LRU still has is at risk: the policy may
- * have to register it again. The part of such ranges that returns is counted.
+ * have to register the range again. The ranges at risk that return are counted.
  *
  * Not thread-safe. Only init allocates.
  *
@@ -33,10 +33,11 @@ struct mrrc_shadow {
 	struct mrrc_region_list unused;
 	size_t used; /* number of entries that were ever used */
 	size_t max_bytes, max_ranges;
-	uint64_t sample; /* an address counts if its hash has no such bit */
+	/* an address counts if its hash has none of these bits */
+	uint64_t sample;
 	double spent;	 /* ns that LRU would have spent; old costs fade */
-	double over;	 /* ns that the policy has spent beyond that */
-	double risk;	 /* ns, to register all ranges at risk */
+	double over;	 /* ns that the policy has spent beyond LRU */
+	double risk;	 /* ns to register all ranges at risk */
 	double returned; /* ranges at risk that the policy registered again */
 	double gone;	 /* ranges at risk that LRU evicted, too */
 };
@@ -51,9 +52,9 @@ void mrrc_shadow_fini(struct mrrc_shadow *shadow);
 
 /*
  * A region of the policy serves this range; @fresh: the policy's cache has
- * registered that region for this request. The range consists of whole pages,
- * at least one. *hint lets the shadow cache find the range faster the next
- * time; any value is allowed.
+ * registered the region for this request. The range consists of whole pages, at
+ * least one. *hint lets the shadow cache find the range faster the next time;
+ * any value is allowed.
  */
 void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 		     bool fresh, uint32_t *hint);
@@ -61,7 +62,7 @@ void mrrc_shadow_use(struct mrrc_shadow *shadow, uintptr_t start, size_t len,
 /* The policy has evicted this range, which LRU may still have. */
 void mrrc_shadow_evict(struct mrrc_shadow *shadow, uintptr_t start, size_t len);
 
-/* The range has been invalidated: LRU would have lost it, too. */
+/* The range has been invalidated: LRU would have lost the range, too. */
 void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
 			size_t len);
 

@@ -47,8 +47,9 @@ static inline void mrrc_sip_round(struct mrrc_sip *sip)
 }
 
 /*
- * SipHash-1-3 of the word's eight bytes: without the secret its values look
- * random, and known values tell nothing about others. Some 80 instructions.
+ * SipHash-1-3 of the word's eight bytes: without the secret the hashes look
+ * random, and known hashes tell nothing about other hashes. Some 80
+ * instructions.
  */
 static inline uint64_t mrrc_hash_keyed(const struct mrrc_secret *secret,
 				       uint64_t key)

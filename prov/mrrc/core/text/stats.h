@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The counters of a domain: one list for the enum, the names, the fields of
- * struct fi_mrrc_stats, and all that is shown of them.
+ * struct fi_mrrc_stats, and all that is shown of the counters.
  *
  * Counters only grow; gauges follow the present state or its maximum. The
- * cache's lock guards them, except those of conditional writes, which are
- * atomic; a snapshot is a copy made under that lock. Other processes read them
- * without the lock (sys/observe/stats_shm.h): each value is consistent, but the
- * values belong to slightly different times.
+ * cache's lock guards the counters, except the counters of conditional writes,
+ * which are atomic; a snapshot is a copy made under that lock. Other processes
+ * read the counters without the lock (sys/observe/stats_shm.h): each value is
+ * consistent, but the values belong to slightly different times.
  */
 #ifndef MRRC_STATS_H
 #define MRRC_STATS_H
@@ -16,8 +16,8 @@
 
 /*
  * X(ENUM, name, FIELD or OTHER, COUNTER or GAUGE, "unit", scope, "help"): FIELD
- * makes it a field of struct fi_mrrc_stats, of the same name. The unit is empty
- * where the help says what is counted.
+ * makes the counter a field of struct fi_mrrc_stats, of the same name. The unit
+ * is empty where the help says what is counted.
  */
 #define MRRC_STATS(X)                                                          \
 	X(LOOKUPS, lookups, FIELD, COUNTER, "", DOMAIN,                        \
@@ -202,7 +202,8 @@ enum mrrc_stat {
 #undef X
 		MRRC_STAT_CNT,
 	/*
-	 * the rest is computed on request, and not shared with other processes
+	 * counters from UNCACHED on are computed on request, and not shared
+	 * with other processes
 	 */
 	MRRC_STAT_SHARED = MRRC_STAT_UNCACHED
 };
@@ -227,7 +228,7 @@ struct mrrc_stats {
 	uint64_t value[MRRC_STAT_CNT];
 };
 
-/* Adds atomically, under any lock. NULL: not counted. */
+/* Adds atomically, under any lock. If @stats is NULL, counts nothing. */
 static inline void mrrc_stats_add(struct mrrc_stats *stats, enum mrrc_stat stat,
 				  uint64_t count)
 {

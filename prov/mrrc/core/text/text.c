@@ -2,7 +2,7 @@
 /*
  * Parsing text that users write (text.h).
  *
- * Locale-free: an application may have set one.
+ * The parser ignores the locale, which an application may have set.
  */
 #include "config.h"
 #include "core/text/text.h"
@@ -55,7 +55,7 @@ int mrrc_text_count(const char *text, size_t *count)
 	return 0;
 }
 
-/* Is this the end of a unit, after K, M, G or T: nothing, B or iB? */
+/* Is @text the end of a unit, after K, M, G or T: nothing, B or iB? */
 static bool is_unit(const char *text)
 {
 	if (lower(*text) == 'i' && text[1])

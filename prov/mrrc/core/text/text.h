@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Parses digits, and nothing else. -EINVAL: not a number; -ERANGE: does not
- * fit, or is SIZE_MAX, which callers use for "not set".
+ * Parses digits, and nothing else. -EINVAL: not a number; -ERANGE: the number
+ * does not fit, or is SIZE_MAX, which callers use for "not set".
  */
 int mrrc_text_count(const char *text, size_t *count);
 

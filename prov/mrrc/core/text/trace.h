@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The file of recorded requests, as it is on disk: what sys/observe/trace_file writes
- * and fi_mrrc_trace(1) and fi_mrrc_sim(1) read.
+ * The file of recorded requests, as it is on disk: what sys/observe/trace_file
+ * writes and fi_mrrc_trace(1) and fi_mrrc_sim(1) read.
  *
  * A header of head_size bytes, then chunks of chunk_size bytes. Each chunk
  * belongs to one thread at a time: records of rec_size bytes in the order of
- * their time, valid up to the first whose op is 0. That byte is written last,
- * so each valid record is complete however the process ended. Everything is
- * little-endian. Offsets from the start of the file are multiples of rec_size,
- * so a record is one cache line.
+ * their time, valid up to the first whose op is 0. A record's op is written
+ * last, so each valid record is complete however the process ended. Everything
+ * is little-endian. Offsets from the start of the file are multiples of
+ * rec_size, so a record is one cache line.
  *
  * Part of core: a format and pure functions of it.
  */
@@ -23,18 +23,18 @@
 
 #define MRRC_TRACE_MAGIC "mrrctrac" /* 8 bytes, no NUL */
 /*
- * 1. New fields take bytes that were 0, which then mean "not known"; the
- * version changes only for what an older reader would misunderstand.
+ * New fields take bytes that were 0, which then mean "not known"; the version
+ * changes only for what an older reader would misunderstand.
  */
 #define MRRC_TRACE_VERSION 1
 #define MRRC_TRACE_HEAD	   4096
 #define MRRC_TRACE_CHUNK   65536
 #define MRRC_TRACE_DOMAINS 24 /* domains described in the header */
-#define MRRC_TRACE_COSTS   16 /* of these, domains described with their costs */
+#define MRRC_TRACE_COSTS   16 /* domains described with their costs */
 
 /*
  * X(ENUM, "name", "help"): the call that made the request. Files contain the
- * numbers: never change one.
+ * numbers of the enum: never change a number.
  */
 #define MRRC_TRACE_OPS(X)                                             \
 	X(NONE, "none", "not written")                                \
@@ -56,7 +56,7 @@ enum mrrc_trace_op {
 		MRRC_TRACE_OP_CNT
 };
 
-/* X(ENUM, "name", "help"): the result. */
+/* X(ENUM, "name", "help"): the result of the request. */
 #define MRRC_TRACE_RESULTS(X)                                          \
 	X(HIT, "hit", "served by what was registered")                 \
 	X(MISS, "miss", "something had to be registered")              \
@@ -79,8 +79,8 @@ enum mrrc_trace_peer {
 };
 
 /*
- * A request. Times are nanoseconds since the header's start. The previous call
- * site of a thread is that of its previous record.
+ * A request. Times are nanoseconds since the header's start. A thread's
+ * previous call site is the call site of its previous record.
  */
 struct mrrc_trace_rec {
 	uint64_t begin;
@@ -89,7 +89,7 @@ struct mrrc_trace_rec {
 	uint64_t len;
 	uint64_t peer;
 	uint64_t site; /* return address of the call */
-	uint64_t cost; /* nanoseconds, unless it was a hit */
+	uint64_t cost; /* nanoseconds, except for a hit */
 	uint32_t thread;
 	uint16_t domain; /* from 0, in the order of opening */
 	uint8_t op;	 /* enum mrrc_trace_op, written last */
@@ -123,8 +123,8 @@ struct mrrc_trace_head {
 	uint32_t page;	    /* bytes */
 	uint64_t start;	    /* nanoseconds since 1970 */
 	uint64_t max_bytes; /* maximum size of the file */
-	uint64_t dropped;   /* requests that found no room */
-	uint32_t domains;   /* opened so far */
+	uint64_t dropped;   /* number of requests that found no room */
+	uint32_t domains;   /* number of domains opened so far */
 	uint32_t reserved;
 	char program[64];
 	struct mrrc_trace_domain domain[MRRC_TRACE_DOMAINS];
@@ -164,7 +164,8 @@ mrrc_trace_peer(const struct mrrc_trace_rec *rec)
 }
 
 /*
- * Converts a record in place between the file's byte order and the machine's.
+ * Converts a record in place between the byte orders of the file and of the
+ * machine.
  */
 void mrrc_trace_swap_rec(struct mrrc_trace_rec *rec);
 void mrrc_trace_swap_head(struct mrrc_trace_head *head);
@@ -181,7 +182,7 @@ void mrrc_trace_swap_cost(struct mrrc_trace_cost *cost);
 
 /*
  * Describes a fault of the record, which is in the machine's byte order; NULL:
- * none.
+ * no fault.
  */
 const char *mrrc_trace_check_rec(const struct mrrc_trace_rec *rec);
 const char *mrrc_trace_check_head(const struct mrrc_trace_head *head);
