@@ -227,7 +227,7 @@ static inline bool mrrc_cw_waits(const struct mrrc_cw *cw)
 	       !TAILQ_EMPTY(&cw->tags);
 }
 
-/* Do the invariants hold? In cw_valid.c. */
+/* cw_valid.c: do the invariants hold? */
 bool mrrc_cw_valid(const struct mrrc_cw *cw);
 
 #endif /* MRRC_CW_H */
