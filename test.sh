@@ -136,6 +136,9 @@ usage()
 	             what hits cost, before and after; the provider built there
 	  arm64      unit tests, races and some functional tests on an emulated
 	             64-bit ARM with Debian 13, for which all is cross-compiled
+	  cable      files between two hosts in the virtual machine, over verbs and
+	             tcp, whose cable loses packets or is cut, and whose processes
+	             are killed; with the newest kernel of Debian 13's backports
 	  guest      the virtual machine's own script
 
 	Builds and logs go to \${OFI_MRRC_BUILD:-build}.

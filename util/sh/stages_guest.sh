@@ -194,6 +194,23 @@ stage_arm64()
 	run_parts 5400 --arch arm64 -w "$BUILD/arm64" -e "$(provider_path arm64)"
 }
 
+# Two hosts in the guest: the kernel's connection manager has to work in
+# namespaces.
+stage_cable()
+{
+	local bin=$BUILD/unit/prefix/bin prov
+
+	if ! need_build unit || ! begin_parts -k trixie-backports; then
+		return
+	fi
+	for prov in verbs tcp; do
+		part "test_cable-$prov" "$SCRIPTS/test_cable.sh" -b "$bin" \
+			"$prov;ofi_mrrc"
+	done
+	run_parts 1800 -k trixie-backports -l veth -l sch_netem \
+		-e "$(provider_path unit)"
+}
+
 stage_guest()
 {
 	need_guest || {
