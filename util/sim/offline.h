@@ -43,7 +43,10 @@ struct sim_stretch {
 	uint32_t next; /* the request that uses these parts next */
 };
 
-/* The end of stretch @k, which belongs to request @i. */
+/*
+ * The end of the stretch @k, which belongs to request @i: the number of the part
+ * after the last part of the stretch.
+ */
 static inline uint32_t sim_stretch_end(const struct sim_future *future,
 				       size_t i, size_t k)
 {

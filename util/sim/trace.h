@@ -62,7 +62,7 @@ struct sim_trace {
 	uint64_t max_bytes, max_regions;
 	/*
 	 * Number of processes that ran in parallel, for recordings in which
-	 * processes had several domains; 0: as procs.
+	 * processes had several domains; 0: the number in procs.
 	 */
 	uint32_t parallel;
 };

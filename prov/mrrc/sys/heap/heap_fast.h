@@ -103,8 +103,8 @@ mrrc_heap_mags(struct mrrc_heap *heap, const struct mrrc_tcache *tcache,
 }
 
 /*
- * Allocates from the hot slot, if its object has the class, and then leaves the
- * biased lock.
+ * Allocates the object in the hot slot, if the object is of @class, and then
+ * leaves the biased lock. false: the slot holds no such object.
  */
 static mrrc_always_inline bool mrrc_heap_get_hot(struct mrrc_tcache *tcache,
 						 const struct mrrc_mag *mag,

@@ -76,15 +76,16 @@ void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 void mrrc_huge_changed(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 
 /*
- * The newest token of the huge pages in which the range lies. 0: not all of
- * these pages are watched whole, unchanged, and known.
+ * The newest token of the huge pages in which the range lies. 0: a page of the
+ * range is not watched whole, or has changed, or is not in the table.
  */
 uint64_t mrrc_huge_seen(const struct mrrc_huge *huge, uintptr_t start,
 			uintptr_t end);
 
 /*
  * mrrc_huge_may(): may the page of @addr be a huge page? mrrc_huge_none()
- * records that the page is not: mrrc_huge_may() is false for some watches then.
+ * records that the page is no huge page: the next calls of mrrc_huge_may() for
+ * the page return false.
  */
 bool mrrc_huge_may(struct mrrc_huge *huge, uintptr_t addr);
 void mrrc_huge_none(struct mrrc_huge *huge, uintptr_t addr);

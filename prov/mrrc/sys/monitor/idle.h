@@ -51,7 +51,10 @@ bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 /* Takes the oldest range; false: no range is left. */
 bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
 
-/* Does a range of the ring share a byte with [@start, @end)? Examines all. */
+/*
+ * Does a range of the ring share a byte with [@start, @end)? Looks at all ranges
+ * of the ring.
+ */
 bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
 			uintptr_t end);
 
