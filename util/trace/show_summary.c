@@ -190,8 +190,7 @@ int trace_show_summary(const struct trace_records *records,
 			(double) summary->cost_max / 1e3);
 	if (summary->ended)
 		fprintf(out,
-			"%" PRIu64
-			" requests were held for %.3f us on average\n",
+			"%" PRIu64 " requests ended after %.3f us on average\n",
 			summary->ended,
 			mean(summary->held_ns, summary->ended) / 1e3);
 	if (records->dropped)
