@@ -5,9 +5,9 @@
  * the regions that have to be deregistered, and deregisters them outside locks.
  *
  * Not thread-safe: sys/cache/cache_mt.h is the front for threads; simulators
- * use the cache directly. Other threads may at any time read a region's word
- * and the number of indexed regions, and count operations on a region outside
- * the cache (struct mrrc_holders). Only init allocates.
+ * use the cache directly. Other threads may at any time read the field word of
+ * a region and the number of indexed regions, and count operations on a region
+ * outside the cache (struct mrrc_holders). Only init allocates.
  *
  * Invariants (mrrc_cache_valid; C4 is the front's, its race test checks it):
  *   C1 a region is NEW, INDEXED or DEAD; the index and the policy
