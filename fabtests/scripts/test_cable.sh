@@ -9,7 +9,9 @@
 # The hosts are network namespaces, joined by a pair of virtual Ethernet devices;
 # over verbs each has a Soft-RoCE device. Needs root, the modules veth and
 # sch_netem, and for verbs a kernel whose connection manager works in namespaces
-# (7.3 does, 6.12 does not).
+# (7.3 does, 6.12 does not). The cable is cut by losing all packets: a device that
+# is set down during a transfer leaves Soft-RoCE's queue pair for connections in
+# the error state (7.3), and no program connects any more.
 
 # shellcheck source=fabtests/scripts/testlib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/testlib.sh"
