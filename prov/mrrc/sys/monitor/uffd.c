@@ -114,7 +114,7 @@ bool mrrc_uffd_written(uintptr_t start)
 {
 	void *page = (void *) start;
 	unsigned char present;
-	int node;
+	int node = -1;
 
 	/*
 	 * containers may refuse the call; then a page of zeros counts as
