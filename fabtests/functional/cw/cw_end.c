@@ -185,9 +185,12 @@ static void hasty(struct ft_pair *pair)
 
 /* number of writes: more than a peer that reads nothing has room for */
 #define MANY 300
-#define BIT  64
-#define ROOM (64 * LEN)
-_Static_assert(MANY *BIT <= ROOM, "buffers too small");
+#define BITS 256
+#define ROOM (160 * LEN)
+_Static_assert(MANY *BITS <= ROOM, "buffers too small");
+
+/* length of a write: inside a message, and not, in turn */
+static size_t bit = BITS;
 
 struct told {
 	struct ft_ep *ep;
@@ -207,7 +210,7 @@ static void *read_main(void *arg)
 			ended++;
 			if (!comp.err)
 				told->done++;
-			else if (ft_differs(comp.ctx, BIT, 3) < 0)
+			else if (ft_differs(comp.ctx, bit, 3) < 0)
 				told->unheard++;
 		}
 		FT_CHECK(ft_limit_us() < end, "%u of %u ended", ended, MANY);
@@ -238,18 +241,19 @@ static unsigned fill_up(struct ft_pair *pair)
 	uint64_t end = ft_deadline();
 	unsigned i, cnt = 0, idle = 0;
 
-	memset(in, 0, MANY * BIT);
-	ft_fill(out, BIT, 3);
+	bit = bit == BITS ? 64 : BITS;
+	memset(in, 0, MANY * bit);
+	ft_fill(out, bit, 3);
 	for (i = 0; i < MANY; i++)
-		FT_CALL(fi_cwtag(pair->s.cw, in + i * BIT, BIT, NULL,
-				 pair->s.to, i, in + i * BIT));
+		FT_CALL(fi_cwtag(pair->s.cw, in + i * bit, bit, NULL,
+				 pair->s.to, i, in + i * bit));
 	while (st.known_tags < MANY) {
 		ft_progress(&pair->c);
 		FT_CALL(fi_cw_stats_read(pair->c.cw, &st));
 		FT_CHECK(ft_limit_us() < end, "no tags");
 	}
 	for (i = 0; i < MANY; i++)
-		FT_CALL(fi_cwrite(pair->c.cw, out, BIT, NULL, pair->c.to, i,
+		FT_CALL(fi_cwrite(pair->c.cw, out, bit, NULL, pair->c.to, i,
 				  NULL));
 	/* until the target's room is full */
 	while (!cnt || idle < 10) {

@@ -48,6 +48,7 @@ struct mrrc_cw_group {
 	TAILQ_HEAD(, mrrc_cw_ep) eps, lost;
 	TAILQ_HEAD(, mrrc_cw_ep) unsent; /* links whose slot is being filled */
 	bool more;			 /* FI_MORE: wait for more messages */
+	bool deaf;			 /* a link is deaf */
 	TAILQ_HEAD(, mrrc_cw_ep) full;	 /* links to try again at the core */
 	struct cw_list ended;
 	bool finishing; /* a thread finishes operations, without the lock */

@@ -21,6 +21,7 @@ static void cw_slots_init(struct mrrc_cw_ep *cw)
 	unsigned i;
 
 	cw->tx_free = NULL;
+	cw->deaf = false;
 	for (i = 0; i < CW_SLOTS; i++, buf += MRRC_CW_FRAME_MAX) {
 		cw->tx[i].context.kind = CW_SEND;
 		cw->tx[i].context.cw = cw;
@@ -404,11 +405,8 @@ static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 	}
 	memcpy(buf, slot->buf, len);
 	/* the peer may use this slot again with the next credits */
-	ret = cw_post_recv(cw, slot);
-	if (ret) {
-		mrrc_cw_lose(cw, fi_strerror(-ret));
-		return;
-	}
+	if (cw_post_recv(cw, slot))
+		cw->deaf = cw->group->deaf = true;
 	do {
 		first = len ? mrrc_cw_first(at, len) : 0;
 		ret = mrrc_cw_decode(at, first, &msg);
@@ -552,9 +550,28 @@ static void cw_push_full(struct mrrc_cw_group *group)
 	}
 }
 
+/*
+ * Ends the links for which the core takes no receive: usually the peer has
+ * closed its side (libfabric 2.x). Messages that came before are handled first.
+ */
+static void cw_lose_deaf(struct mrrc_cw_group *group)
+{
+	struct mrrc_cw_ep *cw;
+
+	cw_read(group, 8 + CW_RX / CW_BATCH);
+	group->deaf = false;
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (cw->deaf)
+			mrrc_cw_lose(cw, "the core takes no receive");
+		cw->deaf = false;
+	}
+}
+
 void mrrc_cw_links_poll(struct mrrc_cw_group *group)
 {
 	cw_read(group, 8);
+	if (mrrc_unlikely(group->deaf))
+		cw_lose_deaf(group);
 	cw_push_full(group);
 }
 

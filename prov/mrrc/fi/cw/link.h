@@ -147,6 +147,7 @@ struct mrrc_cw_ep {
 	size_t filled;
 	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
 	unsigned busy;		/* transfers in flight, except receives */
+	bool deaf;		/* a receive could not be posted */
 	struct cw_rec *partial; /* a write that the core took partly */
 	/* the core had no room: in the group's list `full` */
 	bool full;
