@@ -186,7 +186,7 @@ stage_arm64()
 		grep -q decoder && echo '1 passed, 0 failed'"
 	# without test_core, which is the same everywhere and slow there
 	part units "$SCRIPTS/units.sh" "$tests"/race_{mon,node} \
-		"$tests"/test_{attr,below,code,node,patch,text} \
+		"$tests"/test_{attr,below,code,node,patch} \
 		"$tests/test_sys:$KERNEL,$KERNEL_MORE"
 	part fabtests "$RUNFABTESTS" -b "$bin" -t "$HOOKED,$ARM" "tcp;ofi_mrrc"
 	part fabtests-verbs "$RUNFABTESTS" -b "$bin" -t "$HOOKED" \
