@@ -89,7 +89,10 @@ static int by_ns(const void *left, const void *right)
 	return (a->request > b->request) - (a->request < b->request);
 }
 
-/* Lists the ends that are within the trace, and later than their request. */
+/*
+ * Lists the times at which requests stop holding their buffers, if the time that
+ * a request holds its buffer is known and no longer than the trace.
+ */
 static void find_endings(struct sim_timeline *timeline)
 {
 	const struct sim_trace *trace = timeline->future->trace;

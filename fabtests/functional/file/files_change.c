@@ -294,7 +294,7 @@ static bool transfer(struct fid_mrrc_file *file, bool cw, bool early)
 	return true;
 }
 
-/* Sends until a part is mapped, where that is possible. */
+/* Sends the file until the provider maps a part of it; once if it cannot. */
 static void settle(struct fid_mrrc_file *file, bool maps,
 		   struct fi_mrrc_file_stats *attr)
 {

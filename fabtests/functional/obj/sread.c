@@ -223,7 +223,10 @@ static void after_flood(void)
 	expect_wait();
 }
 
-/* Closing an endpoint does not wake one either, once its entries are read. */
+/*
+ * Closing an endpoint wakes no waiting thread either, once the endpoint's
+ * completions are read.
+ */
 static void after_close(void)
 {
 	struct fi_cq_err_entry err;

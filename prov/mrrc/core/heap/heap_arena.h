@@ -21,8 +21,8 @@
  * the object's address, so it fits one address alone: a free compares the mark
  * with the address. Between take and give the caller sets the mark: LIVE while
  * the object is allocated, FREED after that. Otherwise a mark is never LIVE:
- * NONE is zero, except at each 32 KiB, where zero is LIVE or FREED of an
- * address.
+ * NONE is zero, except for addresses that are multiples of 32 KiB, whose LIVE or
+ * FREED mark is zero.
  */
 #define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
 #define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))

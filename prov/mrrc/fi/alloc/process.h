@@ -25,8 +25,8 @@ struct mrrc_process_alloc {
 };
 
 /*
- * Defined by the library, if there is one. The provider calls it once, when the
- * provider is loaded, and stays loaded.
+ * A preloaded library may define this function. The provider calls it once, when
+ * the provider is loaded, and stays loaded.
  */
 __attribute__((weak, visibility("default"))) void
 mrrc_process_alloc_ready(const struct mrrc_process_alloc *calls);

@@ -400,8 +400,8 @@ ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 static void cw_cancel_target(struct cw_rec *rec)
 {
 	/*
-	 * the target may end in this call, and stays until the group is
-	 * unlocked
+	 * this call may end the target's operation; its record stays valid
+	 * until the group is unlocked
 	 */
 	mrrc_cw_cancel_target(&rec->cw->sm, &rec->target);
 	if (rec->target.state != MRRC_CW_TARGET_ENDED && !rec->confirm_by)
