@@ -558,7 +558,7 @@ static void cw_lose_deaf(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
 
-	cw_read(group, 8 + CW_RX / CW_BATCH);
+	cw_read(group, UINT_MAX);
 	group->deaf = false;
 	TAILQ_FOREACH(cw, &group->eps, link) {
 		if (cw->deaf)
