@@ -31,7 +31,7 @@ usage()
 
 # ---- the hosts -----------------------------------------------------------
 
-# at HOST COMMAND...: client and server are the hosts.
+# at HOST COMMAND...: runs COMMAND on a host, client or server.
 at()
 {
 	local host=$1
@@ -68,7 +68,7 @@ end_hosts()
 	ip netns delete mrrc_server 2>/dev/null
 }
 
-# cable [OPTION...]: of netem, in both directions
+# cable [OPTION...]: gives both directions of the cable options of tc-netem(8)
 cable()
 {
 	at client tc qdisc replace dev client root netem rate $SPEED "$@" &&
@@ -106,7 +106,8 @@ before_test()
 	mkdir "$DIR/got"
 }
 
-# get [OPTION...]: in place of this process. The client waits for a minute at most.
+# get [OPTION...]: runs the client in place of this shell. It waits for a minute at
+# most.
 get()
 {
 	exec ip netns exec mrrc_client "${BIN}fi_mrrc_get" -q -C "$DIR/got" \
@@ -161,7 +162,7 @@ ended()
 		fail "does not say how to go on"
 }
 
-# The rest alone, not all of the file
+# The next call fetches the rest of the file, and not all of it again.
 goes_on()
 {
 	local before

@@ -10,7 +10,7 @@
  * its LRU are the trace, without short-term reuse.
  *
  * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with inode
- * tables read and written by the page; a file's odd page is a block of its own;
+ * tables read and written by the page; a file's odd page is a separate block;
  * how large files are; 24 users, each with 32 files in work, taking new ones by
  * Zipf's law with exponent 0.75; the shares of whole and partial reads and
  * writes; inodes written at once, data every 30 s or on eviction; no difference

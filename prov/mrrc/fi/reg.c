@@ -187,7 +187,7 @@ void mrrc_reg_idle(struct mrrc_reg *reg)
 	mrrc_report_open(reg);
 }
 
-/* Opens the cache; without a segment it counts in memory of its own. */
+/* Opens the cache; without a segment the counters are in its memory. */
 static int reg_open_cache(struct mrrc_reg *reg, struct mrrc_cache_attr *attr)
 {
 	int ret;

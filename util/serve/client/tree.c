@@ -176,8 +176,8 @@ static bool excluded(const struct tree *tree, const char *local)
 
 /*
  * Finishes a directory: it gets its mode, except bits that are not permissions,
- * which this machine chooses. -EAGAIN: its owner could not write with that
- * mode, and still has to.
+ * which this machine chooses. -EAGAIN: that mode forbids the owner to write, and
+ * files are still missing.
  */
 static int finish(struct tree *tree, struct tree_level *level)
 {

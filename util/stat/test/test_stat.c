@@ -337,7 +337,10 @@ static void collect(void *arg)
 	mrrc_stats_shm_stats(own)->value[MRRC_STAT_HITS]++;
 }
 
-/* Waits of this thread for another process's answer; limit: replaces theirs */
+/*
+ * How often this thread waited for another process's answer; limit: if set, the
+ * time that each wait takes at most.
+ */
 static _Thread_local struct {
 	unsigned count;
 	const struct timespec *limit;

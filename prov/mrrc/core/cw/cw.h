@@ -9,9 +9,9 @@
  * the caller reports events. The order that the caller guarantees: what
  * ops->issue sent arrives before what ops->send sends after it.
  *
- * A short write whose bytes may be copied goes inside the message that tells of
- * it: the write needs no transfer of its own, and ends when ops->send has the
- * message.
+ * A short write whose bytes may be copied goes inside the message that
+ * reports the write: there is no other transfer, and the write ends when
+ * ops->send has the message.
  *
  * Life of a write: held until a tag matches, ready until the network takes it,
  * issued until it has completed and the target was told. Life of a target:

@@ -110,7 +110,7 @@ void mrrc_schedule_done(struct mrrc_schedule *schedule,
 
 /*
  * Returns the next step: the step with the earliest deadline. *wake: the time
- * at which to call again, unless something changes before; UINT64_MAX: never.
+ * of the next call, if the schedule does not change before; UINT64_MAX: never.
  */
 enum mrrc_step mrrc_schedule_next(struct mrrc_schedule *schedule, uint64_t now,
 				  struct mrrc_scheduled **item, uint64_t *wake);

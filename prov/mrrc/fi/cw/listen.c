@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A group's listener, for control endpoints: see cw/cw.h. The listener has the
- * address of the application's endpoints and a port of its own, stays open
+ * address of the application's endpoints and a separate port, stays open
  * while a connection is expected and a second longer, and is closed on exec.
  *
  * tcp keeps silent connections without a limit of time or number, and does not
@@ -10,7 +10,7 @@
  * If such wakes repeat, because no descriptor is left or many connections come,
  * the event queue is muted for some time, as it would wake threads in vain.
  *
- * tcp of libfabric 2.x may accept in a thread of its own, without making its
+ * tcp of libfabric 2.x may accept in a separate thread, without making its
  * event queue readable: there silent connections are searched for at all times,
  * but less often, and the listener stays open, as it cannot be closed safely
  * between two accepts.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Counters: forwarded to the core's. Where an application binds a counter and
- * no CQ, the provider binds a CQ of its own, and reads that CQ whenever the
+ * no CQ, the provider binds an internal CQ, and reads that CQ whenever the
  * application looks at the counter.
  *
  * Threading: the core's; mrrc_domain_drain() is for any thread.

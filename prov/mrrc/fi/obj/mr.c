@@ -160,7 +160,7 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 }
 
 /*
- * verbs keeps closed registrations in a cache of its own, with all rights, so
+ * verbs keeps closed registrations in libfabric's cache, with all rights, so
  * that fi_close() would not revoke a key; its flag MRRC_MR_NOCACHE avoids that.
  * Device memory without a key for peers is not in this provider's cache, so
  * verbs may cache it.

@@ -17,7 +17,7 @@
 void mrrc_sockets_cloexec(const struct sockaddr *at);
 
 /*
- * Makes reads not wait for a peer on connections accepted at @at from now on.
+ * Lets reads of connections that are accepted at @at from now on not wait.
  * tcp reads connection requests from sockets that block: a request that is cut
  * in two would stop the thread for as long as its sender likes.
  */

@@ -73,8 +73,8 @@ void mrrc_libc_hooks_forked(void);
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
 /*
- * Announces once when @calls calls of mmap(2) were made. false: these calls are
- * not hooked, or @arg is no user.
+ * Has the hooks tell their users once that @calls calls of mmap(2) were made.
+ * false: mmap(2) is not hooked, or @arg is no user.
  */
 bool mrrc_libc_hooks_count(const void *arg, size_t calls);
 

@@ -17,7 +17,7 @@
  * core/cache/node.h computes: first bytes that are reserved but unused, then
  * bytes of regions that the process's members (caches) evict and free memory of
  * its allocators; evicted bytes return when their regions are deregistered. A
- * process that lacks bytes does not wait: it evicts regions of its own.
+ * process that lacks bytes does not wait: it evicts its regions.
  *
  * Without a segment the process has its own budget.
  *
@@ -118,7 +118,7 @@ size_t mrrc_budget_limit(const struct mrrc_budget *budget);
 
 /*
  * Joins the budget of this process, which the first domain opens for all
- * domains of the process. A forked child joins a budget of its own.
+ * domains of the process. A forked child joins a new budget.
  */
 int mrrc_budget_join(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone);
