@@ -50,7 +50,7 @@ among()
 		echo "  not tried: needs python3, and a name space of processes"
 		return 0
 	fi
-	rm -f "$DIR/ranks"
+	rm -f "$DIR"/rank{s,.*} # "ready" of an earlier call
 	RANKS=$1 BIN=$BIN DIR=$DIR PROVIDER=$PROVIDER LIVE=${LIVE-} \
 		"${space[@]}" bash -c "$AMONG" among "${@:2}"
 }
