@@ -124,8 +124,8 @@ usage()
 	             README's, docs/install.md's, the manual pages' programs,
 	             uninstalling; as root, and as a user without sudo; with --ci
 	             in one of the two
-	  packages   Debian's packages, in bare folders of Debian 12 and 13: made,
-	             installed, upgraded, used and purged
+	  packages   packages of Debian and of rpm, in bare folders of Debian 12
+	             and 13: made, installed, upgraded, used and purged
 	  switches   the provider without each part that configure can leave out,
 	             and without all of them: built, used, and measured
 	  wheel      a wheel of the provider for libfabric 1.x and 2.x, installed

@@ -115,6 +115,7 @@ check_versions()
 	include/rdma/fi_ext_mrrc.h:FI_MRRC_VERSION FI_VERSION(${header/./, })
 	packaging/conda/recipe.yaml:version: "$version"
 	packaging/debian/changelog:ofi-mrrc ($version-
+	packaging/rpm/libfabric-mrrc.spec:Version:        $version
 	packaging/spack/package.py:version("$version"
 	packaging/spack/package.py:/ofi_mrrc-$version.tar.xz
 	EOT
