@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "sys/base/apart.h"
+#include "sys/proof/code_aarch64.h"
 #include "sys/proof/code_x86_64.h"
 
 #define PHDRS 64    /* program headers, at most */
@@ -258,6 +259,8 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 	if (!ret)
 		ret = code.ehdr->e_machine == EM_X86_64 ?
 			      mrrc_code_look_x86_64(&code) :
+		      code.ehdr->e_machine == EM_AARCH64 ?
+			      mrrc_code_look_aarch64(&code) :
 			      -EOPNOTSUPP;
 	if (!ret) {
 		count(&code, counts);
@@ -339,6 +342,10 @@ static bool glibc_direct(const uint8_t *site, size_t before, size_t after)
 
 bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after)
 {
+	static const uint8_t svc[] = { 0x01, 0x00, 0x00, 0xd4 };
+
+	if (after >= sizeof(svc) && !memcmp(site, svc, sizeof(svc)))
+		return mrrc_code_glibc_aarch64(site, before);
 	return glibc_setxid(site, before) || glibc_cancel(site, before) ||
 	       glibc_direct(site, before, after);
 }
