@@ -117,6 +117,37 @@ bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st)
 		       place->device;
 }
 
+struct copy_file_of {
+	uintptr_t at;
+	uint64_t device, inode;
+};
+
+static bool copy_mapped(void *arg, const struct mrrc_mapping *mapping)
+{
+	struct copy_file_of *const of = arg;
+
+	if (of->at < mapping->start || of->at >= mapping->end)
+		return true;
+	of->device = mapping->device;
+	of->inode = mapping->inode;
+	return false;
+}
+
+/*
+ * Is this the place's file? On an overlay of several file systems the kernel
+ * lists mappings with another device than that of stat(2).
+ */
+static bool copy_same(const struct mrrc_code_place *place,
+		      const struct mrrc_code_file *file)
+{
+	struct copy_file_of of = { .at = (uintptr_t) file->map };
+
+	if (place->inode == file->inode && place->device == file->device)
+		return true;
+	return mrrc_mappings_each(copy_mapped, &of) &&
+	       place->inode == of.inode && place->device == of.device;
+}
+
 /*
  * Maps the file once more, if the file is the same and is laid out as in
  * memory. Reads its pages now: a page that cannot be read causes an error, not
@@ -130,16 +161,16 @@ static bool copy_file(const struct mrrc_code_place *place,
 	struct mrrc_code_file file;
 	uintptr_t map;
 	unsigned nth;
+	bool same;
 
 	if (place->name[0] != '/' || mrrc_code_open(place->name, &file))
 		return false;
 	map = (uintptr_t) file.map;
-	for (nth = 0; mrrc_code_segment(&file, nth, image); nth++) {
+	same = copy_same(place, &file);
+	for (nth = 0; same && mrrc_code_segment(&file, nth, image); nth++) {
 		image->start &= ~(page - 1);
 		image->end = (image->end + page - 1) & ~(page - 1);
-		if (place->device == file.device &&
-		    place->inode == file.inode &&
-		    place->offset == (image->offset & ~(page - 1)) &&
+		if (place->offset == (image->offset & ~(page - 1)) &&
 		    place->start - place->lo == image->start - map &&
 		    place->end - place->lo == image->end - map &&
 		    (!madvise((void *) image->start, image->end - image->start,
