@@ -35,7 +35,7 @@
 #include "sys/hooks/trust.h"
 
 /* Can code be decoded here, so that trust may be given at all? */
-#if defined(HAVE_ZYDIS) && defined(__x86_64__)
+#if (defined(HAVE_ZYDIS) && defined(__x86_64__)) || defined(__aarch64__)
 #define MRRC_PROVE_CAN true
 #else
 #define MRRC_PROVE_CAN false

@@ -4,32 +4,51 @@
  * RAW_BRK it is brk, with RAW_GETPID getpid, with RAW_FUTURE a number that no kernel
  * has yet. With RAW_LINKED there is none, but another such library is needed.
  */
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 
-#define SITE(name, number)                               \
-	__asm__(".text\n"                                \
-		".p2align 5\n"                           \
-		".globl " name "\n"                      \
-		".type " name ", @function\n" name ":\n" \
-		".cfi_startproc\n"                       \
-		"	mov $" #number ", %eax\n"        \
-		"	syscall\n"                             \
-		"	ret\n"                                 \
-		".cfi_endproc\n"                         \
+#ifdef __x86_64__
+#define KIND   "@function\n"
+#define NUMBER "mov $"
+#define TO     ", %eax\n"
+#define KERNEL "syscall\n"
+#define FUTURE 4095
+#define GETPID 39
+#define BRK    12
+#define MUNMAP 11
+#else
+#define KIND   "%function\n"
+#define NUMBER "mov x8, #"
+#define TO     "\n"
+#define KERNEL "svc #0\n"
+#define FUTURE 4095
+#define GETPID 172
+#define BRK    214
+#define MUNMAP 215
+#endif
+
+#define TEXT(number) #number
+#define SITE(name, number)                                       \
+	__asm__(".text\n"                                        \
+		".p2align 5\n"                                   \
+		".globl " name "\n"                              \
+		".type " name ", " KIND name ":\n"               \
+		".cfi_startproc\n" NUMBER TEXT(number) TO KERNEL \
+		"	ret\n"                                         \
+		".cfi_endproc\n"                                 \
 		".size " name ", . - " name "\n")
 
 #if defined(RAW_FUTURE)
-SITE("raw_future", 4095);
+SITE("raw_future", FUTURE);
 #elif defined(RAW_GETPID)
-SITE("raw_getpid", 39);
+SITE("raw_getpid", GETPID);
 #elif defined(RAW_LINKED)
 extern char raw_munmap[];
 extern void *raw_linked;
 void *raw_linked = raw_munmap;
 #elif defined(RAW_BRK)
-SITE("raw_brk", 12);
+SITE("raw_brk", BRK);
 #else
-SITE("raw_munmap", 11);
+SITE("raw_munmap", MUNMAP);
 #endif
 
 #else

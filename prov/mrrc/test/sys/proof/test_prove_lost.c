@@ -79,11 +79,19 @@ TEST(test_jump)
 
 /* ---- libc's file ---- */
 
+#ifdef __x86_64__
+#define CALL_LEN   2
+#define CALL_ALIGN 1
+#else
+#define CALL_LEN   4
+#define CALL_ALIGN 4
+#endif
+
 struct text {
 	uintptr_t in;
-	size_t differs; /* bytes */
-	uint8_t *first; /* of these */
-	uint8_t was[2]; /* in the file: a system call */
+	size_t differs;	       /* bytes */
+	uint8_t *first;	       /* the instruction that has the first of them */
+	uint8_t was[CALL_LEN]; /* in the file: a system call */
 	uintptr_t start, end;
 	uint64_t offset; /* in the file */
 	char file[256];
@@ -110,8 +118,9 @@ static bool compare(void *arg, const struct mrrc_mapping *mapping)
 		if (live[i] == file[i])
 			continue;
 		if (!text->differs++) {
-			text->first = (uint8_t *) live + i;
-			memcpy(text->was, file + i, sizeof(text->was));
+			text->first = (uint8_t *) live + i - i % CALL_ALIGN;
+			memcpy(text->was, file + i - i % CALL_ALIGN,
+			       sizeof(text->was));
 		}
 	}
 	munmap(file, len);
