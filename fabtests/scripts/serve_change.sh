@@ -183,7 +183,7 @@ test_resume_server()
 	wait "$CLIENT"
 	rc=$?
 	[ $rc -eq 1 ] || { fail "status $rc"; return 1; }
-	get_says 'connection' && get_says 'the same call goes on' || return 1
+	get_says 'connection' && get_says 'run the same command again' || return 1
 	serve && resumed
 }
 

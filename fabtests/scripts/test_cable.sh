@@ -158,7 +158,7 @@ ended()
 	! wait "$GETTING" || { fail "the transfer did not end"; return 1; }
 	grep -qF -- "$1" "$DIR/client.log" ||
 		{ cat "$DIR/client.log"; fail "does not say '$1'"; return 1; }
-	grep -q 'the same call goes on' "$DIR/client.log" ||
+	grep -q 'run the same command again' "$DIR/client.log" ||
 		fail "does not say how to go on"
 }
 

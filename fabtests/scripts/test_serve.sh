@@ -574,7 +574,7 @@ test_end_busy()
 	wait "$CLIENT"
 	rc=$?
 	[ $rc -eq 1 ] || { fail "the client: status $rc"; return 1; }
-	get_says 'the server is ending' && get_says 'the same call goes on' &&
+	get_says 'the server is ending' && get_says 'run the same command again' &&
 		serve && resumed
 }
 

@@ -83,7 +83,7 @@ static void put_head(const struct prof_result *result, FILE *out)
 				prof_pages_name(kind),
 				kind == MRRC_PAGES_THP ?
 					"transparent huge pages are off" :
-					"too few are reserved "
+					"too few pages are reserved "
 					"(vm.nr_hugepages)");
 	}
 }

@@ -287,7 +287,7 @@ int stat_code(char *const *what, size_t count, FILE *out, FILE *err)
 	fprintf(out, "%zu files, %zu system calls: lookups %s\n", code.files,
 		code.calls,
 		code.asks   ? "ask the kernel" :
-		code.failed ? "ask the kernel, if all code has to be known" :
+		code.failed ? "may ask the kernel: some code is unread" :
 			      "make no system call");
 	mrrc_libc_hooks_remove(&code);
 	free(code.file);

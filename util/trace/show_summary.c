@@ -196,7 +196,7 @@ int trace_show_summary(const struct trace_records *records,
 	if (records->dropped)
 		fprintf(out,
 			"%" PRIu64 " more requests were not recorded, as "
-			"there was no room\n",
+			"the file had no room\n",
 			records->dropped);
 	put_counts(summary, out);
 	fputs("\nBytes\n", out);

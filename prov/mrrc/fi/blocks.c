@@ -124,7 +124,7 @@ void mrrc_blocks_flush(struct mrrc_blocks *blocks)
 		if (ret)
 			MRRC_WARN(MR,
 				  "the core provider cannot deregister "
-				  "bounce blocks: %s\n",
+				  "memory for copies: %s\n",
 				  fi_strerror(-ret));
 	}
 	if (blocks->reg->budget && blocks->used)

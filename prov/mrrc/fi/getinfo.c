@@ -263,7 +263,7 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 			  "no core provider matched \"%s\": check "
 			  "FI_PROVIDER and the hints, and that a device is "
 			  "present (fi_info -l lists providers, fi_info -p "
-			  "NAME what one offers)\n",
+			  "NAME the domains of one)\n",
 			  *names.below[0] ? names.below[0] : MRRC_PROV_NAME);
 	mrrc_names_fini(&names);
 	if (!list)

@@ -73,8 +73,8 @@ struct fi_provider *mrrc_prov_ini(struct fi_provider *prov)
 	}
 	if (!mrrc_abi_bind()) {
 		fprintf(stderr,
-			"%s: libfabric %d.%d loaded it, and its "
-			"fi_getinfo() cannot be found: not used\n",
+			"%s is not used: it cannot find fi_getinfo() of "
+			"libfabric %d.%d, which loaded it\n",
 			prov->name, FI_MAJOR(version), FI_MINOR(version));
 		return NULL;
 	}

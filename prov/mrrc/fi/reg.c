@@ -274,7 +274,7 @@ int mrrc_reg_open(struct mrrc_reg *reg)
 			  reg->helper ? "the memory monitor does not tell "
 					"whether memory has changed" :
 					"the core provider cannot be called "
-					"by a thread of the provider's");
+					"by a helper thread");
 	return 0;
 
 err_mon:
@@ -293,7 +293,7 @@ static void reg_begin_trust(struct mrrc_reg *reg)
 	mrrc_prove_tell(mrrc_report_trust);
 	if (!mrrc_mon_set_probe(reg->mon, mrrc_params.probe))
 		MRRC_WARN(MR, "FI_OFI_MRRC_PROBE=hooked has no effect: not "
-			      "every call that unmaps is hooked\n");
+			      "every call that unmaps memory is hooked\n");
 	mrrc_stats_shm_update();
 }
 

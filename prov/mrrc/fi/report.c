@@ -28,8 +28,8 @@ void mrrc_report_hooks(void)
 	mrrc_libc_hooks_state(&state);
 	if (state.lost && !atomic_exchange(&said, true))
 		MRRC_WARN(MR,
-			  "another library has overwritten %u of our "
-			  "hooks" PATCHER_CURE
+			  "another library has overwritten %u hooks of "
+			  "ofi_mrrc" PATCHER_CURE
 			  ": unmapping is slower, lookups stay safe\n",
 			  state.lost);
 }
@@ -41,13 +41,13 @@ static void report_useless(const char *name, const char *why)
 
 	if (!strcmp(mrrc_params.monitor, MRRC_MON_AUTO))
 		mrrc_say(&said, FI_LOG_MR,
-			 "memory monitor %s: registrations are used once and "
-			 "never kept: %s",
+			 "memory monitor %s: each registration ends with its "
+			 "operation: %s",
 			 name, why);
 	else if (!atomic_exchange(&said, true))
 		MRRC_WARN(MR,
-			  "memory monitor %s: registrations are used once and "
-			  "never kept: %s\n",
+			  "memory monitor %s: each registration ends with its "
+			  "operation: %s\n",
 			  name, why);
 }
 

@@ -208,8 +208,8 @@ static void end_all(struct get *get, int ret)
 		ret == -ENOMEM	  ? "no memory" :
 		*get->session.err ? get->session.err :
 				    strerror(-ret));
-	fprintf(stderr, "fi_mrrc_get: the same call goes on where this one "
-			"ended\n");
+	fprintf(stderr, "fi_mrrc_get: to continue the transfer, run the same "
+			"command again\n");
 }
 
 static int fetch_sources(struct get *get)

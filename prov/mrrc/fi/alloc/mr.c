@@ -248,19 +248,19 @@ static void say_mistake(const struct mrrc_heap_note *note)
 	case MRRC_HEAP_FOREIGN:
 		MRRC_WARN(MR,
 			  "fi_mr_free: %p was not allocated by "
-			  "fi_mr_alloc, or was freed and given back\n",
+			  "fi_mr_alloc, or was freed and unmapped\n",
 			  addr);
 		break;
 	case MRRC_HEAP_INSIDE:
 		MRRC_WARN(MR,
 			  "fi_mr_free: %p lies inside the allocation at "
-			  "%p: free that\n",
+			  "%p: free the start of the allocation\n",
 			  addr, (void *) note->base);
 		break;
 	case MRRC_HEAP_OTHER_DOMAIN:
 		MRRC_WARN(MR,
-			  "fi_mr_free: %p belongs to another domain: free "
-			  "it there\n",
+			  "fi_mr_free: %p belongs to another domain: pass "
+			  "that domain to fi_mr_free\n",
 			  addr);
 		break;
 	case MRRC_HEAP_OVERFLOW:
@@ -285,7 +285,7 @@ static void alloc_note(void *arg, const struct mrrc_heap_note *note)
 	case MRRC_HEAP_FALLBACK:
 		MRRC_WARN(MR,
 			  "fi_mr_alloc: no pages of %zu MiB are free (see "
-			  "/proc/sys/vm/nr_hugepages): smaller ones are "
+			  "/proc/sys/vm/nr_hugepages): smaller pages are "
 			  "used\n",
 			  note->size >> 20);
 		break;
@@ -296,7 +296,7 @@ static void alloc_note(void *arg, const struct mrrc_heap_note *note)
 	case MRRC_HEAP_LEAKS:
 		MRRC_WARN(MR,
 			  "fi_mr_alloc: %zu allocations of a heap, %zu "
-			  "bytes, were not freed before it was closed\n",
+			  "bytes, were not freed before the heap closed\n",
 			  note->count, note->size);
 		break;
 	case MRRC_HEAP_LIMIT_HEAP:

@@ -70,7 +70,8 @@ static void cw_av_note_all(struct mrrc_av *av, const char *addr, size_t count,
 			if (cw_av_note(av, fi_addr[i], &name, &old))
 				MRRC_WARN(AV,
 					  "no memory for the name of %s: "
-					  "no conditional writes with it\n",
+					  "conditional writes with this peer "
+					  "fail\n",
 					  mrrc_cw_addr_text(&name).text);
 			if (old.sa.sa_family)
 				mrrc_cw_rdm_forget(av, &old);

@@ -63,9 +63,9 @@ static int cw_param_check(const struct mrrc_ep *ep, size_t len)
 	if (len <= UINT16_MAX && len + sizeof(struct cw_mark) <= max)
 		return 0;
 	MRRC_WARN(EP_CTRL,
-		  "%zu bytes of private data and %zu for conditional "
-		  "writes are more than the core provider takes, %zu (see "
-		  "FI_OPT_CM_DATA_SIZE)\n",
+		  "%zu bytes of private data and %zu bytes for conditional "
+		  "writes exceed the core provider's limit of %zu bytes "
+		  "(FI_OPT_CM_DATA_SIZE)\n",
 		  len, sizeof(struct cw_mark), max);
 	return -FI_EINVAL;
 }

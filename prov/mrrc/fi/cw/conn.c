@@ -231,7 +231,7 @@ static void cw_connreq(struct mrrc_cw_group *group, struct fi_info *info,
 	if (!cw) {
 		MRRC_WARN(EP_CTRL,
 			  "connection from %s is refused: no control "
-			  "connection is expected from there\n",
+			  "connection is expected from this address\n",
 			  mrrc_cw_addr_text(info->dest_addr).text);
 		fi_reject(group->pep, info->handle, NULL, 0);
 		return;

@@ -375,7 +375,8 @@ static void cw_blame(struct mrrc_cw_ep *cw, int err)
 	cw->hostile = true;
 	MRRC_WARN(EP_CTRL,
 		  "peer %s sent an invalid message: its address is "
-		  "quarantined, operations with it fail with FI_EACCES\n",
+		  "quarantined, operations with the peer fail with "
+		  "FI_EACCES\n",
 		  mrrc_cw_addr_text(&cw->peer).text);
 }
 
@@ -412,8 +413,8 @@ static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 		ret = mrrc_cw_decode(at, first, &msg);
 		if (ret) {
 			MRRC_WARN(EP_CTRL,
-				  "a peer's message of %zu bytes is "
-				  "not of this protocol of conditional writes: "
+				  "a peer's message of %zu bytes violates "
+				  "the protocol of conditional writes: "
 				  "%s\n",
 				  len, fi_strerror(-ret));
 			cw_blame(cw, ret);

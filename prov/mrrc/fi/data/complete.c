@@ -177,8 +177,8 @@ void mrrc_cq_claimed(struct mrrc_cq *cq, size_t len, size_t room,
 	if (!(atomic_fetch_add(&cq->domain->claimed_lengths, 1)))
 		MRRC_WARN(CQ,
 			  "a message claims %zu bytes, but its receive has "
-			  "%zu: it %s. The peer or the core provider is at "
-			  "fault (logged once for each domain)\n",
+			  "%zu: the receive %s. The peer or the core provider "
+			  "is at fault (logged once for each domain)\n",
 			  len, room, fate);
 }
 

@@ -22,8 +22,8 @@ static void resolve_warn(struct mrrc_domain *domain, const struct iovec *iov,
 		return;
 	if (err == -FI_EFAULT || err == -FI_EACCES || err == -FI_EPERM) {
 		MRRC_WARN(MR,
-			  "%zu bytes at %p cannot be registered: not "
-			  "mapped, or not %s\n",
+			  "%zu bytes at %p cannot be registered: the memory "
+			  "is not mapped, or not %s\n",
 			  iov->iov_len, iov->iov_base,
 			  access == MRRC_RW ? "writable" : "readable");
 		return;

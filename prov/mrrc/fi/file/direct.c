@@ -251,8 +251,8 @@ int mrrc_direct_open(struct mrrc_file *file)
 		ret = mrrc_ring_file(file->fd, &file->direct_align,
 				     &file->direct_fd);
 	if (ret == -EOPNOTSUPP)
-		MRRC_WARN(MR, "FI_MRRC_FILE_DIRECT: the file's file system has "
-			      "no O_DIRECT\n");
+		MRRC_WARN(MR, "FI_MRRC_FILE_DIRECT: the file system of the "
+			      "file does not support O_DIRECT\n");
 	return ret;
 }
 

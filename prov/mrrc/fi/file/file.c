@@ -368,8 +368,8 @@ static int file_open_check(const struct mrrc_domain *domain, uint64_t flags)
 	if (flags & (flags - 1))
 		return -FI_EINVAL;
 	if (!domain->implicit) {
-		MRRC_WARN(MR, "this core registers nothing, so that there is "
-			      "no cache: set FI_OFI_MRRC_REGISTER=always\n");
+		MRRC_WARN(MR, "operations on files need registrations: set "
+			      "FI_OFI_MRRC_REGISTER=always\n");
 		return -FI_EOPNOTSUPP;
 	}
 	return mrrc_mon_forked(domain->reg.mon) ? -FI_EOPNOTSUPP : 0;

@@ -104,8 +104,8 @@ static void record_open_file(void)
 	recorder.tried = true;
 	if (recorder.child && !strstr(mrrc_params.trace, "%p")) {
 		MRRC_INFO(DOMAIN,
-			  "requests of a forked process are not "
-			  "recorded: no %%p in %s\n",
+			  "requests of a forked process are not recorded: "
+			  "FI_OFI_MRRC_TRACE has no %%p: %s\n",
 			  mrrc_params.trace);
 		return;
 	}
