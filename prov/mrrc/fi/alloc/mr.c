@@ -223,7 +223,7 @@ static void say_limit(struct mrrc_alloc *alloc,
 	case MRRC_HEAP_NO_MEMORY:
 		MRRC_WARN(MR,
 			  "fi_mr_alloc: no memory for a block of %zu "
-			  "bytes: %s; free some, or raise vm.max_map_count\n",
+			  "bytes: %s: free memory, or raise vm.max_map_count\n",
 			  note->size, fi_strerror(-note->err));
 		break;
 	default:
