@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * core/cache/admit: rent or buy, by hand.
- */
+/* core/cache/admit: decisions to register or to copy, case by case. */
 #include "config.h"
 #include "test/case.h"
 
@@ -10,7 +8,7 @@
 
 #define PAGE 4096u
 
-/* 1000 and 100 a page to register, 200 to copy a page */
+/* One page costs 900 + 100 to register, and 200 to copy. */
 static const struct mrrc_cost cost = {
 	.reg_page = 100,
 	.reg = 900,
@@ -47,18 +45,20 @@ TEST(test_rent_then_buy)
 {
 	int i;
 
-	/* 1000 to register one page: four copies are less, five are not */
+	/*
+	 * One page costs 1000 to register: four copies cost less, five do not.
+	 */
 	for (i = 0; i < 4; i++)
 		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 				 MRRC_ADMIT_BOUNCE);
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 			 MRRC_ADMIT_KEEP);
-	/* another range starts anew */
+	/* Another range has an account of its own. */
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, 9 * PAGE, 10, PAGE),
 			 MRRC_ADMIT_BOUNCE);
 }
 
-/* What became of registrations so far: 1000 each, 200 a copy. */
+/* Counts registrations, hits and losses: 1000 a registration, 200 a copy. */
 static void became(uint64_t made, uint64_t hits, uint64_t lost)
 {
 	cache.stats->value[MRRC_STAT_REGISTRATIONS] += made;
@@ -80,14 +80,14 @@ TEST(test_pays)
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
 	became(93, 0, 0);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
-	/* ten copies are twice a registration */
+	/* Ten copies cost twice as much as a registration. */
 	became(1, 9, 0);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
 	became(0, 1, 0);
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
 }
 
-/* Lost again, whichever way: not at once. */
+/* A registration lost by eviction or by an unmap counts as not paid back. */
 TEST(test_pays_lost)
 {
 	became(96, 10000, 5);
@@ -96,7 +96,7 @@ TEST(test_pays_lost)
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_BOUNCE);
 }
 
-/* What would have to be evicted is a loss that is known. */
+/* If another registration must be evicted, that loss counts at once. */
 TEST(test_pays_full)
 {
 	became(100, 10000, 0);
@@ -106,7 +106,7 @@ TEST(test_pays_full)
 	ck_assert_int_eq(new_range(), MRRC_ADMIT_KEEP);
 }
 
-/* It was so long ago. */
+/* Losses and hits count less, the longer ago they were. */
 TEST(test_pays_fades)
 {
 	unsigned rounds = 0;
@@ -134,7 +134,7 @@ TEST(test_copy_once)
 
 TEST(test_once)
 {
-	/* more than a quarter of the cache, and never seen */
+	/* A new range of more than a quarter of the cache is not kept. */
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 17 * PAGE, 17 * PAGE),
 			 MRRC_ADMIT_ONCE);
 	ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 17 * PAGE, 17 * PAGE),

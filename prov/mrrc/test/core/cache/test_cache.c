@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache/cache: lookups by access, budget, batches, states, victims. What a
- * lookup plans: test_plan.c.
+ * core/cache/cache: lookups by access, budget, batches, states and victims.
+ * test_plan.c tests the plans of lookups.
  */
 #include "config.h"
 #include "test/case.h"
@@ -58,7 +58,7 @@ static void teardown(void)
 	mrrc_cache_fini(&cache);
 }
 
-/* A NEW region of whole pages. */
+/* Makes a region in state NEW that consists of whole pages. */
 static struct mrrc_region *make(int i, unsigned page, unsigned pages,
 				enum mrrc_access access)
 {
@@ -79,7 +79,7 @@ static int put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 	return ret;
 }
 
-/* The region that serves all of it alone, after a lookup; or NULL. */
+/* Looks a range up; returns the one region that covers all of it, or NULL. */
 static struct mrrc_region *lookup(uintptr_t addr, size_t len,
 				  enum mrrc_access access)
 {
@@ -105,7 +105,7 @@ static int count_victims(void)
 
 TEST_CASE(cache, setup, teardown);
 
-/* Only regions that peers may reach serve requests for that, and no others. */
+/* Only regions with remote access serve requests for remote access. */
 TEST(test_remote)
 {
 	const unsigned all = MRRC_RW | MRRC_REMOTE_READ | MRRC_REMOTE_WRITE;
@@ -161,7 +161,7 @@ LOOP_TEST(test_init, 0, sizeof(confs) / sizeof(confs[0]))
 	mrrc_cache_fini(&other);
 }
 
-/* The policy's state, and its history. */
+/* Allocation fails for the policy's state, and for its history. */
 TEST(test_init_fails)
 {
 	const struct mrrc_cache_conf conf = { 1,    1,	  PAGE, "gdl:duel=0",
@@ -184,7 +184,7 @@ TEST(test_init_fails)
 	mrrc_cache_fini(&other);
 }
 
-/* A policy of a simulator's own, which gets its argument. */
+/* A simulator's policy is opened with the simulator's argument. */
 static void *seen_arg;
 
 static int own_init(struct mrrc_policy *policy,
@@ -210,13 +210,13 @@ TEST(test_own_policy)
 	ck_assert_int_eq(mrrc_cache_init(&cache, &conf), 0);
 	ck_assert_ptr_eq(seen_arg, &own);
 	ck_assert_int_eq(put(0, 10, 2, MRRC_RW), 0);
-	/* The table ends with this function. */
+	/* The policy table is a local variable of this function. */
 	mrrc_cache_evict_all(&cache, &victims);
 	mrrc_cache_fini(&cache);
 	setup();
 }
 
-/* In whatever order they came or were used. */
+/* All regions are evicted, in whatever order they came or were used. */
 TEST(test_evict_all)
 {
 	static const unsigned pages[] = { 20, 4, 12, 0, 16, 8 };
@@ -249,7 +249,7 @@ TEST(test_access)
 	ck_assert_uint_eq(stat(MRRC_STAT_LOOKUPS), 4);
 	ck_assert_uint_eq(stat(MRRC_STAT_HITS), 3);
 	ck_assert_uint_eq(stat(MRRC_STAT_MISSES), 1);
-	/* The two accesses do not displace each other. */
+	/* A local and a remote region do not displace each other. */
 	ck_assert_int_eq(put(2, 10, 2, MRRC_RW), 0);
 	ck_assert_int_eq(count_victims(), 0);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 3);
@@ -271,8 +271,8 @@ TEST(test_overlap_leaves)
 }
 
 /*
- * Buffers beside each other, in whose shared page one ends and the next begins,
- * stay registered for peers, all of them, in any order.
+ * Adjacent buffers that share a page all stay registered for peers, in any
+ * order of registration.
  */
 TEST(test_remote_neighbours)
 {
@@ -290,7 +290,7 @@ TEST(test_remote_neighbours)
 				 &region[i]);
 	ck_assert_uint_eq(stat(MRRC_STAT_OVERLAPS), 0);
 	ck_assert(mrrc_cache_valid(&cache));
-	/* the page of two goes: so do they */
+	/* Unmapping a page that two regions share removes both regions. */
 	ck_assert_uint_eq(mrrc_cache_invalidate(&cache, 13 * PAGE, 1, &victims),
 			  2);
 	ck_assert_int_eq(count_victims(), 2);
@@ -298,14 +298,14 @@ TEST(test_remote_neighbours)
 
 static const struct {
 	unsigned start, len;
-	bool stays; /* what is registered from 10 to 18 */
+	bool stays; /* the region of pages 10 to 17 stays */
 } remotes[] = {
-	{ 14, 8, true },  /* half of both */
-	{ 13, 8, false }, /* more */
+	{ 14, 8, true },  /* half of each region is shared */
+	{ 13, 8, false }, /* more than half is shared */
 	{ 6, 8, true },	  { 7, 8, false },  { 17, 2, true },
-	{ 17, 1, false }, /* contained */
+	{ 17, 1, false }, /* inside the other region */
 	{ 10, 8, false }, { 8, 12, false }, { 10, 9, false },
-	{ 9, 9, false },  { 16, 3, false }, /* two of three */
+	{ 9, 9, false },  { 16, 3, false }, /* two of three pages are shared */
 	{ 16, 4, true },
 };
 
@@ -317,7 +317,7 @@ LOOP_TEST(test_remote_overlap, 0, sizeof(remotes) / sizeof(remotes[0]))
 			 0);
 	ck_assert_int_eq(count_victims(), !remotes[_i].stays);
 	ck_assert(mrrc_cache_valid(&cache));
-	/* local, with a policy that does not merge: nothing is registered twice */
+	/* Without merging, a policy registers no local page twice. */
 	put(2, 110, 8, MRRC_RW);
 	put(3, 100 + remotes[_i].start, remotes[_i].len, MRRC_RW);
 	ck_assert_int_eq(region[2].state, MRRC_REGION_DEAD);
@@ -325,15 +325,15 @@ LOOP_TEST(test_remote_overlap, 0, sizeof(remotes) / sizeof(remotes[0]))
 
 static const struct {
 	unsigned start, len;
-	bool stays; /* the region of pages 10 to 18 */
+	bool stays; /* the region of pages 10 to 17 stays */
 } locals[] = {
 	{ 14, 8, true },  { 13, 8, false }, { 6, 8, true },    { 7, 8, false },
-	{ 16, 3, true }, /* two pages of three, a quarter of the larger one */
+	{ 16, 3, true }, /* two of three pages are shared, a quarter of eight */
 	{ 17, 20, true }, { 12, 12, true }, { 14, 2, false },  { 10, 4, false },
 	{ 14, 4, false }, { 8, 40, false }, { 10, 20, false },
 };
 
-/* Local neighbours may share half of the larger one, where a policy merges. */
+/* With a merging policy, local neighbours may share half of the larger one. */
 LOOP_TEST(test_contained, 0, sizeof(locals) / sizeof(locals[0]))
 {
 	mrrc_cache_fini(&cache);
@@ -353,7 +353,7 @@ TEST(test_budget_bytes)
 	ck_assert_int_eq(count_victims(), 1);
 	ck_assert_uint_eq(stat(MRRC_STAT_BYTES), PAGE);
 	ck_assert_uint_eq(stat(MRRC_STAT_BYTES_PEAK), MAX_BYTES);
-	/* Touched regions stay longer. */
+	/* Regions that were used again stay longer. */
 	put(3, 200, 30, MRRC_RW);
 	put(4, 300, 30, MRRC_RW);
 	lookup(200 * PAGE, 1, MRRC_RW);
@@ -364,7 +364,7 @@ TEST(test_budget_bytes)
 
 /* ---- batches ---- */
 
-/* Fills @regions regions of so many pages. */
+/* Inserts @regions regions of @pages pages each. */
 static void fill(int regions, unsigned pages)
 {
 	int i;
@@ -380,7 +380,7 @@ static void reopen(size_t max_pages, size_t max_regions, const char *policy)
 	open_cache(max_pages * PAGE, max_regions, policy);
 }
 
-/* As many as the policy says, though one would do. */
+/* A full cache evicts a batch, though one region would do. */
 TEST(test_batch_count)
 {
 	reopen(320, 8, "lru:batch=3");
@@ -389,18 +389,18 @@ TEST(test_batch_count)
 	ck_assert_int_eq(count_victims(), 3);
 	ck_assert_uint_eq(stat(MRRC_STAT_EVICTIONS), 3);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 6);
-	/* No more until it is full again. */
+	/* The next batch leaves only when the cache is full again. */
 	put(9, 2100, 1, MRRC_RW);
 	put(10, 2200, 1, MRRC_RW);
 	ck_assert_int_eq(count_victims(), 3);
 	put(11, 2300, 1, MRRC_RW);
 	ck_assert_int_eq(count_victims(), 6);
-	/* What is needed goes, however many that are. */
+	/* A large region evicts all the regions whose room it needs. */
 	put(12, 3000, 320, MRRC_RW);
 	ck_assert_uint_eq(stat(MRRC_STAT_REGIONS), 1);
 }
 
-/* More than was needed, but not more than 1/32 of the bytes: here ten pages. */
+/* A batch exceeds the bytes needed by 1/32 of the limit at most: ten pages. */
 LOOP_TEST(test_batch_bytes, 0, 9)
 {
 	static const struct {
@@ -420,7 +420,7 @@ LOOP_TEST(test_batch_bytes, 0, 9)
 			  kind[_i].regions - kind[_i].gone + 1);
 }
 
-/* What is in use is left out, and is no reason to fail. */
+/* A held region is no victim of a batch, and a batch may be smaller. */
 TEST(test_batch_held)
 {
 	int i;
@@ -446,11 +446,11 @@ TEST(test_held_stay)
 	ck_assert_int_eq(put(10, 100, 1, MRRC_RW), -ENOSPC);
 	ck_assert_int_eq(region[10].state, MRRC_REGION_NEW);
 	ck_assert_int_eq(count_victims(), 0);
-	/* It is not tried again at once. */
+	/* After a failed eviction, the next inserts search no victims. */
 	for (i = 0; i < 16; i++)
 		ck_assert_int_eq(put(11, 4, 2, MRRC_RW), -ENOSPC);
 	ck_assert_int_eq(region[2].state, MRRC_REGION_INDEXED);
-	/* What it replaces makes room, held or not. */
+	/* Replacing an overlapped region makes room, even if it is held. */
 	ck_assert_int_eq(put(11, 4, 2, MRRC_RW), 0);
 	ck_assert_int_eq(region[2].state, MRRC_REGION_DEAD);
 	ck_assert_int_eq(count_victims(), 0);
@@ -460,14 +460,14 @@ TEST(test_held_stay)
 	for (i = 0; i < MAX_REGIONS; i++)
 		ck_assert_int_eq(mrrc_cache_put(&cache, &region[i]), i == 2);
 	ck_assert_uint_eq(mrrc_cache_held(&cache), 0);
-	/* Bytes of held regions limit as well. */
+	/* The bytes of held regions count against the limit, too. */
 	mrrc_cache_evict_all(&cache, &victims);
 	TAILQ_INIT(&victims);
 	put(12, 0, 60, MRRC_RW);
 	mrrc_cache_hold(&cache, &region[12]);
 	ck_assert_int_eq(put(13, 100, 5, MRRC_RW), -ENOSPC);
 	ck_assert_int_eq(put(14, 100, 4, MRRC_RW), 0);
-	/* What could leave is back, for want of enough. */
+	/* A victim is put back if evicting all victims is not enough. */
 	ck_assert_int_eq(put(15, 200, 5, MRRC_RW), -ENOSPC);
 	ck_assert_int_eq(region[14].state, MRRC_REGION_INDEXED);
 	ck_assert_int_eq(count_victims(), 0);
@@ -487,7 +487,7 @@ TEST(test_hold_new)
 	ck_assert(!mrrc_cache_put(&cache, &region[0]));
 	cache.tight = 0;
 	ck_assert_int_eq(put(2, 100, 1, MRRC_RW), 0);
-	/* One that never was is deregistered by its last put. */
+	/* A region that was never indexed is deregistered at its last put. */
 	make(3, 200, 1, MRRC_RW);
 	mrrc_cache_hold(&cache, &region[3]);
 	mrrc_cache_hold(&cache, &region[3]);
@@ -498,7 +498,7 @@ TEST(test_hold_new)
 TEST(test_valid_notices)
 {
 	put(0, 10, 2, MRRC_RW);
-	region[0].state = MRRC_REGION_DEAD; /* C1 */
+	region[0].state = MRRC_REGION_DEAD; /* violates rule C1 */
 	ck_assert(!mrrc_cache_valid(&cache));
 	region[0].state = MRRC_REGION_INDEXED;
 	region[0].access = MRRC_RO;
@@ -507,7 +507,7 @@ TEST(test_valid_notices)
 	mrrc_region_retire(&region[0]);
 	ck_assert(!mrrc_cache_valid(&cache));
 	mrrc_region_publish(&region[0]);
-	cache.max_bytes = PAGE; /* C3 */
+	cache.max_bytes = PAGE; /* violates rule C3 */
 	ck_assert(!mrrc_cache_valid(&cache));
 	cache.max_bytes = MAX_BYTES;
 	ck_assert(mrrc_cache_valid(&cache));
@@ -525,7 +525,7 @@ static struct mrrc_region *find_at(struct mrrc_place *place, unsigned page)
 	return mrrc_cache_find_at(place, PAGE);
 }
 
-/* A place is another once something came or went, and for another range. */
+/* A place is invalid after each insertion or removal, and for other ranges. */
 TEST(test_place)
 {
 	struct mrrc_place place = { .moves = 0 };
@@ -535,12 +535,12 @@ TEST(test_place)
 	ck_assert_ptr_eq(find_at(&place, 4), &region[0]);
 	ck_assert_ptr_eq(find_at(&place, 5), &region[0]);
 	ck_assert_ptr_null(find_at(&place, 6));
-	/* what can be written comes first */
+	/* A read-write region is found before a read-only one. */
 	ck_assert_int_eq(put(1, 3, 2, MRRC_RW), 0);
 	ck_assert_ptr_eq(find_at(&place, 4), &region[1]);
 	mrrc_cache_invalidate(&cache, 3 * PAGE, PAGE, &victims);
 	ck_assert_ptr_eq(find_at(&place, 4), &region[0]);
-	/* what it overlaps there leaves */
+	/* Inserting at a place removes the regions that overlap there. */
 	ck_assert_ptr_null(find_at(&place, 3));
 	ck_assert_int_eq(mrrc_cache_insert_at(&cache, make(2, 3, 3, MRRC_RO),
 					      &place, &victims),
@@ -551,13 +551,13 @@ TEST(test_place)
 
 static const struct {
 	unsigned size;
-	unsigned percent; /* of hits in the end, at least */
+	unsigned percent; /* least percentage of hits in the second half */
 } working[] = {
 	{ CAPACITY / 2, 100 },	  { CAPACITY, 100 },   { CAPACITY + 1, 80 },
 	{ CAPACITY * 3 / 2, 15 }, { 2 * CAPACITY, 5 },
 };
 
-/* Around and around: what LRU has no hit of, once it is one too large. */
+/* Buffers are used in a cycle; if one too many, LRU has no hit at all. */
 LOOP_TEST(test_cycle, 0, sizeof(working) / sizeof(working[0]))
 {
 	static struct mrrc_region all[CYCLE];
@@ -570,7 +570,7 @@ LOOP_TEST(test_cycle, 0, sizeof(working) / sizeof(working[0]))
 	memset(all, 0, sizeof(all));
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < size; i++) {
-			/* far apart */
+			/* The buffers are far apart. */
 			if (lookup((i + 1) * 16 * PAGE, 4 * PAGE, MRRC_RW)) {
 				hits += round >= ROUNDS / 2;
 				continue;

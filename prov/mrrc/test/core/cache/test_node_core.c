@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache/node: the shares of a node's processes, case by case, and rules that
- * hold for random ones.
+ * core/cache/node: the shares of a node's processes, case by case, and rules
+ * that hold for random processes.
  */
 #include "config.h"
 #include "test/case.h"
@@ -55,14 +55,17 @@ TEST(test_active)
 	ck_assert_uint_eq(give(0), 400);
 	share[0].reserved = 500;
 	ck_assert_uint_eq(give(0), 0);
-	/* nor does it lack what another does not use of its share */
+	/* An equal share includes bytes that another process does not use. */
 	share[0].reserved = 300;
 	share[1].reserved = 700;
 	ck_assert_uint_eq(mrrc_node_level(&view), 700);
 	ck_assert_uint_eq(give(0), 0);
 }
 
-/* Two that lack bytes: one gives only what is an eighth beyond its share. */
+/*
+ * Of two processes that lack bytes, one gives only what is an eighth beyond its
+ * share.
+ */
 TEST(test_hungry)
 {
 	add(700, 100, true);
@@ -77,7 +80,7 @@ TEST(test_hungry)
 	ck_assert_uint_eq(give(0), 8);
 }
 
-/* A stopped process keeps what it has, and what it lacks is kept for nobody. */
+/* A stopped process keeps its bytes, and no bytes are set aside for it. */
 TEST(test_deaf)
 {
 	add(500, 100, true);
@@ -93,7 +96,7 @@ TEST(test_deaf)
 	ck_assert_uint_eq(take(2, 80), 50);
 }
 
-/* What others lack of their shares is not for a process beyond its own. */
+/* A process beyond its share takes no bytes that others lack. */
 TEST(test_take_turns)
 {
 	add(600, 10, true);
@@ -105,7 +108,7 @@ TEST(test_take_turns)
 	ck_assert_uint_eq(take(0, 100), 0);
 }
 
-/* ---- random ones ---- */
+/* ---- random processes ---- */
 
 static void draw(struct seed *seed)
 {
@@ -162,14 +165,16 @@ LOOP_TEST(test_rules, 0, 3)
 			if (!one->deaf && !one->want && !one->active)
 				surplus += one->reserved;
 		}
-		/* enough, where those that are idle have enough; no more than
-		 * what is lacking and a unit of each */
+		/*
+		 * The processes give enough if idle ones have enough, and at
+		 * most one unit each more than is lacking.
+		 */
 		ck_assert(given + free >= lack || given >= surplus);
 		ck_assert(!given || given <= lack - free + view.count);
 	}
 }
 
-/* Processes with demands of their own: in the end nothing moves any more. */
+/* Processes have constant demands: in the end no bytes move any more. */
 LOOP_TEST(test_settles, 0, 3)
 {
 	struct seed seed = seed_init("node_settles", _i);
@@ -237,17 +242,17 @@ TEST(test_conservative)
 	add(30, 0, true);
 	for (i = 0; i < 4; i++)
 		ck_assert(!may(i, MRRC_NODE_CONSERVATIVE, 4, 4));
-	/* two idle cores, for those with most */
+	/* Two idle cores go to the two processes with the most bytes. */
 	ck_assert(!may(0, MRRC_NODE_CONSERVATIVE, 6, 0));
 	ck_assert(may(1, MRRC_NODE_CONSERVATIVE, 6, 0));
 	ck_assert(!may(2, MRRC_NODE_CONSERVATIVE, 6, 0));
 	ck_assert(may(3, MRRC_NODE_CONSERVATIVE, 6, 0));
 	ck_assert_uint_eq(moved_by, 0);
-	/* that have a use for one */
+	/* A process without use for a helper gets none. */
 	share[3].helper = false;
 	ck_assert(may(2, MRRC_NODE_CONSERVATIVE, 6, 0));
 	ck_assert(!may(3, MRRC_NODE_CONSERVATIVE, 6, 0));
-	/* and that run on these cores */
+	/* A helper gets only cores that its process may run on. */
 	share[1].cpus = 2;
 	share[2].cpus = 2;
 	ck_assert(may(0, MRRC_NODE_CONSERVATIVE, 3, 0));
@@ -261,13 +266,16 @@ TEST(test_auto)
 	ck_assert(may(0, MRRC_NODE_AUTO, 2, .8));
 	ck_assert(!may(1, MRRC_NODE_AUTO, 2, .8));
 	ck_assert(may(1, MRRC_NODE_AUTO, 2, 2));
-	/* not measured */
+	/* The number of idle cores is not measured. */
 	ck_assert(!may(0, MRRC_NODE_AUTO, 2, -1));
 	ck_assert(may(0, MRRC_NODE_AUTO, 3, -1));
 	ck_assert_uint_eq(moved_by, 0);
 }
 
-/* Never more helpers than idle cores, and each with more than those without. */
+/*
+ * There are never more helpers than idle cores, and a process without one has
+ * no more registered bytes than a process with one.
+ */
 LOOP_TEST(test_helper_rules, 0, 2)
 {
 	struct seed seed = seed_init("node_helpers", _i);

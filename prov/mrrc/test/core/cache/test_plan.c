@@ -2,9 +2,9 @@
 /*
  * core/cache/plan: which regions serve a request and what has to be registered.
  *
- * A plan is compared as a text: its pieces in pages, "first+pages", those
- * with a region followed by ":number"; "!" in front of one that registers
- * again what is registered.
+ * A plan is compared as a text: each piece is "first+pages", in pages, and
+ * ":number" follows if a region serves it. A "!" precedes a plan that registers
+ * registered pages again.
  */
 #include "config.h"
 #include "test/case.h"
@@ -17,7 +17,7 @@
 #define RO	  MRRC_RO
 #define RW	  MRRC_RW
 
-/* Up to four pages are registered again rather than called for once more. */
+/* A plan registers up to four pages again to save a registration call. */
 static const struct mrrc_cost cost = {
 	.reg_page = 1,
 	.reg = 4,
@@ -65,7 +65,7 @@ static void reopen(const char *policy)
 
 static void put(int i, unsigned page, unsigned pages, enum mrrc_access access)
 {
-	/* A region of that number would be lost to the index. */
+	/* Overwriting an indexed region would break the index. */
 	ck_assert_int_ne(region[i].state, MRRC_REGION_INDEXED);
 	region[i] = (struct mrrc_region){
 		.start = page * PAGE,
@@ -116,7 +116,7 @@ static void expect(unsigned first, unsigned pages, enum mrrc_access access,
 	bytes(first * PAGE, pages * PAGE, access, 0, expected);
 }
 
-/* Lookups mark what they find as reused. */
+/* A lookup marks the regions that it finds as reused. */
 static void reuse(int i)
 {
 	struct mrrc_plan plan;
@@ -130,7 +130,7 @@ TEST_CASE(plan, setup, teardown);
 
 /* ---- ou2009, cases 1 to 4 ---- */
 
-/* A byte of a page takes the page. */
+/* A request for one byte of a page is a request for the page. */
 TEST(test_rounding)
 {
 	bytes(10 * PAGE, 1, RW, 0, "10+1");
@@ -146,13 +146,13 @@ TEST(test_rounding)
 	bytes(14 * PAGE - 1, 1, RW, 0, "13+1:0");
 	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
-	/* The page below the last, which is never registered (cache_get.c). */
+	/* This page precedes the last page, which is never registered. */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }
 
 /* ---- access ---- */
 
-/* What peers reach is one piece of exactly what was asked for. */
+/* A request for remote access gets one piece, which has exactly its pages. */
 LOOP_TEST(test_remote, 0, 2)
 {
 	const enum mrrc_access peers = RW | MRRC_REMOTE_READ;
@@ -169,7 +169,7 @@ LOOP_TEST(test_remote, 0, 2)
 	expect(8, 8, peers, "!8+8");
 	expect(13, 3, peers, "!13+3");
 	expect(14, 2, peers, "14+2");
-	/* Nor do they serve other requests. */
+	/* Regions with remote access serve no local requests. */
 	expect(8, 4, RW, "8+2 10+2:0");
 	expect(10, 4, RW | MRRC_REMOTE_WRITE, "10+4");
 	expect(8, 4, MRRC_REMOTE_READ, "8+4");
@@ -181,7 +181,10 @@ LOOP_TEST(test_remote, 0, 2)
 
 /* ---- beyond the request ---- */
 
-/* A region that was of use is kept, up to 32 pages: a quarter. */
+/*
+ * A plan keeps a reused region whole if the result has at most 32 pages, a
+ * quarter of the limit.
+ */
 TEST(test_reused)
 {
 	reopen("lru:pieces=1:merge=1");
@@ -193,17 +196,17 @@ TEST(test_reused)
 	expect(11, 4, RW, "!10+5");
 	expect(9, 4, RW, "!9+5");
 	expect(8, 10, RW, "!8+10");
-	/* Both stay if they share at most half of the larger one. */
+	/* Two regions both stay if they share at most half of the larger. */
 	expect(12, 4, RW, "!12+4");
 	expect(11, 6, RW, "!11+6");
 	put(1, 40, 22, RW);
 	reuse(1);
-	/* 40 to 72 are a quarter; one page more is not. */
+	/* The 32 pages from 40 on are a quarter of the limit; 33 are more. */
 	expect(42, 30, RW, "!40+32");
 	expect(42, 31, RW, "!42+31");
 }
 
-/* As at the beginning, so at the end. */
+/* A reused region at the end of a request is kept like one at its beginning. */
 TEST(test_reused_chain_end)
 {
 	reopen("lru:pieces=1:merge=1");
@@ -211,14 +214,17 @@ TEST(test_reused_chain_end)
 	put(1, 20, 20, RW);
 	reuse(1);
 	expect(10, 28, RW, "!10+30");
-	/* 8 to 40 are the quarter. */
+	/* The 32 pages from 8 on are a quarter of the limit. */
 	expect(8, 30, RW, "!8+32");
 	expect(7, 31, RW, "!7+31");
 }
 
 /* ---- too many ---- */
 
-/* Neighbours that share most pages, in turn: together from the second time on. */
+/*
+ * Two neighbours that share most pages take turns: the second turn registers
+ * both together.
+ */
 TEST(test_again)
 {
 	struct mrrc_plan plan;
@@ -234,7 +240,7 @@ TEST(test_again)
 	expect(11, 4, RW, "!10+5");
 }
 
-/* Of overlapping regions the one that reaches furthest serves. */
+/* Of overlapping regions, the one that reaches furthest serves the request. */
 TEST(test_furthest)
 {
 	reopen("gdl");
@@ -253,7 +259,7 @@ LOOP_TEST(test_too_many, 0, 2)
 
 	if (_i)
 		reopen("lru:pieces=32:merge=1");
-	/* Beside each other, 40 of them. */
+	/* The 40 regions adjoin each other. */
 	for (i = 0; i < 40; i++)
 		put(i, 10 + 2 * i, 2, RW);
 	for (i = 0; i < 40; i++)
@@ -264,7 +270,7 @@ LOOP_TEST(test_too_many, 0, 2)
 	       "40+2:15 42+2:16 44+2:17 46+2:18 48+2:19 50+2:20 52+2:21 "
 	       "54+2:22 56+2:23 58+2:24 60+2:25 62+2:26 64+2:27 66+2:28 "
 	       "68+2:29 70+2:30 72+2:31");
-	/* One more than there is room for: all of it, and no more. */
+	/* Instead of too many pieces, a plan has one piece with all pages. */
 	expect(10, 65, RW, "!10+65");
 	expect(10, 65, RO, "!10+65");
 	expect(11, 64, RW, "!11+64");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache/revoke: how long the key of a closed registration works, by a clock of
- * the test's own.
+ * core/cache/revoke: how long the key of a closed registration works, measured
+ * by a clock of the test.
  */
 #include "config.h"
 #include "test/case.h"
@@ -10,7 +10,7 @@
 #include "test/seed.h"
 
 #define PAGE  4096u
-#define MANY  3000u /* more than one turn looks at */
+#define MANY  3000u /* more regions than one turn looks at */
 #define KEYS  MRRC_REMOTE_READ
 #define LIMIT 1000u
 #define HALF  (LIMIT / 2)
@@ -18,7 +18,8 @@
 static struct mrrc_cache cache;
 static struct mrrc_revoke ends;
 static struct mrrc_region region[MANY];
-static uint64_t closed[MANY]; /* when; 0: open, or has no end */
+/* time of closing; 0: open, or the key never ends */
+static uint64_t closed[MANY];
 static uint64_t now, wake;
 
 static void setup(void)
@@ -42,7 +43,7 @@ static bool kept(unsigned i)
 	return region[i].state == MRRC_REGION_INDEXED;
 }
 
-/* All turns up to this moment. */
+/* Makes all turns that are due by now. */
 static unsigned turns(void)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
@@ -76,7 +77,7 @@ static void insert(unsigned i)
 	ck_assert_int_eq(mrrc_cache_insert(&cache, &region[i], &victims), 0);
 }
 
-/* A registration, whose key is given out. */
+/* Makes a registration and gives its key out. */
 static void begin(unsigned i)
 {
 	mrrc_cache_hold(&cache, &region[i]);
@@ -110,18 +111,18 @@ TEST(test_limit)
 	begin(0);
 	turns();
 	until(now + 3 * LIMIT + 77);
-	ck_assert(kept(0)); /* it is open */
+	ck_assert(kept(0)); /* The registration is open. */
 	end(0);
 	until(closed[0] + HALF - 1);
 	ck_assert(kept(0));
 	until(closed[0] + LIMIT);
 	ck_assert(!kept(0));
 	ck_assert_uint_eq(cache.stats->value[MRRC_STAT_REVOCATIONS], 1);
-	/* nobody waits for what has no end */
+	/* No turn is due while no key is to end. */
 	ck_assert_uint_eq(wake, MRRC_REVOKE_NEVER);
 }
 
-/* A key that is used again begins anew, as often as that happens. */
+/* The time of a key begins anew each time that its region is used again. */
 TEST(test_used_again)
 {
 	unsigned i;
@@ -133,7 +134,7 @@ TEST(test_used_again)
 		until(now + HALF - 1);
 		ck_assert(kept(0));
 	}
-	/* held at each end of a period, and closed at the last moment */
+	/* The region is in use throughout several periods, then closed. */
 	begin(0);
 	until(now + 5 * LIMIT);
 	end(0);
@@ -143,7 +144,7 @@ TEST(test_used_again)
 	ck_assert(!kept(0));
 }
 
-/* What was never given out has no end; nor does one end for another. */
+/* A region whose key was never given out stays, whatever other keys end. */
 TEST(test_no_end)
 {
 	insert(0);
@@ -154,7 +155,7 @@ TEST(test_no_end)
 	ck_assert(kept(0));
 	ck_assert(!kept(1));
 	ck_assert_uint_eq(wake, MRRC_REVOKE_NEVER);
-	/* it starts again */
+	/* The region is registered again. */
 	insert(1);
 	begin(1);
 	ck_assert_uint_eq(wake, 0);
@@ -163,7 +164,7 @@ TEST(test_no_end)
 	ck_assert(!kept(1));
 }
 
-/* More regions than one turn looks at, some of them neighbours that overlap. */
+/* There are more regions than one turn looks at, and some overlap. */
 TEST(test_many)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
@@ -187,7 +188,7 @@ TEST(test_many)
 	ck_assert(kept(MANY - 1));
 }
 
-/* Random uses, ends and moments: each key within its bounds. */
+/* Uses, closes and times are random; each key ends within its bounds. */
 LOOP_TEST(test_random, 0, 20)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cost/cost: models in numbers and by name, what is refused, pages and
+ * core/cost/cost: models in numbers and by name, refused models, pages and
  * batches.
  */
 #include "config.h"
@@ -11,7 +11,7 @@
 #include "core/cost/cost.h"
 #include "sim/models.h"
 
-/* Every sum here is exact. */
+/* The costs are integers, so that every sum is exact. */
 static const struct mrrc_cost simple = {
 	.reg_page = 100,
 	.reg = 1000,
@@ -22,7 +22,7 @@ static const struct mrrc_cost simple = {
 
 TEST_CASE(cost, NULL, NULL);
 
-/* The simulator's models by name. */
+/* Each cost model of the simulator is found by its name. */
 TEST(test_models)
 {
 	const struct sim_cost_model *model;
@@ -33,7 +33,7 @@ TEST(test_models)
 		ck_assert_str_ne(model->help, "");
 		ck_assert_int_eq(mrrc_cost_check(&model->cost), 0);
 		ck_assert(model->cost.reg > 0 && model->cost.reg_page > 0);
-		/* no other of this name */
+		/* No other model has the same name. */
 		ck_assert_int_eq(sim_cost_parse(model->name, &cost), 0);
 		ck_assert_double_eq(cost.reg_page, model->cost.reg_page);
 		ck_assert_int_eq(cost.batch, model->cost.batch);
@@ -47,7 +47,7 @@ TEST(test_models)
 	ck_assert_int_eq(sim_cost_parse("ou200", &cost), -EINVAL);
 }
 
-/* The points that the models of devices were made from. */
+/* The models of devices reproduce the points that they were made from. */
 TEST(test_devices)
 {
 	struct mrrc_cost mlx5, efa;
@@ -198,7 +198,7 @@ TEST(test_batch)
 	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 3, 7), 70 + 150);
 	cost.batch = true;
 	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 3, 7), 70 + 50);
-	/* One in a batch costs what one alone does, none nothing. */
+	/* A batch of one region costs one deregistration. */
 	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 1, 2),
 			    mrrc_cost_dereg(&cost, 2 * 4096));
 	ck_assert_double_eq(mrrc_cost_dereg_batch(&cost, 0, 0), 0);

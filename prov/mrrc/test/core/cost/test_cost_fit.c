@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cost/cost_fit: lines through points that are on one, near one, and nowhere.
+ * core/cost/cost_fit: lines through points that are on a line, near one, or far
+ * from any.
  */
 #include "config.h"
 #include "test/case.h"
@@ -41,7 +42,7 @@ TEST(test_line)
 	ck_assert(!cost.batch);
 }
 
-/* Ten percent up and down: the line is between. */
+/* Samples deviate by ten percent up and down: the fitted line lies between. */
 TEST(test_noise)
 {
 	struct mrrc_cost_sample sample[8];
@@ -64,7 +65,7 @@ TEST(test_noise)
 	ck_assert(cost.reg > 850 && cost.reg < 1150);
 }
 
-/* A larger buffer cannot take less, nor none less than nothing. */
+/* A fit has no negative slope and no negative cost of an empty buffer. */
 TEST(test_clamped)
 {
 	const struct mrrc_cost_sample falls[] = {
@@ -76,7 +77,7 @@ TEST(test_clamped)
 	ck_assert_int_eq(mrrc_cost_fit(falls, 2, PAGE, &cost), 0);
 	ck_assert_double_eq(cost.reg_page, 0);
 	ck_assert(cost.reg >= 900 && cost.reg <= 1000);
-	/* 159 / 15 a page: it would begin below zero */
+	/* A slope of 159 / 15 a page would be below zero at 0 pages. */
 	ck_assert_double_eq(cost.dereg, 0);
 	ck_assert(cost.dereg_page >= 1 && cost.dereg_page <= 10);
 }
@@ -101,7 +102,7 @@ TEST(test_garbage)
 			field[1] = &sample[1].dereg;
 			field[2] = &sample[1].copy;
 			*field[k] = bad[i];
-			/* no copy was measured */
+			/* A copy time of 0 means that no copy was measured. */
 			if (k == 2 && !bad[i])
 				continue;
 			ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost),
@@ -114,7 +115,7 @@ TEST(test_garbage)
 	ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost), -EINVAL);
 	sample[1].pages = 0;
 	ck_assert_int_eq(mrrc_cost_fit(sample, 2, PAGE, &cost), -EINVAL);
-	/* nothing of it was written */
+	/* A fit that fails leaves the cost unchanged. */
 	ck_assert_double_eq(cost.reg, untouched.reg);
 }
 
@@ -140,14 +141,17 @@ TEST(test_error)
 	near(error.reg_r2, 1);
 	near(error.dereg_r2, 1);
 	near(error.reg_worst, 0);
-	/* 2900 is 900 from the mean, and so is 1100; 500 from the line */
+	/*
+	 * The samples 2900 and 1100 are 900 off the mean; 2500 is 500 off the
+	 * line.
+	 */
 	sample[1].reg = 2500;
 	sample[0].dereg = 100;
 	ck_assert_int_eq(mrrc_cost_error(sample, 3, &cost, &error), 0);
 	near(error.reg_worst, .2);
 	near(error.dereg_worst, .5);
 	ck_assert(error.reg_r2 > .85 && error.reg_r2 < .9);
-	/* worse than the mean */
+	/* The line is worse than the mean. */
 	ck_assert(error.dereg_r2 < 0);
 	sample[2].reg = NAN;
 	ck_assert_int_eq(mrrc_cost_error(sample, 3, &cost, &error), -EINVAL);

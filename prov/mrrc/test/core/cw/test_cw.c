@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional writes in core: queues by key against a naive model, what a
- * side does alone, and with a peer that lies. What two sides do together is
- * explore_cw.c's.
+ * Conditional writes in core: queues by key against a naive model, one side
+ * alone, and a side whose peer lies. explore_cw.c tests two sides together.
  */
 #include "config.h"
 #include "test/case.h"
@@ -17,7 +16,7 @@ static const struct mrrc_secret secret = { { 1, 2 } };
 struct item {
 	struct mrrc_cw_node node;
 	uint64_t key;
-	long order; /* among its key's; 0: not in the map */
+	long order; /* order among items with the same key; 0: not in the map */
 };
 
 static struct item items[N];
@@ -143,7 +142,7 @@ TEST(table_is_full)
 
 static unsigned said_tags;
 
-static unsigned said_bytes; /* of a write, in the last message */
+static unsigned said_bytes; /* length of the write in the last message */
 static char placed[100];
 
 static int room(void *arg, const struct mrrc_cw_msg *msg)
@@ -168,7 +167,7 @@ static const struct mrrc_cw_ops open_ops = {
 	.target_end = target_end,
 };
 
-/* Exposes two buffers of 100 bytes, of which the peer has asked for one. */
+/* Exposes two buffers of 100 bytes; the peer has asked for one of them. */
 static void lied_to(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 {
 	static const struct mrrc_cw_attr attr = {
@@ -201,30 +200,30 @@ static void lied_to(struct mrrc_cw *cw, struct mrrc_cw_target *target)
 	}
 
 static const struct lie {
-	struct mrrc_cw_msg said[6]; /* the last one is the lie */
+	struct mrrc_cw_msg said[6]; /* the last message is the lie */
 } lies[] = {
 	{ { SAID_HELLO(6) } },
 	{ { SAID_HELLO(5), SAID_HELLO(5) } },
 	{ { { .type = MRRC_CW_CREDIT } } },
-	/* more than it got */
+	/* The peer returns more credits than it got. */
 	{ { SAID_HELLO(5), { .type = MRRC_CW_CREDIT, .credits = 2 } } },
-	/* longer than the buffer, and not longer */
+	/* A write is longer than the buffer; a truncated one is not. */
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 1, .len = 101 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_TRUNC, .id = 1, .len = 100 } } },
-	/* twice, never, and before it was asked */
+	/* The peer ends a target twice, or an unknown one, or one unasked. */
 	{ { SAID_HELLO(5),
 	    { .type = MRRC_CW_DONE, .id = 1, .len = 1 },
 	    { .type = MRRC_CW_DONE, .id = 1, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 9, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_DONE, .id = 2, .len = 1 } } },
 	{ { SAID_HELLO(5), { .type = MRRC_CW_REVOKED, .id = 1 } } },
-	/* more bytes inside a message than this side takes */
+	/* A message holds more bytes of a write than this side takes. */
 	{ { SAID_HELLO(5),
 	    { .type = MRRC_CW_DONE,
 	      .id = 1,
 	      .len = 9,
 	      .done.bytes = "123456789" } } },
-	/* the same tag again, and more than there is room for */
+	/* A tag comes twice; and more tags come than there is room for. */
 	{ { SAID_HELLO(5),
 	    { .type = MRRC_CW_TAG, .id = 1 },
 	    { .type = MRRC_CW_TAG, .id = 1 } } },
@@ -253,7 +252,7 @@ EACH_TEST(lies_are_found, lies)
 	mrrc_cw_fini(&cw);
 }
 
-/* More than there are places for, none of which was given back. */
+/* The peer sends more messages than its credits, none of which was returned. */
 TEST(flood_is_found)
 {
 	static const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
@@ -273,7 +272,7 @@ TEST(flood_is_found)
 	mrrc_cw_fini(&cw);
 }
 
-/* The peer keeps one tag at a time. */
+/* The peer keeps one tag at a time, so the second tag waits. */
 TEST(tags_wait_for_the_peer)
 {
 	const struct mrrc_cw_msg hello = SAID_HELLO(5);
@@ -298,7 +297,7 @@ TEST(tags_wait_for_the_peer)
 	mrrc_cw_fini(&cw);
 }
 
-/* A write of that many bytes meets a tag. */
+/* Posts a write of @len bytes, which then meets a tag. */
 static unsigned bytes_said(uint16_t taken, const char *bytes, size_t len)
 {
 	static const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
@@ -327,7 +326,10 @@ static unsigned bytes_said(uint16_t taken, const char *bytes, size_t len)
 	return said_bytes;
 }
 
-/* As the writer allows, the peer takes, and a message has room. */
+/*
+ * Short writes go inside messages if the writer allows, the peer takes and a
+ * message holds that many bytes.
+ */
 TEST(short_writes_inside_messages)
 {
 	static const char bytes[MRRC_CW_INLINE + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Conditional writes that are ready while the network takes none, and are
- * cancelled, or their tags withdrawn: which partners the others get, and that
- * it costs the same whatever else is ready.
+ * Conditional writes are ready while the network accepts no messages, and are
+ * cancelled, or their tags withdrawn: which tags the other writes get, and that
+ * the cost does not depend on the number of ready writes.
  */
 #include "config.h"
 #include "test/case.h"
@@ -40,7 +40,7 @@ static const struct mrrc_cw_ops ops = {
 	.wr_end = wr_end,
 };
 
-/* Credits for all that is said, and those for what is heard are returned. */
+/* Opens a side with credits for all messages, received ones being returned. */
 static void open_side(struct mrrc_cw *cw)
 {
 	const struct mrrc_cw_attr attr = {
@@ -80,7 +80,7 @@ static void give(struct mrrc_cw *cw, uint64_t cwtag, uint64_t id)
 	mrrc_cw_receive(cw, &tag);
 }
 
-/* A write that is ready, with a tag of this identity */
+/* Makes a ready write with a tag of this identity. */
 static void make_ready(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,
 		       uint64_t cwtag, uint64_t id)
 {
@@ -99,7 +99,7 @@ static void take_back(struct mrrc_cw *cw, uint64_t id)
 
 TEST_CASE(cw_cancel, NULL, NULL);
 
-/* Those before it keep their places and tags. */
+/* Ready writes older than a cancelled one keep their places and tags. */
 TEST(older_keep_theirs)
 {
 	struct mrrc_cw_wr wr[4];
@@ -179,7 +179,10 @@ static double now_us(void)
 	return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
 }
 
-/* Of one write or tag, the newest first, with as many ready; in us */
+/*
+ * Returns the time in us to cancel one write, or to take back one tag, newest
+ * first, while @count are ready.
+ */
 static double cost(unsigned count, bool tags)
 {
 	struct mrrc_cw_wr *wr = calloc(count, sizeof(*wr));

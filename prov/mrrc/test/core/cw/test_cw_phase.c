@@ -6,9 +6,9 @@
 #include "core/cw/cw_phase.h"
 
 /*
- * The next phase, by its first letter (C: CONNECTING, A: ALONE), and the act, by
- * its number; "--" must not happen. In the order of the events: AWAIT RECALL
- * PLAIN JOIN DIAL MET QUIT REQUEST POST CLOSE RESET
+ * Each entry is the letter of the next phase (C: CONNECTING, A: ALONE, X: LOST)
+ * and the number of the act; "--" must not happen. Entries are in the order of
+ * the events: AWAIT RECALL PLAIN JOIN DIAL MET QUIT REQUEST POST CLOSE RESET
  */
 static const char *const expected[CW_PHASE_CNT] = {
 	[CW_OPTED] = "L1 -- A1 O8 C1 -- O1 O1 O8 X1 --",
@@ -38,7 +38,7 @@ LOOP_TEST(every_pair, 0, CW_PHASE_CNT *CW_EVENT_CNT)
 		      mrrc_cw_phase_name(phase), found);
 }
 
-/* Nothing but a closed connection is lost, and nothing but RESET mends it. */
+/* Only closing a connection makes it LOST, and only RESET leaves LOST. */
 TEST(lost_is_closed)
 {
 	unsigned phase, event;

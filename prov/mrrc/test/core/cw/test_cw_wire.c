@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of conditional writes: there and back, several in a row, versions,
- * and bytes that are none.
+ * Messages of conditional writes: encoded and decoded, several in a row,
+ * versions, and bytes that are no message.
  */
 #include "config.h"
 #include "test/case.h"
@@ -28,7 +28,7 @@ static void there_and_back(const struct mrrc_cw_msg *msg)
 
 TEST_CASE(cw_wire, NULL, NULL);
 
-/* Several, one behind the other; what each says of its length is checked. */
+/* Several messages follow each other; the length in each message is checked. */
 TEST(messages_in_a_row)
 {
 	struct mrrc_cw_msg msg = { .type = MRRC_CW_REVOKE, .id = 5 }, back;
@@ -100,7 +100,7 @@ TEST(messages_there_and_back)
 	there_and_back(&msg);
 }
 
-/* Its bit is not of the message, or the message says it. */
+/* A message with an inverted bit is refused, or decodes with that bit. */
 static void bit_is_heeded(const uint8_t *msg, size_t len, unsigned bit)
 {
 	uint8_t buf[MRRC_CW_MSG_MAX], again[MRRC_CW_MSG_MAX];
@@ -139,16 +139,16 @@ LOOP_TEST(no_bit_is_ignored, MRRC_CW_TAG, MRRC_CW_TYPES)
 		bit_is_heeded(buf, len, bit);
 }
 
-/* Segments that are not: the last of them is this. */
+/* The last segment of the message is wrong in each of these ways. */
 LOOP_TEST(segments_are_checked, 0, 4)
 {
 	static const struct {
 		struct mrrc_cw_seg last;
 		uint64_t len;
 	} cases[] = {
-		{ { 4096, 1, 0 }, 10 },	      /* empty */
-		{ { ~0ULL - 8, 1, 10 }, 20 }, /* beyond all addresses */
-		{ { 0, 1, ~0ULL }, 9 },	      /* the sum overflows */
+		{ { 4096, 1, 0 }, 10 },	      /* empty segment */
+		{ { ~0ULL - 8, 1, 10 }, 20 }, /* beyond the address space */
+		{ { 0, 1, ~0ULL }, 9 },	      /* sum of lengths overflows */
 		{ { 4096, 1, 10 }, 19 },
 	};
 	struct mrrc_cw_msg msg = {
@@ -163,7 +163,7 @@ LOOP_TEST(segments_are_checked, 0, 4)
 	ck_assert_int_eq(mrrc_cw_decode(buf, len, &back), -EPROTO);
 }
 
-/* One more than there is room for. */
+/* A message has one segment more than fits. */
 TEST(too_many_segments)
 {
 	struct mrrc_cw_msg msg = {

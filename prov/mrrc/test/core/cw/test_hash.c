@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hash with a secret against the published algorithm, and what it is for:
+ * The hash with a secret, against the published algorithm; and its purpose:
  * keys that a peer makes do not lengthen the chains of a map.
  */
 #include "config.h"
@@ -15,7 +15,10 @@ static const struct mrrc_secret secret = { { 0x0706050403020100,
 
 TEST_CASE(hash, NULL, NULL);
 
-/* SipHash-1-3 of bytes 0 to 7; with no secret as Python 3.11 computes it. */
+/*
+ * The hash is SipHash-1-3 of the bytes 0 to 7; the value without a secret is
+ * from Python 3.11.
+ */
 TEST(keyed_is_siphash)
 {
 	const struct mrrc_secret none = { { 0, 0 } };
@@ -35,7 +38,10 @@ static uint64_t unshift(uint64_t word, unsigned bits)
 	return back;
 }
 
-/* Of an odd number, modulo 2^64: each turn doubles the bits that are right. */
+/*
+ * Inverts an odd number modulo 2^64; each turn doubles the number of right
+ * bits.
+ */
 static uint64_t inverse(uint64_t odd)
 {
 	uint64_t back = odd;
@@ -46,7 +52,7 @@ static uint64_t inverse(uint64_t odd)
 	return back;
 }
 
-/* The key of which mrrc_hash() makes this */
+/* Returns the key whose mrrc_hash() is @hash. */
 static uint64_t unhash(uint64_t hash)
 {
 	hash = unshift(hash, 31) * inverse(0x94d049bb133111eb);
@@ -70,7 +76,7 @@ static unsigned longest_chain(const struct mrrc_cw_map *map)
 	return longest;
 }
 
-/* With mrrc_hash() all of them would be one chain. */
+/* With mrrc_hash(), all these keys would be in one chain. */
 TEST(made_keys_share_no_chain)
 {
 	static struct mrrc_cw_node nodes[KEYS];

@@ -11,7 +11,7 @@
 #define MIB  ((size_t) 1 << 20)
 #define BASE ((uintptr_t) 1 << 40)
 
-/* In loops: Check writes to a file for each assertion that holds. */
+/* Check writes to a file for each assertion that holds, so loops use must(). */
 #define must(cond, ...)                            \
 	do {                                       \
 		if (!(cond))                       \
@@ -50,7 +50,7 @@ static void arena_setup(void)
 	mrrc_arena_init(&arena);
 }
 
-/* Whatever is idle goes; all must be by then. */
+/* Frees all idle blocks; all blocks must be idle by then. */
 static void arena_teardown(void)
 {
 	struct mrrc_heap_block *block;
@@ -182,7 +182,9 @@ TEST(find_by_any_address)
 	ck_assert(!mrrc_arena_next(block, &pos, &found, &c));
 }
 
-/* All that there is room for, live; how many they are. */
+/*
+ * Takes objects until no room is left, and marks them live; returns the number.
+ */
 static unsigned take_live(struct mrrc_heap_block *block, unsigned class,
 			  uintptr_t *object)
 {
@@ -202,7 +204,7 @@ static void give_freed(struct mrrc_heap_block *block, unsigned class,
 	}
 }
 
-/* First for one class, then for another with parts of the same size. */
+/* Pages are cut for one class, then for another with parts of equal size. */
 TEST(pages_cut_anew)
 {
 	static const size_t lens[][2] = { { 512, 576 },
@@ -272,7 +274,7 @@ static void model_own(struct model *model, unsigned i, unsigned was,
 
 static void model_take(struct model *model, unsigned i, uint64_t *seed)
 {
-	/* all sizes as likely as their doubling */
+	/* Each power of two of sizes is equally likely. */
 	const size_t len = 1 + rnd(seed) % ((size_t) 16 << rnd(seed) % 18);
 	unsigned class = mrrc_class_of(len);
 	uintptr_t object;

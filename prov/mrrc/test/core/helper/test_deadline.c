@@ -32,15 +32,17 @@ TEST(test_fit)
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 10, 10), 10);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 9, 10), 0);
 	add(0, 100, 10);
-	/* the later one has to begin at 90 */
+	/* The later item has to begin at 90. */
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 99, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 90, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 89, 10), 89);
-	/* this one needs time after the earlier one */
+	/* The new item needs time after the earlier one. */
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 110, 10), 110);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 109, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 100, 10), 90);
-	/* too little room between two, so before both */
+	/*
+	 * The gap between two items is too small: the new item is before both.
+	 */
 	add(1, 119, 10);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 9), 109);
@@ -56,7 +58,7 @@ TEST(test_fit_before_the_beginning)
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 20, 10), 20);
 }
 
-/* Time by time, downwards. */
+/* Tries one time after the other, downwards. */
 static uint64_t model_fit(unsigned count, const bool *in, uint64_t time,
 			  uint64_t cost)
 {

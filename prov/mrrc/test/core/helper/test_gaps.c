@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/helper/gaps: against all gaps sorted; outliers, what is new, and extremes.
+ * core/helper/gaps: compared with all gaps in order; outliers, new gaps,
+ * extreme values.
  */
 #include "config.h"
 #include "test/case.h"
@@ -27,7 +28,7 @@ static void add(uint64_t gap, unsigned count)
 	}
 }
 
-/* It is above the gap, by a quarter of it at most. */
+/* The estimate is above @gap, by a quarter of @gap at most. */
 static void most_is(uint64_t gap)
 {
 	ck_assert_uint_gt(mrrc_gaps_most(&gaps), gap);
@@ -36,7 +37,7 @@ static void most_is(uint64_t gap)
 
 TEST_CASE(gaps, setup, NULL);
 
-/* One gap in so many may be longer, and no more. */
+/* One gap in PART may be longer than the estimate, and no more. */
 TEST(test_outliers)
 {
 	ck_assert_uint_eq(mrrc_gaps_most(&gaps), 0);

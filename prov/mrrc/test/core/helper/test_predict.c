@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/helper/predict: against a model that keeps every gap, and a case for each step
- * of the fallback.
+ * core/helper/predict: against a model that keeps every gap, and a case for
+ * each step of the fallback.
  */
 #include "config.h"
 #include "test/case.h"
@@ -75,12 +75,15 @@ TEST(test_nothing_known)
 	const struct mrrc_signature signature = use(SITE, ADDR);
 
 	is(next(&signature), 0, 0, MRRC_PREDICT_NEVER);
-	/* one gap is a prediction, but is not acted upon yet */
+	/* One gap gives a prediction, which is not acted upon yet. */
 	gaps(&signature, MS, 1);
 	is(next(&signature), MS, 0, MRRC_PREDICT_NEVER);
 }
 
-/* A 32nd before the shortest gap, half behind the longest; few gaps, more. */
+/*
+ * The guard is a 32nd of the shortest gap before a use, and half of the longest
+ * gap after it; the guard is larger while gaps are few.
+ */
 TEST(test_guard)
 {
 	const struct mrrc_signature signature = use(SITE, ADDR);
@@ -96,7 +99,7 @@ TEST(test_guard)
 	   MS + MS / 2 + MS / 2000);
 }
 
-/* The shortest and the longest gap, in any order. */
+/* The shortest and the longest gap count, whatever the order of the gaps. */
 LOOP_TEST(test_shortest_and_longest, 0, 4)
 {
 	static const uint64_t order[][3] = {
@@ -115,8 +118,8 @@ LOOP_TEST(test_shortest_and_longest, 0, 4)
 }
 
 /*
- * The same use after other points is another signature: up to the window, the
- * last of which is point @_i before.
+ * The same use after other points has another signature, if the difference is
+ * within the window; point @_i before the use differs.
  */
 LOOP_TEST(test_window, 0, MRRC_PREDICT_WINDOW + 2)
 {
@@ -125,7 +128,7 @@ LOOP_TEST(test_window, 0, MRRC_PREDICT_WINDOW + 2)
 	int i, k;
 
 	for (i = 0; i < 2; i++) {
-		use(SITE, ADDR + i); /* the one that differs */
+		use(SITE, ADDR + i); /* This point differs. */
 		for (k = 0; k < _i; k++)
 			use(SITE + 8, ADDR + 9 + k);
 		after[i] = use(SITE, ADDR);
@@ -139,7 +142,10 @@ LOOP_TEST(test_window, 0, MRRC_PREDICT_WINDOW + 2)
 	ck_assert_uint_eq(next(&after[1]).period, within ? 10 * MS : MS);
 }
 
-/* Lengths up to the same power of two are one signature, others are not. */
+/*
+ * Lengths between the same powers of two have one signature, other lengths have
+ * another.
+ */
 TEST(test_length)
 {
 	static const size_t len[] = { 0, 1, LEN, 2 * LEN - 1, 2 * LEN };
@@ -155,7 +161,7 @@ TEST(test_length)
 		ck_assert_int_eq(is[i].context == is[i - 1].context, i == 3);
 		ck_assert_int_eq(is[i].buffer == is[i - 1].buffer, i == 3);
 		ck_assert_int_eq(is[i].site == is[i - 1].site, i == 3);
-		/* and the next use has it in its context */
+		/* The length is also part of the next use's context. */
 		thread = (struct mrrc_predict_context){ 0 };
 		use_len(SITE, ADDR, len[i - 1]);
 		ck_assert_int_eq(use(SITE + 8, ADDR).context == after.context,
@@ -163,7 +169,7 @@ TEST(test_length)
 	}
 }
 
-/* A call site whose buffers are used once: after the fourth, no wait. */
+/* Buffers of a call site are used once each: from the fourth, none is kept. */
 TEST(test_once)
 {
 	struct mrrc_signature signature, again;
@@ -175,7 +181,7 @@ TEST(test_once)
 				  i < 3 ? MRRC_PREDICT_NEVER : 0);
 	}
 	ck_assert_uint_eq(next(&signature).from, 0);
-	/* one is used again: too many for 32 uses, not for 33 */
+	/* One buffer is used again: one in 32 is too many, one in 33 is not. */
 	again = signature;
 	gaps(&again, MS, 1);
 	for (; i < 33; i++) {
@@ -183,7 +189,7 @@ TEST(test_once)
 		signature = use(SITE, ADDR + 4096 * i);
 	}
 	ck_assert_uint_eq(next(&signature).to, 0);
-	/* that buffer is known to be used again */
+	/* The buffer itself is known to be used again. */
 	ck_assert_uint_eq(next(&again).to, MRRC_PREDICT_NEVER);
 	signature = use(SITE + 8, ADDR);
 	ck_assert_uint_eq(next(&signature).to, MRRC_PREDICT_NEVER);
@@ -202,7 +208,10 @@ TEST(test_longest_of_all)
 	is(next(&signature), 0, 0, 8 * MS + 4 * MS + 2 * MS);
 }
 
-/* Of more gaps: no longer than nearly all of them, whatever one was. */
+/*
+ * With more gaps, one long gap no longer counts: an unknown buffer is kept as
+ * long as nearly all gaps.
+ */
 TEST(test_idle)
 {
 	struct mrrc_signature other = use(SITE, ADDR), signature;
@@ -220,7 +229,10 @@ TEST(test_idle)
 	ck_assert_uint_eq(next(&signature).to, most + most / 1280 * 128);
 }
 
-/* What came again twice soon is kept like others, until it came often. */
+/*
+ * A buffer with two short gaps is kept as long as an unknown one, until it has
+ * many gaps.
+ */
 TEST(test_few_gaps_wait)
 {
 	struct mrrc_signature other = use(SITE, ADDR), signature;
@@ -237,8 +249,8 @@ TEST(test_few_gaps_wait)
 }
 
 /*
- * _i: half of the third gaps are shorter than the first two, and some gaps are
- * long, so no prediction is acted upon. Of gaps that do not vary, it is.
+ * With _i set, half of the third gaps are shorter than the first two, so no
+ * prediction is acted upon. If gaps do not vary, predictions are acted upon.
  */
 LOOP_TEST(test_unsure, 0, 2)
 {
@@ -255,12 +267,12 @@ LOOP_TEST(test_unsure, 0, 2)
 	gaps(&signature, 10 * MS, 2);
 	ck_assert_uint_eq(next(&signature).period, 10 * MS);
 	ck_assert_int_eq(next(&signature).from != 0, !_i);
-	/* many alike are another class */
+	/* A signature with many equal gaps belongs to another class. */
 	gaps(&signature, 10 * MS, 30);
 	ck_assert_uint_ne(next(&signature).from, 0);
 }
 
-/* They are counted by halves, and so change with what is new. */
+/* Counts of shorter gaps are halved at a maximum, so new gaps count more. */
 TEST(test_sure_again)
 {
 	const struct mrrc_signature signature = use(SITE, ADDR);
@@ -288,7 +300,7 @@ TEST(test_extremes)
 	gaps(&signature, UINT64_MAX, 1);
 	prediction = next(&signature);
 	ck_assert_uint_eq(prediction.from, 0);
-	/* as if it were 2^60: without that the sum is another one, modulo 2^64 */
+	/* The gap counts as 2^60; a larger value would overflow the sum. */
 	ck_assert_uint_eq(prediction.to,
 			  longest + longest / 2 + 2 * (longest / 3));
 }
@@ -312,7 +324,7 @@ TEST(test_room)
 	i = 2 + i / 64;
 	is(next(&kept), MS, MS - MS / 32 - MS / (2 * i),
 	   MS + MS / 2 + 2 * (MS / i));
-	/* others are replaced */
+	/* Signatures that were not used again are replaced. */
 	thread = (struct mrrc_predict_context){ 0 };
 	signature = use(SITE + 16, ADDR + 4096);
 	ck_assert_uint_eq(next(&signature).period, 0);
@@ -331,13 +343,16 @@ static struct step {
 } step[STEPS];
 
 static struct {
-	uint64_t sorted[STEPS]; /* the longest first */
+	uint64_t sorted[STEPS]; /* sorted gaps, the longest first */
 	unsigned count;
 	unsigned seen[32], sooner[32];
 } model;
 
-/* Shortest, longest and number of the gaps of steps like @i's; @level 0: with
- * the same points before, 1: of the buffer at the site, 2: of the site. */
+/*
+ * Returns the shortest, the longest and the number of the gaps of steps like
+ * @i's; @level 0: with the same points before, 1: of the same buffer and site,
+ * 2: of the same site.
+ */
 static unsigned model_gaps(unsigned n, unsigned i, int level, uint64_t *min,
 			   uint64_t *max)
 {
@@ -372,7 +387,7 @@ static unsigned model_class(unsigned count)
 	return bin;
 }
 
-/* The end of the class of the first gap that is not among the longest. */
+/* Returns the class's end of the first gap that is not among the longest. */
 static uint64_t model_most(void)
 {
 	const uint64_t gap = model.sorted[model.count / 128];
@@ -392,7 +407,7 @@ static uint64_t model_idle(void)
 	return model_most() + 128 * (model_most() / model.count);
 }
 
-/* The next gap after step @i, of the @n that were. */
+/* Adds the gap after step @i, of @n steps so far. */
 static void model_add(unsigned n, unsigned i, uint64_t gap)
 {
 	uint64_t min, max, from;
@@ -456,7 +471,7 @@ static struct mrrc_prediction model_next(unsigned n, unsigned i)
 	return p;
 }
 
-/* Fewer signatures than places: none may be forgotten. */
+/* There are fewer signatures than places, so no signature may be forgotten. */
 LOOP_TEST(test_model, 0, 4)
 {
 	static struct mrrc_signature signature[STEPS];

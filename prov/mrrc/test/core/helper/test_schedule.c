@@ -7,9 +7,9 @@
 
 #define SITE  0x401000u
 #define MS    1000000u
-#define LEN   8192u  /* two pages */
-#define REG   26000u /* 2 * 10000 + 6000 */
-#define DEREG 7000u  /* 2 * 3000 + 1000 */
+#define LEN   8192u  /* length of two pages */
+#define REG   26000u /* registration: 2 * 10000 + 6000 ns */
+#define DEREG 7000u  /* deregistration: 2 * 3000 + 1000 ns */
 #define QUEUE 100u
 #define COST  (REG + DEREG + 2 * QUEUE)
 #define MANY  40u
@@ -52,7 +52,7 @@ static struct mrrc_signature sign(unsigned i)
 	return signature;
 }
 
-/* An operation that ends at once. */
+/* Makes an operation that ends at once. */
 static bool use(unsigned i, uint64_t now)
 {
 	const struct mrrc_signature signature = sign(i);
@@ -75,7 +75,7 @@ static enum mrrc_step next(uint64_t now, unsigned *i, uint64_t *wake)
 	return step;
 }
 
-/* Says @step of @i, or nothing before @wake. */
+/* The schedule says @step for @i, or that nothing is due before @wake. */
 static void says(uint64_t now, enum mrrc_step step, unsigned i, uint64_t wake)
 {
 	unsigned got;
@@ -89,7 +89,7 @@ static void says(uint64_t now, enum mrrc_step step, unsigned i, uint64_t wake)
 }
 
 /*
- * A use, after so many with @period between them that the guard is small. The
+ * Makes a use after 4000 gaps of @period, with which the guard is small. The
  * schedule has not been asked yet.
  */
 static uint64_t learn(unsigned i, uint64_t period, uint64_t now)
@@ -122,11 +122,11 @@ TEST(test_first_use)
 {
 	ck_assert(!use(0, MS));
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
-	/* no prediction: kept, and judged again later */
+	/* Without a prediction the region is kept, and judged again later. */
 	says(MS, MRRC_STEP_NONE, 0, MS + 64 * COST + 1);
 	ck_assert(mrrc_scheduled_registered(&item[0]));
 	says(MS + 64 * COST, MRRC_STEP_NONE, 0, MS + 64 * COST + 1);
-	/* as long again */
+	/* The next judgement comes after twice the time. */
 	says(2 * MS + 64 * COST, MRRC_STEP_NONE, 0,
 	     2 * MS + 64 * COST + MS + 64 * COST + 64 * COST + 1);
 	ck_assert(use(0, 3 * MS));
@@ -136,7 +136,7 @@ TEST(test_first_use)
 	ck_assert_uint_eq(schedule.stats.predicted, 0);
 }
 
-/* Deregistered, and registered again a guard before its next use. */
+/* The region is deregistered, and registered a guard before its next use. */
 TEST(test_period)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -159,7 +159,7 @@ TEST(test_period)
 	ck_assert_uint_eq(schedule.stats.within_05, 1);
 }
 
-/* t_c + t_p <= t_d, to the nanosecond. */
+/* The condition t_c + t_p <= t_d holds to the nanosecond. */
 LOOP_TEST(test_deregistration_condition, 0, 2)
 {
 	const uint64_t start = learn(0, MS, MS);
@@ -187,7 +187,10 @@ TEST(test_in_use)
 	ck_assert_int_eq(item[0].state, MRRC_SCHEDULED_USED);
 }
 
-/* A use during its registration is late, and that registration serves it. */
+/*
+ * A use during the region's registration is late, and that registration serves
+ * it.
+ */
 TEST(test_used_while_coming)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -203,7 +206,7 @@ TEST(test_used_while_coming)
 	mrrc_schedule_done(&schedule, &item[0]);
 }
 
-/* A use that is earlier than any before is late, and ends the plan. */
+/* A use earlier than any before is late, and ends the plan. */
 TEST(test_used_while_planned)
 {
 	const uint64_t start = learn(0, 10 * MS, MS);
@@ -216,7 +219,7 @@ TEST(test_used_while_planned)
 	ck_assert_uint_eq(schedule.stats.predicted, 1);
 	ck_assert_uint_eq(schedule.stats.within_5, 0);
 	mrrc_schedule_done(&schedule, &item[0]);
-	/* which is the shortest gap now */
+	/* The shortest gap is 5 ms now. */
 	says(start + 5 * MS + MS / 2, MRRC_STEP_DEREGISTER, 0, 0);
 	says(start + 5 * MS + MS / 2, MRRC_STEP_NONE, 0,
 	     start + 5 * MS + 5 * MS - 5 * MS / 32 - 5 * MS / 8002 - COST);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/helper/schedule against a model that examines every region in each step. Both
- * use the same predictor.
+ * core/helper/schedule against a model that examines every region in each step.
+ * Both use the same predictor.
  */
 #include "config.h"
 #include "test/case.h"
@@ -42,8 +42,8 @@ static uint64_t model_costs(unsigned i)
 }
 
 /*
- * The region of a state with the earliest deadline, the first of equal ones;
- * MANY: none.
+ * Returns the region with the earliest deadline in @state, the first of equal
+ * ones; MANY: no region.
  */
 static unsigned model_first(enum mrrc_scheduled_state state)
 {
@@ -74,9 +74,7 @@ static unsigned model_judged(uint64_t now)
 	return best;
 }
 
-/*
- * The latest deadline with room: the start of another item, or the wanted time.
- */
+/* Returns the latest time with room: the start of another item, or @due. */
 static uint64_t model_fit(uint64_t due, uint64_t cost)
 {
 	uint64_t best = 0, at;
@@ -144,7 +142,7 @@ static enum mrrc_step model_next(uint64_t now, unsigned *i, uint64_t *wake)
 	return MRRC_STEP_NONE;
 }
 
-/* The steps of both must be the same, with the same effects. */
+/* Schedule and model must make the same steps, with the same effects. */
 static uint64_t model_steps(uint64_t now)
 {
 	struct mrrc_scheduled *got;
@@ -191,7 +189,10 @@ static void model_use(unsigned i, uint64_t now, uint64_t turn)
 
 TEST_CASE(schedule_model, NULL, NULL);
 
-/* Rounds of the same buffers, some left out, some for once, with noise. */
+/*
+ * The same buffers are used in rounds, some left out, some used once, with
+ * noise.
+ */
 LOOP_TEST(test_model, 0, 8)
 {
 	struct seed seed = seed_init("schedule", _i);

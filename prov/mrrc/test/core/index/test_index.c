@@ -17,7 +17,7 @@ static struct mrrc_region *put(unsigned i, uintptr_t start, size_t len)
 	return &region[i];
 }
 
-/* [100,200) [200,300) [400,500) */
+/* The index has [100,200), [200,300) and [400,500). */
 static void setup(void)
 {
 	mrrc_index_init(&index_);
@@ -31,25 +31,25 @@ TEST_CASE(index, setup, NULL);
 static const struct {
 	uintptr_t addr;
 	size_t len;
-	int found; /* region that contains it, or -1 */
-	int first; /* of those that overlap, or -1 */
+	int found; /* region that contains the range, or -1 */
+	int first; /* first region that overlaps the range, or -1 */
 	int count;
 } cases[] = {
-	{ 100, 100, 0, 0, 1 }, /* exact */
-	{ 120, 10, 0, 0, 1 },  /* subset */
+	{ 100, 100, 0, 0, 1 }, /* exactly a region */
+	{ 120, 10, 0, 0, 1 },  /* part of a region */
 	{ 199, 1, 0, 0, 1 },
 	{ 200, 1, 1, 1, 1 },
 	{ 150, 100, -1, 0, 2 }, /* across two neighbours */
 	{ 100, 200, -1, 0, 2 },
-	{ 50, 50, -1, -1, 0 }, /* ends where one begins */
+	{ 50, 50, -1, -1, 0 }, /* up to where a region begins */
 	{ 50, 51, -1, 0, 1 },
-	{ 300, 100, -1, -1, 0 }, /* the gap, exactly */
+	{ 300, 100, -1, -1, 0 }, /* exactly the gap between regions */
 	{ 299, 102, -1, 1, 2 },
-	{ 450, 100, -1, 2, 1 }, /* partial at the end */
+	{ 450, 100, -1, 2, 1 }, /* beyond the end of the last region */
 	{ 500, 1, -1, -1, 0 },
 	{ 0, SIZE_MAX, -1, 0, 3 },
 	{ 10, SIZE_MAX - 10, -1, 0, 3 },
-	{ 450, SIZE_MAX, -1, 2, 1 }, /* a length that would wrap */
+	{ 450, SIZE_MAX, -1, 2, 1 }, /* a length that would wrap around */
 };
 
 EACH_TEST(test_cases, cases)
@@ -74,7 +74,7 @@ EACH_TEST(test_cases, cases)
 	ck_assert_int_eq(count, cases[_i].count);
 }
 
-/* Regions that overlap, each the only one for some range. */
+/* Regions overlap, and each is the only one that contains some range. */
 TEST(test_staircase)
 {
 	unsigned i;
@@ -82,20 +82,23 @@ TEST(test_staircase)
 	mrrc_index_init(&index_);
 	for (i = 0; i < 7; i++)
 		put(i, 100 + 40 * ((i * 3) % 7),
-		    100); /* [100,200) [140,240)... */
+		    100); /* The regions are [100,200), [140,240) and so on. */
 	ck_assert(mrrc_index_valid(&index_));
 	for (i = 0; i < 7; i++) {
 		ck_assert_ptr_eq(mrrc_index_find(&index_, region[i].start, 100),
 				 &region[i]);
 		ck_assert_ptr_null(
 			mrrc_index_find(&index_, region[i].start, 101));
-		/* what ends at its start has gone by */
+		/*
+		 * A region that ends at this region's start does not overlap
+		 * it.
+		 */
 		ck_assert_uint_eq(
 			mrrc_index_first_overlap(&index_, region[i].start, 1)
 				->start,
 			region[i].start <= 180 ? 100 : region[i].start - 80);
 	}
-	region[0].len = 140; /* as far as the next */
+	region[0].len = 140; /* as far as the next region */
 	ck_assert(!mrrc_index_valid(&index_));
 	region[0].len = 141;
 	ck_assert(!mrrc_index_valid(&index_));
@@ -103,9 +106,9 @@ TEST(test_staircase)
 
 TEST(test_valid_notices)
 {
-	region[1].len = 301; /* I1: contains the next */
+	region[1].len = 301; /* violates I1: contains the next region */
 	ck_assert(!mrrc_index_valid(&index_));
-	region[1].len = 99; /* I2: the sum is wrong */
+	region[1].len = 99; /* violates I2: the sum of lengths is wrong */
 	ck_assert(!mrrc_index_valid(&index_));
 	region[1].len = 0;
 	ck_assert(!mrrc_index_valid(&index_));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core/index/spans: overlapping ranges, at their edges and against a list of all. */
+/*
+ * core/index/spans: overlapping ranges, at their edges and against a list of
+ * all ranges.
+ */
 #include "config.h"
 #include "test/case.h"
 
@@ -26,7 +29,7 @@ static void setup(void)
 
 TEST_CASE(spans, setup, NULL);
 
-/* One that begins far below, behind others that end before. */
+/* A range begins far below, and shorter ranges after it end earlier. */
 TEST(test_long_below)
 {
 	add(0, 10, 1000);
@@ -48,7 +51,7 @@ TEST(test_resize)
 	ck_assert_ptr_null(mrrc_spans_first(&spans, 15, 1));
 }
 
-/* Two with the same range are two. */
+/* Two spans with the same range are two spans. */
 TEST(test_equal)
 {
 	struct mrrc_span *first, *second;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy/history: never less than the truth, seldom more, forgets by halves.
+ * core/policy/history: counts are never too low, seldom too high, and halved
+ * from time to time.
  */
 #include "config.h"
 #include "test/case.h"
@@ -11,12 +12,12 @@
 #include "test/fakes/fault.h"
 
 #define RANGES 500u
-#define ADDS   10000u /* of the smallest sketch: before it halves */
+#define ADDS   10000u /* additions to the smallest sketch before it halves */
 #define PERIOD 10240u
 
 static struct mrrc_history history;
 
-/* In memory that malloc had given out before, whatever was left there. */
+/* The sketch is in memory that malloc gave out before, with other content. */
 static void setup(void)
 {
 	memset(&history, 0xff, sizeof(history));
@@ -56,13 +57,13 @@ TEST(test_counts)
 	ck_assert_uint_eq(mrrc_history_get(&history, 8), 0);
 }
 
-/* _i: pages in a row, 2 MiB apart, and many more than it is meant for. */
+/* _i: adjacent pages, pages 2 MiB apart, and too many pages for the sketch. */
 LOOP_TEST(test_never_less, 0, 3)
 {
 	static const struct {
 		unsigned keys;
 		unsigned step;
-		unsigned wrong; /* percent that may be too many */
+		unsigned wrong; /* percent of counts that may be too high */
 	} kind[] = {
 		{ RANGES, 1, 5 },
 		{ RANGES, 512, 5 },
@@ -75,7 +76,7 @@ LOOP_TEST(test_never_less, 0, 3)
 
 	memset(truth, 0, sizeof(truth));
 	for (i = 0; i < ADDS; i++) {
-		/* Few are asked for often. */
+		/* Few keys are used often. */
 		key = pick(1 + pick(kind[_i].keys));
 		said = mrrc_history_add(&history, base + key * kind[_i].step);
 		truth[key] += truth[key] < MRRC_HISTORY_MAX;
@@ -89,7 +90,7 @@ LOOP_TEST(test_never_less, 0, 3)
 	ck_assert_uint_le(wrong, kind[_i].keys * kind[_i].wrong / 100);
 }
 
-/* Nothing was used: nothing to forget. */
+/* Clearing a key that was never used changes nothing. */
 TEST(test_clear_new)
 {
 	mrrc_history_clear(&history, 7);
@@ -106,12 +107,12 @@ TEST(test_decays)
 	for (; i < PERIOD - 1; i++)
 		mrrc_history_add(&history, 1000 + i % 1000);
 	ck_assert_uint_eq(mrrc_history_get(&history, 7), 101);
-	/* The one that ends the period counts in the next. */
+	/* The addition that ends a period counts in the next period. */
 	ck_assert_uint_eq(mrrc_history_add(&history, 7), 51);
 	ck_assert_uint_eq(mrrc_history_get(&history, 7), 51);
 	for (i = 0; i < 10 * PERIOD; i++)
 		mrrc_history_add(&history, 1000 + i % 1000);
-	/* Of those there are too few to hide behind. */
+	/* The other keys are too few to hide key 7. */
 	ck_assert_uint_le(mrrc_history_get(&history, 7), 25);
 }
 
@@ -123,7 +124,7 @@ TEST(test_saturates)
 		ck_assert_uint_eq(mrrc_history_add(&history, 7),
 				  i < MRRC_HISTORY_MAX ? i : MRRC_HISTORY_MAX);
 	ck_assert_uint_eq(mrrc_history_get(&history, 7), MRRC_HISTORY_MAX);
-	/* What is full still ages. */
+	/* A counter at its maximum is halved, too. */
 	for (; i < PERIOD; i++)
 		mrrc_history_add(&history, 7);
 	ck_assert_uint_eq(mrrc_history_add(&history, 7),

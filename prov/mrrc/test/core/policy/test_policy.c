@@ -93,7 +93,7 @@ TEST(test_registry)
 	ck_assert_int_eq(count, 6);
 }
 
-/* Without a list, those of the provider; in a list, no others. */
+/* Without a list, the provider's policies are known; with a list, no others. */
 TEST(test_lists)
 {
 	const struct mrrc_policy_ops *const own[] = {
@@ -116,7 +116,7 @@ TEST(test_lists)
 	ck_assert_int_eq(mrrc_policy_open(own, "lru", &attr, &other), -ENOENT);
 }
 
-/* Each allocation fails: the state's, and those of what it learns by. */
+/* Each allocation fails: that of the state, and those of its history. */
 LOOP_TEST(test_open_fails, 0, 6)
 {
 	static const struct {
@@ -243,7 +243,7 @@ TEST(test_values)
 	ck_assert_uint_eq(other->param[0], 13);
 	ck_assert_uint_eq(other->param[1], 7);
 	mrrc_policy_close(other);
-	/* What is not said is as the table has it; the last one counts. */
+	/* Parameters not given have defaults; the last of two values counts. */
 	ck_assert_int_eq(mrrc_policy_open(sim_policies, "gdsf:batch=2:batch=5",
 					  &attr, &other),
 			 0);
@@ -253,7 +253,7 @@ TEST(test_values)
 	mrrc_policy_close(other);
 }
 
-/* ---- what all have to do ---- */
+/* ---- requirements for all policies ---- */
 
 static unsigned pick(unsigned n)
 {
@@ -270,7 +270,10 @@ static const char *const kinds[] = {
 	"gdsf", "gdsf:history=0", "gdl",      "gdl:duel=0",
 };
 
-/* Inserted, used and removed at random; no victim is held or unknown. */
+/*
+ * Regions are inserted, used and removed at random; no victim is held or
+ * unknown.
+ */
 EACH_TEST(test_any, kinds)
 {
 	struct mrrc_policy *outer = policy;
@@ -317,7 +320,7 @@ EACH_TEST(test_any, kinds)
 	policy = outer;
 }
 
-/* Nothing costs anything, or more than gdsf has classes for. */
+/* Registrations cost nothing, or more than gdsf has classes for. */
 LOOP_TEST(test_extremes, 0, 3)
 {
 	static const double ns[] = { 0, 1e-9, 9e14 };
@@ -346,7 +349,7 @@ LOOP_TEST(test_extremes, 0, 3)
 	policy = outer;
 }
 
-/* Of many in use, those that are no longer are found again, every one. */
+/* Of many held regions, every one that is put becomes a victim again. */
 EACH_TEST(test_put_again, kinds)
 {
 	struct mrrc_policy *outer = policy;
@@ -363,7 +366,7 @@ EACH_TEST(test_put_again, kinds)
 	ck_assert_ptr_eq(policy->ops->victim(policy), &region[MANY - 1]);
 	for (i = 0; i < MANY; i += 2)
 		region[i].held = 0;
-	/* one that was passed over is used, another forgotten */
+	/* One region that was passed over is used, another is removed. */
 	policy->ops->touch(policy, &region[1]);
 	policy->ops->remove(policy, &region[3]);
 	ck_assert(policy->ops->valid(policy, MANY - 1));
@@ -399,7 +402,7 @@ TEST(test_gdl_used)
 	policy = outer;
 }
 
-/* All are in use: none, however often it is asked; then one. */
+/* While all regions are held, there is no victim; then there is one. */
 EACH_TEST(test_all_held, kinds)
 {
 	struct mrrc_policy *outer = policy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What gdl learns by: core/policy/ghost and core/policy/reuse. What it is
- * compared by: test_shadow.c.
+ * core/policy/ghost and core/policy/reuse, from which gdl learns. test_shadow.c
+ * tests the shadow cache that gdl is compared with.
  */
 #include "config.h"
 #include "test/case.h"
@@ -12,7 +12,7 @@
 #include "core/policy/ghost.h"
 #include "core/policy/reuse.h"
 
-#define FILL   0x10 /* in each byte of what malloc gives out */
+#define FILL   0x10 /* value of each byte that malloc gives out */
 #define FILLED 0x1010101010101010
 
 TEST_CASE(reuse, NULL, NULL);
@@ -33,7 +33,7 @@ TEST(test_ghosts)
 	ck_assert(mrrc_ghosts_take(&ghosts, 5, &ghost));
 	ck_assert_uint_eq(ghost.uses, 8);
 	ck_assert(!mrrc_ghosts_take(&ghosts, 5, &ghost));
-	/* one set of four: the oldest goes */
+	/* A set holds four ghosts: the oldest ones leave. */
 	for (i = 1; i <= 6; i++)
 		mrrc_ghosts_put(&ghosts, &(struct mrrc_ghost){ i, 10 - i, 1 });
 	for (i = 1; i <= 6; i++)
@@ -45,7 +45,7 @@ TEST(test_ghosts)
 #define ENTRIES 64u
 #define KEYS	300u
 
-/* A plain table: all of it is cleared, and each set has its own place. */
+/* A plain table, which is cleared at first, and has a place for each set. */
 static struct mrrc_ghost table[ENTRIES];
 
 static struct mrrc_ghost *table_find(uint64_t key)
@@ -73,7 +73,7 @@ static void table_put(const struct mrrc_ghost *ghost)
 	*at = *ghost;
 }
 
-/* In memory that malloc had given out before, whatever was left there. */
+/* The ghosts are in memory that malloc gave out before, with other content. */
 TEST(test_ghosts_model)
 {
 	struct mrrc_ghost ghost, *at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy/shadow: the shadow cache that gdl is compared with, against a model of
- * LRU page by page, and case by case.
+ * core/policy/shadow: the shadow cache that gdl is compared with, against a
+ * model of LRU page by page, and case by case.
  */
 #include "config.h"
 #include "test/case.h"
@@ -48,7 +48,7 @@ static void use(size_t first, size_t pages, bool fresh)
 	ck_assert(mrrc_shadow_valid(&shadow));
 }
 
-/* Whether LRU would have it; it counts as used then. */
+/* Uses a range; returns whether the shadow cache had it. */
 static bool has(size_t first, size_t pages)
 {
 	const double before = shadow.over;
@@ -65,9 +65,10 @@ static double price(size_t pages)
 /* ---- the model ---- */
 
 struct model {
-	unsigned owner[SPACE]; /* of a page: its range; 0: none */
-	unsigned long turn[SPACE * STEPS + 1]; /* of a range: last use */
-	bool risk[SPACE * STEPS + 1];	       /* evicted by the policy */
+	unsigned owner[SPACE];		       /* a page's range; 0: none */
+	unsigned long turn[SPACE * STEPS + 1]; /* a range's last use */
+	/* a range was evicted by the policy */
+	bool risk[SPACE * STEPS + 1];
 	unsigned ranges;
 	unsigned long now;
 	double over, spent;
@@ -89,7 +90,7 @@ static unsigned model_ranges(void)
 {
 	unsigned count = 0, i;
 
-	/* neighbours that are registered apart have different owners */
+	/* Neighbours that are registered separately have different owners. */
 	for (i = 0; i < SPACE; i++)
 		count += model.owner[i] &&
 			 (!i || model.owner[i] != model.owner[i - 1]);
@@ -196,7 +197,7 @@ static void model_compare(void)
 		if (range)
 			ck_assert_uint_eq(range->len / PAGE,
 					  model_pages(model.owner[i]));
-		/* once for a range, at its first page */
+		/* A range counts once, at its first page. */
 		if (model.risk[model.owner[i]] &&
 		    (!i || model.owner[i] != model.owner[i - 1]))
 			risk += price(model_pages(model.owner[i]));
@@ -210,7 +211,10 @@ static void model_compare(void)
 
 TEST_CASE(shadow, NULL, NULL);
 
-/* A region has its hint; here some ranges share one, so that many are wrong. */
+/*
+ * Each region has a hint; here some ranges share a hint, so that many are
+ * wrong.
+ */
 TEST(test_model)
 {
 	uint32_t hints[8] = { 0 };
@@ -257,7 +261,10 @@ TEST(test_few_regions)
 	close_it();
 }
 
-/* What the policy evicted and LRU has may return, as what was so before did. */
+/*
+ * A range that the policy evicted and LRU still has may return, as likely as
+ * earlier ones did.
+ */
 TEST(test_at_risk)
 {
 	open_with(16, SIZE_MAX);
@@ -266,16 +273,17 @@ TEST(test_at_risk)
 	mrrc_shadow_evict(&shadow, 10 * PAGE, PAGE);
 	mrrc_shadow_evict(&shadow, 10 * PAGE, 2 * PAGE);
 	ck_assert(mrrc_shadow_valid(&shadow));
-	/* once */
+	/* A range counts once. */
 	ck_assert_double_eq(shadow.risk, price(2));
-	mrrc_shadow_evict(&shadow, 30 * PAGE, PAGE); /* LRU has it not */
+	/* LRU does not have this range. */
+	mrrc_shadow_evict(&shadow, 30 * PAGE, PAGE);
 	ck_assert_double_eq(shadow.risk, price(2));
-	/* one and a half times the allowance */
+	/* The allowance pays for one and a half ranges. */
 	shadow.over = 0;
 	shadow.spent = (price(2) + price(1)) / .045 + .001;
 	ck_assert(mrrc_shadow_affords(&shadow, PAGE));
 	ck_assert(!mrrc_shadow_affords(&shadow, 2 * PAGE));
-	/* half of such ranges returned */
+	/* Half of the ranges at risk returned. */
 	shadow.gone = 70;
 	shadow.spent = (price(2) / 2 + price(1)) / .045 + .001;
 	ck_assert(mrrc_shadow_affords(&shadow, PAGE));
@@ -283,12 +291,12 @@ TEST(test_at_risk)
 	use(10, 1, true);
 	ck_assert_double_eq(shadow.risk, 0);
 	ck_assert_double_eq(shadow.returned, 1);
-	/* LRU evicts it, too */
+	/* LRU evicts the range, too. */
 	mrrc_shadow_evict(&shadow, 20 * PAGE, PAGE);
 	use(40, 14, true);
 	ck_assert_double_eq(shadow.risk, 0);
 	ck_assert_double_eq(shadow.gone, 71);
-	/* what the program unmaps tells nothing */
+	/* A range that the program unmaps is no longer at risk. */
 	mrrc_shadow_evict(&shadow, 40 * PAGE, PAGE);
 	mrrc_shadow_forget(&shadow, 40 * PAGE, PAGE);
 	ck_assert_double_eq(shadow.risk, 0);
@@ -297,7 +305,10 @@ TEST(test_at_risk)
 	close_it();
 }
 
-/* Larger than the limit: the cache itself has no room for it, either. */
+/*
+ * A range is larger than the limit: the cache itself has no room for it,
+ * either.
+ */
 TEST(test_too_large)
 {
 	open_with(4, SIZE_MAX);
@@ -308,7 +319,7 @@ TEST(test_too_large)
 	close_it();
 }
 
-/* More ranges than there is memory for, far from each other and near. */
+/* There are more ranges than memory for them, far from each other and near. */
 LOOP_TEST(test_thin, 0, 3)
 {
 	static const size_t strides[] = { 1, 3, 16 };
@@ -327,13 +338,13 @@ LOOP_TEST(test_thin, 0, 3)
 	use(4096 * stride, 1, true);
 	ck_assert_uint_eq(shadow.sample, 1);
 	ck_assert_uint_eq(shadow.max_bytes, limit * PAGE / 2);
-	/* the last one counts, or it does not */
+	/* The last range counts, or it does not. */
 	ck_assert_double_eq_tol(shadow.over, over / 2, 2);
 	ck_assert_double_eq_tol(shadow.spent, spent / 2, 20);
 	had = shadow.index.count;
 	ck_assert_uint_gt(had, 4096 / 3);
 	ck_assert_uint_lt(had, 4096 * 2 / 3);
-	/* half of the addresses count no more, on either side */
+	/* Half of the addresses no longer count, for gdl and for LRU. */
 	over = shadow.over;
 	for (i = 0; i < 100; i++)
 		use(i * stride, 1, true);
@@ -346,7 +357,7 @@ LOOP_TEST(test_thin, 0, 3)
 	close_it();
 }
 
-/* All ranges are of one block: half of the addresses are all, or none. */
+/* All ranges are in one block, whose addresses all count or do not. */
 LOOP_TEST(test_thin_block, 0, 8)
 {
 	const uintptr_t block = _i * 64ul * 1024;
@@ -363,8 +374,8 @@ LOOP_TEST(test_thin_block, 0, 8)
 }
 
 /*
- * Memory that malloc had given out before, where a range that was never used
- * looks like one of 1 << 60 and more: a hint that is none does not lead there.
+ * Memory that malloc gave out before makes an unused entry look like a range
+ * from 1 << 60 on; a wrong hint must not lead to it.
  */
 TEST(test_garbage)
 {
@@ -382,7 +393,7 @@ TEST(test_garbage)
 	close_it();
 }
 
-/* ---- gdl, which is compared with it ---- */
+/* ---- gdl, which is compared with the shadow cache ---- */
 
 #define BUFFERS 600
 
@@ -411,7 +422,7 @@ static void close_cache(void)
 	mrrc_cache_fini(&cache);
 }
 
-/* Buffers are far apart. Returns what it costs. */
+/* Requests a buffer, far from the others; returns the cost of the miss. */
 static double ask(unsigned buffer, unsigned pages)
 {
 	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
@@ -430,7 +441,7 @@ static double ask(unsigned buffer, unsigned pages)
 	return price(pages);
 }
 
-/* A few buffers, small and large, fit; from time to time others replace them. */
+/* A few buffers, small and large, fit; sometimes others replace them. */
 static double few_buffers(const char *policy)
 {
 	static const unsigned sizes[] = {
@@ -443,7 +454,7 @@ static double few_buffers(const char *policy)
 	open_cache(2000, 1000, policy);
 	for (i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005 + 1442695040888963407;
-		/* low ones more often */
+		/* Low numbers are used more often. */
 		buffer =
 			__builtin_ctzl(seed >> 33 | 1 << 11) + (seed >> 30) % 4;
 		buffer = buffer % 12 + i / 2000 * 12;
@@ -458,13 +469,13 @@ TEST(test_few_buffers)
 	const double lru = few_buffers("lru:batch=16");
 
 	ck_assert_double_le(few_buffers("gdl"), 1.05 * lru);
-	/* or this would show nothing */
+	/* Without the comparison, gdl is worse than LRU. */
 	ck_assert_double_ge(few_buffers("gdl:duel=0"), 1.2 * lru);
 }
 
 /*
- * Small buffers with many uses, then large ones: those are used in turn as soon
- * as the cache is full, and nothing that was evicted has returned before.
+ * Small buffers are used many times, then large buffers in turn as soon as the
+ * cache is full; no evicted buffer has returned by then.
  */
 static double burst(const char *policy)
 {
@@ -492,7 +503,7 @@ TEST(test_burst)
 	ck_assert_double_ge(burst("gdl:duel=0"), 1.2 * lru);
 }
 
-/* What the program unmaps is no fault of the policy, which LRU would avoid. */
+/* LRU would miss unmapped ranges, too, so they are no fault of the policy. */
 TEST(test_invalidated)
 {
 	struct mrrc_region_list gone = TAILQ_HEAD_INITIALIZER(gone);
@@ -504,7 +515,7 @@ TEST(test_invalidated)
 		ask(500, 4);
 		mrrc_cache_invalidate(&cache, 501 * 1000ul * PAGE, PAGE, &gone);
 	}
-	/* around and around; LRU has no hit */
+	/* Buffers are used in a cycle, of which LRU has no hit. */
 	ck_assert_uint_ge(hits, 20000 / 3);
 	close_cache();
 }

@@ -98,7 +98,7 @@ TEST(test_distance)
 	ck_assert_uint_eq(mrrc_text_distance("sitting", "kitten"), 3);
 }
 
-/* what is longer than any name is cut, not overrun */
+/* A text longer than any name is cut, without an overrun. */
 TEST(test_distance_long)
 {
 	char text[1000];
@@ -133,13 +133,13 @@ TEST(test_nearest)
 	ck_assert_uint_eq(mrrc_text_nearest("cache_max_cnt", names, 5), 2);
 	ck_assert_uint_eq(mrrc_text_nearest("polices", names, 5), 3);
 	ck_assert_uint_eq(mrrc_text_nearest("mr_monitor", names, 5), 4);
-	/* word by word */
+	/* Names are compared word by word. */
 	ck_assert_uint_eq(mrrc_text_nearest("MAX_SIZE", more, 4), 2);
 	ck_assert_uint_eq(mrrc_text_nearest("TRACE_SIZ", more, 4), 1);
 	ck_assert_uint_eq(mrrc_text_nearest("idle", more, 4), 3);
-	/* the first of equals */
+	/* Of equally near names, the first is returned. */
 	ck_assert_uint_eq(mrrc_text_nearest("cache_max", names, 5), 1);
-	/* nothing that is like it: at most a third may be wrong */
+	/* No name is near enough: at most a third may be wrong. */
 	ck_assert_uint_eq(mrrc_text_nearest("__", more, 4), 4);
 	ck_assert_uint_eq(mrrc_text_nearest("x", names, 5), 5);
 	ck_assert_uint_eq(mrrc_text_nearest("polxxy", names, 5), 3);
