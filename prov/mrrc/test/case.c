@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Cases of tests that add themselves (case.h).
- */
+/* Test cases that register themselves (case.h). */
 #include "config.h"
 #include "test/case.h"
 

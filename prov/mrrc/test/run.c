@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Runs suites (suites.h).
- */
+/* Runs test suites (suites.h). */
 #include "config.h"
 #include "test/suites.h"
 
@@ -27,7 +25,7 @@ unsigned rounds_of(unsigned all)
 	return under_valgrind() ? all / 10 : all;
 }
 
-/* On a loaded machine each try takes longer. */
+/* A limit on tries allows more time on a loaded machine than a clock. */
 bool look_again(unsigned *tries)
 {
 	const char *hangs = getenv("FT_HANGS");
@@ -78,7 +76,7 @@ void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
 {
 	const char *only = getenv("MRRC_TEST");
 
-	/* in parentheses it is Check's own */
+	/* The parentheses prevent the macro: this is Check's own function. */
 	if (!only || !*only || !strcmp(only, test->name))
 		(_tcase_add_test)(tcase, test, sig, exit_value, start, end);
 }

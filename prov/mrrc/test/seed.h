@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random numbers of a test, other ones in each run unless MRRC_TEST_SEED says
- * which; the seed is printed.
+ * Random numbers of a test. They differ in each run, unless MRRC_TEST_SEED sets
+ * the seed; the seed is printed.
  */
 #ifndef MRRC_TEST_SEED_H
 #define MRRC_TEST_SEED_H
@@ -16,7 +16,7 @@ struct seed {
 	uint64_t state;
 };
 
-/* @i: of a loop, so that each turn has others. */
+/* @i is the number of a loop test, so that each test gets other numbers. */
 static inline struct seed seed_init(const char *test, unsigned i)
 {
 	const char *given = getenv("MRRC_TEST_SEED");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What every test program does with its suites (case.h).
- */
+/* Functions for all test programs and their suites (case.h). */
 #ifndef MRRC_TEST_SUITES_H
 #define MRRC_TEST_SUITES_H
 
@@ -11,25 +9,25 @@
 #include <check.h>
 
 /*
- * With MRRC_TEST=NAME in the environment only tests of this name are added to
- * their cases, as mutate.sh has it.
+ * With MRRC_TEST=NAME in the environment, only tests of this name are added to
+ * their cases; mutate.sh sets it.
  */
 void add_test(TCase *tcase, const TTest *test, int sig, int exit_value,
 	      int start, int end);
 #define _tcase_add_test(...) add_test(__VA_ARGS__)
 
-/* It translates code, and does not see that libc's has changed. */
+/* Valgrind translates code, and does not see that libc's code has changed. */
 bool under_valgrind(void);
 
-/* So many rounds of a model; a tenth under valgrind, which is slow. */
+/* Returns @all rounds of a model, or a tenth under valgrind, which is slow. */
 unsigned rounds_of(unsigned all);
 
 int run_suite(Suite *suite, enum fork_status fork);
 int run_all(SRunner *runner, enum fork_status fork);
 
 /*
- * Whether a condition becomes true: it is looked at again and again, and given
- * up after a minute, or a tenth of FT_HANGS seconds.
+ * Whether a condition becomes true: comes() evaluates the condition again and
+ * again, for a minute, or for a tenth of FT_HANGS seconds.
  */
 #define comes(condition)                                    \
 	({                                                  \
@@ -41,7 +39,7 @@ int run_all(SRunner *runner, enum fork_status fork);
 	})
 bool look_again(unsigned *tries);
 
-/* A child makes the call, whose result is 0 there. */
+/* Makes the call in a child, where its result must be 0. */
 #define expect_child(call)                 \
 	do {                               \
 		const pid_t pid_ = fork(); \
@@ -52,19 +50,19 @@ bool look_again(unsigned *tries);
 	} while (0)
 void expect_ended(pid_t pid);
 
-/* The calling thread is cancelled where that is possible for the first time. */
+/* The calling thread is cancelled at its next cancellation point. */
 void be_cancelled(void);
 
-/* From now on the kernel answers a system call with that error. */
+/* From now on the kernel answers this system call with this error. */
 bool kernel_answers(unsigned number, unsigned error);
 
 /*
- * This process ends after so many seconds. Not alarm(): Check's handler of it
- * ends the process group, whatever else is in there.
+ * This process ends after @seconds. alarm() would not do: Check's handler of
+ * SIGALRM ends the whole process group.
  */
 void end_in(unsigned seconds);
 
-/* Says why and leaves the test, which then counts as passed. */
+/* Prints the reason and leaves the test, which then counts as passed. */
 #define skip(...)                                       \
 	do {                                            \
 		fprintf(stderr, "skip %s: ", __func__); \
@@ -74,8 +72,9 @@ void end_in(unsigned seconds);
 	} while (0)
 
 /*
- * In a child of a process with threads: ThreadSanitizer refuses it, and
- * AddressSanitizer's allocator may have been locked by one of those.
+ * Whether a child of a process with threads may start a thread: ThreadSanitizer
+ * refuses this, and another thread may have locked AddressSanitizer's allocator
+ * at the fork.
  */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define CHILD_MAY_THREAD 0

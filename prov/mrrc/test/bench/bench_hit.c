@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a hit and its release cost, against a mutex around a red-black tree
- * with reference counts, which is how libfabric's registration cache looks
- * up. Real memory, the real monitor, registrations that do nothing.
+ * Compares the cost of a hit and its release with that of a mutex around a
+ * red-black tree with reference counts, which libfabric's registration cache
+ * uses. The memory and the monitor are real; registrations do nothing.
  *
  * Every figure is the median of rounds in which all sides take turns, in
  * nanoseconds of one lookup and its release. Prints lines
  *
  *	case REGIONS THREADS WRITER TREE_NS OURS_NS PROBE NULL_NS LOAD_NS
  *
- * THREADS 0: one, in a process that has no other. PROBE: whether a lookup
- * asks the kernel: no, yes, or hooked, where hooks are relied on. NULL_NS: a
- * null system call, by the same threads. LOAD_NS: one load from memory of the
- * size that one cache line for each region takes, whose address is known by the
- * load before, as a measure of what memory costs; measured alone, else 0.
+ * THREADS 0: one thread, in a process that has no other. PROBE: whether a
+ * lookup asks the kernel: no, yes, or trust, where hooks are relied on.
+ * NULL_NS: time of a null system call, by the same threads. LOAD_NS: time of
+ * one load, whose address the load before returned, from memory with one cache
+ * line for each region; 0 unless THREADS is 0.
  *
  *	bench_hit [-n ROUNDS] [REGIONS THREADS [writer]]
  *
- * All cases, or the one asked for. Exit status 77: cannot run here.
+ * All cases are run, or the given one. Exit status 77: cannot run here.
  */
 #include "config.h"
 
@@ -37,14 +37,15 @@
 #include "sys/proof/prove.h"
 #include "sys/base/threads.h"
 
-#define ROUNDS	    15u	  /* at most */
-#define LOOKUPS	    20000 /* of a thread in a round */
+#define ROUNDS	    15u	  /* largest number of rounds */
+#define LOOKUPS	    20000 /* lookups of a thread in a round */
 #define THREADS_MAX 16
-#define THREADS	    4u /* at least, if there are fewer processors */
-#define PAGES	    4u /* of a region */
+/* least number of threads, on machines with fewer processors */
+#define THREADS	    4u
+#define PAGES	    4u /* pages of a region */
 #define REGIONS_MAX 1000000u
-#define ORDER	    4096u  /* regions looked up in this order, */
-#define FEW	    10000u /* where there are not more than these */
+#define ORDER	    4096u  /* lookups before the order repeats, */
+#define FEW	    10000u /* with at most this number of regions */
 #define COUNTS	    4u
 
 static unsigned rounds = ROUNDS;
@@ -58,20 +59,20 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* ---- the other side ---- */
+/* ---- libfabric's side ---- */
 
 /*
- * As in libfabric: a tree that compares by a function, and a list of those
- * not in use, which a hit leaves and the release of the last use enters.
+ * libfabric's cache has a tree with a compare function, and a list of unused
+ * entries: a hit removes an entry, and the last release adds it.
  */
 struct tree_entry {
 	uintptr_t start;
 	size_t len;
 	unsigned refs;
-	TAILQ_ENTRY(tree_entry) link; /* refs == 0 */
+	TAILQ_ENTRY(tree_entry) link; /* linked if refs == 0 */
 };
 
-static void *tree; /* of tsearch(3): red-black */
+static void *tree; /* red-black tree of tsearch(3) */
 static TAILQ_HEAD(, tree_entry) unused = TAILQ_HEAD_INITIALIZER(unused);
 static struct tree_entry entries[REGIONS_MAX];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -125,7 +126,7 @@ static void tree_put(struct tree_entry *entry)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* ---- ours ---- */
+/* ---- the provider's side ---- */
 
 static int reg_nothing(void *arg, uintptr_t start, size_t len,
 		       enum mrrc_access access, void **cookie, void **desc)
@@ -143,14 +144,14 @@ static const struct mrrc_reg_ops ops = { reg_nothing, dereg_nothing };
 static struct mrrc_mon *mon;
 static struct mrrc_cache_mt *cache;
 
-/* ---- both ---- */
+/* ---- both sides ---- */
 
 static char *memory;
 static size_t page;
 static unsigned regions;
 static uint32_t order[REGIONS_MAX];
-static unsigned ordered; /* of these */
-static unsigned first;	 /* of this round */
+static unsigned ordered; /* length of the order */
+static unsigned first;	 /* first place of this round */
 
 static double now(void)
 {
@@ -206,7 +207,7 @@ static void tear_down(void)
 		fail("regions are still held");
 }
 
-/* The next in the order: a division would take as long as half of a hit. */
+/* Returns the next region in the order; a division would cost half of a hit. */
 static inline char *region_next(unsigned *at)
 {
 	char *region = region_at(order[*at]);
@@ -252,13 +253,14 @@ static void run_null(unsigned at)
 		syscall(SYS_getppid);
 }
 
-/* Each has the number of the next one. */
+/* Each line has the number of the next line. */
 struct line {
 	uint32_t next;
 } __attribute__((aligned(64)));
 
 static struct line *lines;
-volatile uint32_t bench_load_end; /* or the loop would be for nothing */
+/* keeps the compiler from removing the loop */
+volatile uint32_t bench_load_end;
 
 static void run_load(unsigned at)
 {
@@ -270,7 +272,7 @@ static void run_load(unsigned at)
 	bench_load_end = line;
 }
 
-/* One circle through all lines (Sattolo). */
+/* Links all lines to one circle (Sattolo). */
 static void make_lines(void)
 {
 	uint32_t i, other, next;
@@ -369,7 +371,7 @@ static double timed(void (*run)(unsigned), unsigned threads, unsigned count)
 	return (now() - begin) / count;
 }
 
-/* @told: in so many of the rounds; what ends trust for a moment may come. */
+/* Returns "trust" if hooks told of unmaps in more than half of the rounds. */
 static const char *probe_name(unsigned told)
 {
 	if (mrrc_threads_alone())
@@ -377,7 +379,7 @@ static const char *probe_name(unsigned told)
 	return told > rounds / 2 ? "trust" : "yes";
 }
 
-/* All code of this process has been looked at, or cannot be. */
+/* Returns whether all code of this process is known, or cannot be read. */
 static bool default_trusts(void)
 {
 	char why[MRRC_TRUST_WHY];
@@ -414,7 +416,10 @@ static void measure(unsigned count, unsigned threads, bool writer)
 	}
 	if (writer && pthread_create(&write_thread, NULL, run_writer, NULL))
 		fail("no thread");
-	/* each once, as the tables of threads grow with what they look up */
+	/*
+	 * Each region is looked up once, as tables of threads grow with
+	 * lookups.
+	 */
 	for (; first < ordered; first += LOOKUPS) {
 		timed(run_tree, threads, LOOKUPS);
 		timed(run_ours, threads, LOOKUPS);
@@ -453,7 +458,7 @@ static void measure_threads(void)
 	     threads *= 2) {
 		for (i = 0; i < COUNTS; i++) {
 			measure(counts[i], threads, false);
-			/* a curve with a writer needs its ends only */
+			/* A curve with a writer needs its two ends only. */
 			if (i == 1 || i == COUNTS - 1)
 				measure(counts[i], threads, true);
 		}
@@ -476,7 +481,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench_hit: %s\n", why);
 		return 77;
 	}
-	/* without hooks few would be watched; these are neighbours */
+	/* Few separate ranges would be watched without hooks; these adjoin. */
 	mon->room.mappings = 0;
 	page = sysconf(_SC_PAGESIZE);
 	memory = mmap(NULL, (size_t) REGIONS_MAX * PAGES * page,
@@ -484,7 +489,7 @@ int main(int argc, char **argv)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		fail("no memory");
-	/* what is more than these is looked at, and never written to */
+	/* Regions beyond the first FEW are looked up, and never written to. */
 	memset(memory, 1, FEW * PAGES * page);
 	if (argc > 2 && atoi(argv[2]) > THREADS_MAX)
 		fail("too many threads");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * bench_node [PHASES]: registrations of processes that need more and less
- * memory in turns, with a fixed part of the budget for each, and with one
+ * bench_node [PHASES]: counts registrations of processes that need more and
+ * less memory in turns, with a fixed part of the budget for each, and with one
  * budget for all (sys/node/budget.h).
  *
  * In each phase every other process requests buffers of one and a half times
  * its part, at random, and the others of a quarter. Registrations are fake and
- * take no time, and requests come at the same rate on both sides: registrations
- * are counted. Prints "case PROCESSES FIXED NODE PEAK": registrations in 1000
- * requests of both, and the most that was reserved at once, in percent of the
- * budget; and before, for each tenth of a second of a shared budget, "bytes
- * PROCESSES MS" and the percentage of the budget that each process has.
+ * take no time, and requests come at the same rate on both sides. Prints "case
+ * PROCESSES FIXED NODE PEAK": registrations in 1000 requests of both, and the
+ * most that was reserved at once, in percent of the budget; and before, for
+ * each tenth of a second of a shared budget, "bytes PROCESSES MS" and the
+ * percentage of the budget that each process has.
  */
 #include "config.h"
 #include "sys/cache/cache_mt.h"
@@ -27,12 +27,12 @@
 #include "sys/node/node_shm.h"
 #include "sys/base/vm.h"
 
-#define MOST	 8    /* processes */
-#define PART	 64   /* buffers, of each process */
-#define PAGES	 16   /* of a buffer */
-#define PHASE_MS 2000 /* longer than it takes to notice an idle process */
+#define MOST	 8    /* largest number of processes */
+#define PART	 64   /* buffers in each process's part */
+#define PAGES	 16   /* pages of a buffer */
+#define PHASE_MS 2000 /* longer than the time to notice an idle process */
 #define PHASES	 6
-#define BATCH	 20 /* requests, then a pause */
+#define BATCH	 20 /* requests before a pause */
 #define PAUSE_US 2000
 
 static struct result {
@@ -89,7 +89,7 @@ static void request(struct mrrc_cache_mt *cache, unsigned which)
 	mrrc_cache_mt_put(cache, region);
 }
 
-/* Until all phases are over. */
+/* Makes requests until all phases are over. */
 static void requests(struct mrrc_cache_mt *cache, unsigned number,
 		     uint64_t begin)
 {
@@ -140,7 +140,7 @@ static void process(unsigned number, unsigned count, bool shared,
 	_exit(0);
 }
 
-/* What processes have, from outside. Returns the most at once, in units. */
+/* Watches the bytes of processes; returns the most at once, in units. */
 static uint64_t watch(unsigned count, uint64_t begin)
 {
 	static struct mrrc_node_share share[MRRC_NODE_SLOTS];
@@ -168,7 +168,7 @@ static uint64_t watch(unsigned count, uint64_t begin)
 	return peak;
 }
 
-/* Registrations in 1000 requests. */
+/* Returns the number of registrations in 1000 requests. */
 static double run(unsigned count, bool shared, double *peak)
 {
 	const uint64_t begin = now_ms();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which system calls the code of files can make, by code.h: a line for each
- * file, and one for each place that is not known.
+ * Prints the system calls that the code of files can make, found with code.h: a
+ * line for each file, and a line for each unknown place.
  */
 #include "config.h"
 #include "sys/proof/code.h"
@@ -17,8 +17,8 @@ struct file {
 	const char *path;
 	uintptr_t base;
 	bool verbose;
-	bool has[NUMBERS]; /* numbers that are passed */
-	uintptr_t known;   /* the last site that passes known ones */
+	bool has[NUMBERS]; /* numbers that sites pass */
+	uintptr_t known;   /* the last site that passes known numbers */
 	unsigned knowns;
 };
 

@@ -27,7 +27,7 @@ static void die(const char *what, uintptr_t start, size_t len)
 	abort();
 }
 
-/* Every page is mapped. */
+/* Checks that every page is mapped. */
 static bool fake_mapped(uintptr_t start, size_t len)
 {
 	unsigned char there[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fake registrations of the allocator's blocks: counts what is live, can be
- * told to fail, checks that each is undone once with the memory still there,
- * and notes what it was told.
+ * Fake registrations of the allocator's blocks. The fake counts live
+ * registrations, can be told to fail, checks that each one is undone once while
+ * its memory is still mapped, and keeps the events that it was told.
  */
 #ifndef MRRC_TEST_FAKE_HEAP_H
 #define MRRC_TEST_FAKE_HEAP_H
@@ -15,17 +15,18 @@
 #define FAKE_HEAP_EVENTS (MRRC_HEAP_LEAKS + 1)
 
 struct fake_heap {
-	atomic_size_t allocs, frees; /* as told */
+	atomic_size_t allocs, frees; /* counts that the allocator reported */
 	atomic_size_t live, live_bytes, regs, deregs, reaps;
-	atomic_int fail_in; /* the nth from now fails; 0: none */
+	atomic_int fail_in; /* the nth registration from now fails; 0: none */
 	int fail_rc;
-	size_t max_live_bytes; /* then -ENOMEM; 0: no limit */
-	atomic_int reapable;   /* reap() has this often something */
+	/* beyond this, registrations fail with -ENOMEM; 0: no limit */
+	size_t max_live_bytes;
+	atomic_int reapable; /* number of times that reap() frees something */
 	atomic_size_t events[FAKE_HEAP_EVENTS];
-	pthread_mutex_t lock;	/* guards note */
-	void (*on_note)(void);	/* what is done where it is told */
-	void (*on_dereg)(void); /* and before a deregistration */
-	struct mrrc_heap_note note[FAKE_HEAP_EVENTS]; /* the last ones */
+	pthread_mutex_t lock;	/* lock of note */
+	void (*on_note)(void);	/* called at each event */
+	void (*on_dereg)(void); /* called before each deregistration */
+	struct mrrc_heap_note note[FAKE_HEAP_EVENTS]; /* the last events */
 };
 
 #define FAKE_HEAP ((struct fake_heap){ .lock = PTHREAD_MUTEX_INITIALIZER })

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A monitor driven by the test (fake_mon.h).
- */
+/* A monitor that the test drives (fake_mon.h). */
 #include "config.h"
 #include "test/fakes/fake_mon.h"
 
@@ -80,7 +78,7 @@ static void fake_mon_call(struct mrrc_mon *mon,
 {
 	void (*const once)(struct mrrc_mon * mon) = *call;
 
-	/* not written to where several threads ask */
+	/* Without a call, nothing is written, as several threads may ask. */
 	if (!once)
 		return;
 	*call = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A monitor driven by the test: events are raised by calls, every answer can
- * be chosen, and each watched page is known.
+ * A monitor that the test drives: calls raise events, every answer can be
+ * chosen, and each watched page is known.
  */
 #ifndef MRRC_TEST_FAKE_MON_H
 #define MRRC_TEST_FAKE_MON_H
@@ -11,23 +11,26 @@
 #define FAKE_MON_EVENTS 64
 
 struct fake_mon {
-	int check_rc; /* the probe's answer while none is queued */
+	int check_rc; /* answer of the probe while no answer is queued */
 	int watch_rc;
-	bool blind; /* sees() answers no */
-	bool knows; /* watch() says what sees() need not look at */
-	/* Called once, inside the next check() or sees(): another thread. */
+	bool blind; /* sees() answers false */
+	bool knows; /* watch() tells that sees() need not look */
+	/*
+	 * Called once, inside the next check() or sees(), as another thread
+	 * would act.
+	 */
 	void (*in_check)(struct mrrc_mon *mon);
 	void (*in_sees)(struct mrrc_mon *mon);
 	int drain_rc;
-	atomic_uint busy; /* so many drains leave the probe busy */
+	atomic_uint busy; /* number of drains that leave the probe busy */
 	unsigned queued;
 	struct {
 		uintptr_t start, end;
 		enum mrrc_mon_event event;
 	} queue[FAKE_MON_EVENTS];
 	unsigned watches, unwatches, drains, stops;
-	unsigned early; /* drains while seq was even */
-	/* The page-wise state of one window of addresses. */
+	unsigned early; /* number of drains while seq was even */
+	/* Whether each page of one window of addresses is watched. */
 	uintptr_t base;
 	bool watched[64];
 };
@@ -39,14 +42,14 @@ static inline struct fake_mon *fake_mon_of(struct mrrc_mon *mon)
 	return mon->impl;
 }
 
-/* Queue an event; the next drain handles it. */
+/* Queues an event; the next drain handles it. */
 void fake_mon_raise(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event);
 
-/* The reader has read what is queued: the probe does not see it any more. */
+/* The reader has read the queued events: the probe no longer sees them. */
 void fake_mon_read(struct mrrc_mon *mon);
 
-/* Whether every page of the window's part [first, last) is watched, or none. */
+/* Whether all, or none, of the window's pages [first, last) are watched. */
 bool fake_mon_all(struct mrrc_mon *mon, unsigned first, unsigned last);
 bool fake_mon_none(struct mrrc_mon *mon, unsigned first, unsigned last);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A registration that pins (fake_pin.h).
- */
+/* Fake registrations that pin pages (fake_pin.h). */
 #include "config.h"
 #include "test/fakes/fake_pin.h"
 
@@ -21,12 +19,12 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define PIN_SLOTS 16 /* of a new pipe */
+#define PIN_SLOTS 16 /* slots of a new pipe */
 
 struct pin {
 	int pipe[2];
 	int tee[2];
-	pthread_mutex_t lock; /* tee */
+	pthread_mutex_t lock; /* guards tee */
 	unsigned pages;
 };
 
@@ -72,7 +70,10 @@ static int fake_pin_reg(void *arg, uintptr_t start, size_t len,
 	struct fake_pin *fake = arg;
 	struct pin *pin;
 
-	/* A device pins for writing: no page of zeros, no copy on write. */
+	/*
+	 * A device pins pages for writing: no zero page, no copy on write
+	 * later.
+	 */
 	if (madvise((void *) start, len,
 		    access == MRRC_RW ? MADV_POPULATE_WRITE :
 					MADV_POPULATE_READ))
@@ -114,7 +115,7 @@ uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr)
 	const size_t len = (page + 1) * sizeof(uint64_t);
 	uint64_t word[page + 1];
 
-	/* Regions are shared between threads: a copy of the references. */
+	/* Threads share regions, so this is a copy of the references. */
 	pthread_mutex_lock(&pin->lock);
 	if (tee(pin->pipe[0], pin->tee[1], len, 0) != (ssize_t) len ||
 	    read(pin->tee[0], word, len) != (ssize_t) len)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A registration that pins: what a network device would read.
+ * A registration that pins pages, and shows what a network device would read.
  *
- * Each page's first bytes are spliced into a pipe by reference, so the
- * physical page stays ours whatever becomes of the mapping, and reading the
- * pipe shows what is in that page now. A registration whose page differs from
- * the one mapped is stale, and the test sees it.
+ * Each page's first bytes are spliced into a pipe by reference, so the physical
+ * page stays, whatever becomes of the mapping, and reading the pipe shows what
+ * the page holds now. A registration whose page differs from the one mapped is
+ * stale, and the test sees it.
  */
 #ifndef MRRC_TEST_FAKE_PIN_H
 #define MRRC_TEST_FAKE_PIN_H
@@ -21,10 +21,13 @@ struct fake_pin {
 
 extern const struct mrrc_reg_ops fake_pin_ops;
 
-/* The first word of the page at @addr, as the device sees it. */
+/* Returns the first word of the page at @addr, as the device sees it. */
 uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr);
 
-/* Whether it sees @word and those that follow it, one a page, through a plan. */
+/*
+ * Whether the device sees @word and the words after @word, one a page, through
+ * a plan.
+ */
 bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr, unsigned pages,
 		   uint64_t word);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A fake registration (fake_reg.h).
- */
+/* Fake registrations (fake_reg.h). */
 #include "config.h"
 #include "test/fakes/fake_reg.h"
 

@@ -29,9 +29,9 @@ static _Thread_local bool fault_fired;
 static _Thread_local void (*fault_call)(char *addr, size_t len);
 static _Thread_local void (*fault_once[FAULT_PLACES])(void);
 static _Atomic(void (*)(void)) fault_read;
-static atomic_bool fault_refuses; /* membarrier */
+static atomic_bool fault_refuses; /* membarrier(2) is refused */
 
-/* What was allocated while armed. */
+/* The blocks allocated while the fault was armed. */
 #define FAULT_BLOCKS 64
 static _Thread_local void *fault_block[FAULT_BLOCKS];
 static _Thread_local bool fault_tracking;
@@ -129,7 +129,7 @@ void fault_at_read(void (*call)(void))
 	atomic_store(&fault_read, call);
 }
 
-/* Returns whether something was to be called. */
+/* Returns whether there was a function to call. */
 static bool fault_meet(enum fault_place place)
 {
 	void (*const call)(void) = fault_once[place];
@@ -203,7 +203,7 @@ unsigned fault_threads(void)
 	return fault_entries("/proc/self/task");
 }
 
-/* One that was joined is still listed for a moment. */
+/* A joined thread is still listed for a moment. */
 unsigned fault_threads_left(unsigned expected)
 {
 	return comes(fault_threads() == expected) ? expected : fault_threads();
@@ -307,7 +307,7 @@ struct fault_thread {
 	void (*end)(void);
 };
 
-static struct fault_thread fault_thread[16]; /* used once each */
+static struct fault_thread fault_thread[16]; /* Each element is used once. */
 static unsigned fault_thread_cnt;
 
 void fault_at_thread_end(void (*call)(void))
@@ -359,7 +359,7 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 int __wrap_sched_yield(void)
 {
-	/* where others are busy, a hundred yields take seconds */
+	/* On a busy machine, a hundred yields would take seconds. */
 	return fault_meet(FAULT_YIELD) ? 0 : __real_sched_yield();
 }
 
@@ -383,7 +383,7 @@ int __wrap_socket(int domain, int type, int protocol)
 	return fault_now(EMFILE) ? -1 : __real_socket(domain, type, protocol);
 }
 
-/* Giving a range back never fails: its unmapper would wait for ever. */
+/* Unwatching a range never fails: its unmapper would wait forever. */
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	if (request != UFFDIO_UNREGISTER && fault_now(ENOMEM))
@@ -391,7 +391,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	return __real_ioctl(fd, request, arg);
 }
 
-/* As syscall(2) itself it reads six, whatever there are. */
+/* Like syscall(2) itself, the wrapper always reads six arguments. */
 __attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...)
 {
 	void (*call)(void);
@@ -433,7 +433,7 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t len)
 int __wrap_fcntl(int fd, int command, ...)
 {
 	va_list args;
-	long arg; /* or a pointer */
+	long arg; /* an integer or a pointer */
 
 	va_start(args, command);
 	arg = va_arg(args, long);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fault injection: the nth step of a constructor fails; another thread does
- * something between two steps of this one.
+ * Fault injection: the nth step of a constructor fails, or something happens
+ * between two steps of this thread as if another thread did it.
  *
  * A step is a call of this thread, in code linked into the test program, of
  * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, socket,
@@ -17,34 +17,36 @@
 #include <stdint.h>
 
 /*
- * The nth step from now fails, counting from 1; 0: none does. Check's own
+ * The nth step from now fails, counting from 1; 0: no step fails. Check's own
  * calls count as well, so no assertion may stand between arm and disarm.
  */
 void fault_arm(unsigned nth);
 
-/* Stops; returns whether the fault was injected. */
+/* Ends fault injection; returns whether the fault was injected. */
 bool fault_disarm(void);
 
 /*
- * Where the next fault of this thread hits mprotect it is called first, with
- * its range: what another thread does meanwhile.
+ * If the next fault of this thread hits mprotect, @call is called first with
+ * the range of mprotect, and acts as another thread.
  */
 void fault_meanwhile(void (*call)(char *addr, size_t len));
 
-/* As at vm.max_map_count: this thread's munmap calls fail, or no more. */
+/* This thread's munmap calls fail, as at vm.max_map_count, or work again. */
 void fault_unmap(bool fails);
 
 /*
- * How many munmap calls there were, and whether one of those since then had this
- * address: another thread may have mapped it again.
+ * Return the number of munmap calls so far, and whether one of the calls after
+ * number @since had this address. Another thread may have mapped the address
+ * again.
  */
 unsigned fault_unmaps(void);
 bool fault_unmapped(const void *addr, unsigned since);
 
 /*
- * What another thread does at a bad moment: called once, before this thread
- * takes a mutex, waits for a condition, yields the processor, sleeps, makes all
- * others pass a barrier or calls mprotect for the next time. NULL: nothing.
+ * @call acts as another thread at a bad moment. The function is called once,
+ * before the next time that this thread takes a mutex, waits for a condition,
+ * yields the processor, sleeps, makes all others pass a barrier or calls
+ * mprotect. NULL: no call.
  */
 enum fault_place {
 	FAULT_LOCK,
@@ -57,35 +59,38 @@ enum fault_place {
 };
 void fault_at(enum fault_place place, void (*call)(void));
 
-/* membarrier(2) is refused, to all threads, or no more. */
+/* membarrier(2) is refused to all threads, or works again. */
 void fault_no_barrier(bool refused);
 
-/* The monotonic clocks stand there for all threads; 0: they are real. */
+/* The monotonic clocks stand at @ns for all threads; 0: they are real. */
 void fault_clock(uint64_t ns);
 
-/* Called before each read(2) of any thread; NULL: nothing. */
+/* @call is called before each read(2) of any thread; NULL: no call. */
 void fault_at_read(void (*call)(void));
 
-/* Called before each wait of any thread by syscall(SYS_futex); NULL: nothing. */
+/* @call is called before each futex call of any thread; NULL: no call. */
 void fault_at_futex(void (*call)(void));
 
-/* Threads that begin from now on call it as they end; NULL: nothing. */
+/* Threads that begin from now on call @call as they end; NULL: no call. */
 void fault_at_thread_end(void (*call)(void));
 
-/* Blocks this thread allocated since arm and has not freed by now. */
+/*
+ * Returns the number of blocks that this thread allocated since arm and has not
+ * freed yet.
+ */
 unsigned fault_leaks(void);
 
-/* Threads of a process that started none: ThreadSanitizer has its own. */
+/* Threads of a process that started no thread; ThreadSanitizer starts one. */
 #ifdef __SANITIZE_THREAD__
 #define FAULT_THREADS 2
 #else
 #define FAULT_THREADS 1
 #endif
 
-/* Open descriptors and threads of this process. */
+/* Return the numbers of open descriptors and of threads of this process. */
 unsigned fault_fds(void);
 unsigned fault_threads(void);
-/* The same, once there are as many as expected. */
+/* Returns the number of threads, once there are as many as expected. */
 unsigned fault_threads_left(unsigned expected);
 
 #endif /* MRRC_TEST_FAULT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For test_attr: what fi/obj uses of other rooms and of libfabric. Opening and
- * closing call none of it, but for those with a body.
+ * For test_attr: stubs of what fi/obj uses of other folders and of libfabric.
+ * Opening and closing objects call only the stubs that have a body.
  */
 #include "config.h"
 #include <rdma/fi_errno.h>

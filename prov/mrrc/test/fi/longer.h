@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For test_attr, included before anything else: headers of a later libfabric, in
- * which attributes have more fields.
+ * Included by test_attr before all other headers: replaces headers of libfabric
+ * by those of a later version, in which attributes have more fields.
  */
 #ifndef MRRC_TEST_LONGER_H
 #define MRRC_TEST_LONGER_H
@@ -16,7 +16,7 @@
 
 #define LATER_FIELDS 8
 
-/* the fields of an unnamed member are the structure's own: -fms-extensions */
+/* -fms-extensions: fields of an unnamed member are fields of the structure */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wmicrosoft-anon-tag"
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi/attr: attributes of applications that are older and newer than the
- * provider. longer.h makes the provider newer; a newer core reads behind what
- * the provider has.
+ * fi/attr: applications older and newer than the provider pass attributes.
+ * longer.h makes the provider newer; a newer core reads beyond the fields that
+ * the provider knows.
  */
 #include "config.h"
 #include <unistd.h>
@@ -26,9 +26,9 @@ static struct {
 	struct fid_cq cq;
 	struct fid_cntr cntr;
 	struct fid_eq eq;
-	void *attr; /* what it was opened with */
+	void *attr; /* the attributes that the core object was opened with */
 	bool copied;
-	/* of a copy: a field that the application set, and one of ours */
+	/* fields of a copy: one that the application set, and one of ours */
 	int wait_obj;
 	struct fid_wait *wait_set;
 	uint64_t flags;
@@ -43,7 +43,7 @@ static char *pages;
 static size_t page;
 static struct sigaction before;
 
-/* All that a newer core would read finds zeroes. */
+/* Checks that a newer core would read zeroes beyond the known fields. */
 static void zero_behind(const void *attr, size_t len, size_t end)
 {
 	for (; len < end; len++)
@@ -126,7 +126,7 @@ static void read_behind(int signum)
 
 static void setup(void)
 {
-	/* it is left by a jump, so that the signal stays unblocked */
+	/* The handler is left by a jump, so the signal must stay unblocked. */
 	const struct sigaction action = {
 		.sa_handler = read_behind,
 		.sa_flags = SA_NODEFER,
@@ -166,8 +166,9 @@ static void teardown(void)
 }
 
 /*
- * Attributes of this length. Behind an older application's is no memory, behind
- * a newer one's are fields that we do not know.
+ * Returns attributes of length @len. Memory beyond those of an older
+ * application cannot be read; beyond those of a newer one are fields unknown to
+ * the provider.
  */
 static void *app_attr(bool older, size_t len)
 {
@@ -194,13 +195,13 @@ static void open_cq(bool older, bool waits)
 	ck_assert_int_eq(core.wait_obj, (int) attr->wait_obj);
 	ck_assert_ptr_eq(core.wait_set, waits ? &core.wait : NULL);
 	ck_assert_uint_eq(core.flags, FI_AFFINITY);
-	/* the application's have only what a core would have set, too */
+	/* The application's attributes have only changes that a core makes. */
 	ck_assert_int_eq(attr->format, FI_CQ_FORMAT_MSG);
 	ck_assert_uint_eq(attr->size, 77);
 	ck_assert_int_eq(fi_close(&cq->fid), 0);
 }
 
-/* older and newer */
+/* The application is older, or newer. */
 LOOP_TEST(test_cq, 0, 2)
 {
 	open_cq(!_i, false);
@@ -250,7 +251,7 @@ LOOP_TEST(test_cntr_wait_set, 0, 2)
 	open_cntr(!_i, true);
 }
 
-/* Of an event queue, always a copy: the provider writes to it. */
+/* Attributes of an event queue are always copied: the provider changes them. */
 LOOP_TEST(test_eq, 0, 4)
 {
 	const size_t len = MRRC_LEN_TO(struct fi_eq_attr, wait_set);
@@ -268,7 +269,10 @@ LOOP_TEST(test_eq, 0, 4)
 	ck_assert_int_eq(fi_close(&eq->fid), 0);
 }
 
-/* Without attributes, and of queues of our own: the same for a newer core. */
+/*
+ * A newer core gets no wrong attributes for a queue of the provider's own, or
+ * if the application gives none.
+ */
 TEST(test_none)
 {
 	struct mrrc_cq *own;
@@ -286,7 +290,7 @@ TEST(test_none)
 	ck_assert_int_eq(fi_close(&eq->fid), 0);
 }
 
-/* Objects of a GPU: a core may have them, we do not. */
+/* A core may have objects of a GPU; the provider refuses them. */
 TEST(test_xpu)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -317,7 +321,7 @@ TEST(test_xpu)
 	fi_freeinfo(info);
 }
 
-/* A structure of an older header, of a newer one, and one without a size. */
+/* A structure is of an older header, of a newer header, or has no size. */
 TEST(test_sized)
 {
 	const uint64_t full[3] = { 0, 1, 2 };
@@ -325,7 +329,7 @@ TEST(test_sized)
 
 	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), 0);
 	ck_assert(out[0] == 16 && out[1] == 1 && out[2] == 9);
-	out[0] = 23; /* ends within a field, which stays */
+	out[0] = 23; /* The size ends within a field, which stays unchanged. */
 	ck_assert_int_eq(mrrc_sized_out(out, full, sizeof(full)), 0);
 	ck_assert(out[0] == 16 && out[2] == 9);
 	out[0] = 32;

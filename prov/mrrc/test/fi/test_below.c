@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi/below: the properties of providers, by their names. */
+/* fi/below: properties of core providers, found by their names. */
 
 #include "fi/below.h"
 #include "test/case.h"

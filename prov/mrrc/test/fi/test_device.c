@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi/hook/mr, fi/obj/mr: which registrations bypass the cache of a core such as
- * verbs. The core is a fake that keeps the flags; nothing is in our cache.
- * fi/cw/link: domains whose memory goes inside messages.
+ * verbs. The core is a fake that keeps the flags; the provider's cache is
+ * empty. fi/cw/link: domains whose memory goes inside messages.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 
 #define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* ---- of other rooms ---- */
+/* ---- symbols of other folders ---- */
 
 struct mrrc_params mrrc_params;
 struct fi_provider mrrc_prov = { .name = "test_device" };
@@ -44,7 +44,8 @@ UNUSED(void, mrrc_record_end, uint64_t *chain);
 UNUSED(int, mrrc_record_get, struct mrrc_reg *reg, uint64_t *chain,
        const struct iovec *iov, enum mrrc_access access, unsigned pieces,
        struct mrrc_plan *plan, struct mrrc_admit *admit, bool *copy);
-UNUSED(struct fid *, mrrc_fid_core, struct fid *fid); /* libfabric 2 */
+/* exists in libfabric 2 only */
+UNUSED(struct fid *, mrrc_fid_core, struct fid *fid);
 UNUSED(int, mrrc_fid_bind, struct fid *fid, struct fid *bfid, uint64_t flags);
 UNUSED(int, mrrc_fid_control, struct fid *fid, int command, void *arg);
 UNUSED(int, mrrc_fid_ops_open, struct fid *fid, const char *name,
@@ -82,7 +83,7 @@ static struct fi_ops_mr core_ops = {
 static const uint64_t revokes[] = { 0, 1000, MRRC_REVOKE_NEVER };
 static const uint64_t rights[] = { FI_SEND, FI_SEND | REMOTE };
 
-/* A registration over verbs; is the core's cache bypassed? */
+/* Registers a buffer; returns whether the core's cache was bypassed. */
 static bool
 bypasses(int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr,
 			uint64_t flags, struct fid_mr **mr),
@@ -107,7 +108,7 @@ bypasses(int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr,
 
 TEST_CASE(device, NULL, NULL);
 
-/* _i: by revokes and rights */
+/* _i selects an element of revokes and one of rights. */
 LOOP_TEST(test_hooked, 0, 6)
 {
 	const uint64_t revoke = revokes[_i / 2], access = rights[_i % 2];
@@ -130,7 +131,7 @@ LOOP_TEST(test_hooked, 0, 6)
 	ck_assert_int_eq(bypasses(table.ops.regattr, &core.fid, access,
 				  FI_HMEM_CUDA),
 			 remote && !revoke);
-	/* an interface means nothing there, or is not even a field */
+	/* Without FI_HMEM, the interface is meaningless or not even a field. */
 	domain.reg.hmem = false;
 	ck_assert_int_eq(bypasses(table.ops.regattr, &core.fid, access,
 				  FI_HMEM_CUDA),

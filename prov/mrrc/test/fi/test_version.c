@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A libfabric that the provider cannot work with: it says so and declines.
+ * The provider cannot work with this version of libfabric, says so and
+ * declines.
  *
  * Usage: test_version MODULE. The fi_version() defined here is the one that
  * the module finds.
@@ -21,7 +22,7 @@ __attribute__((visibility("default"))) uint32_t fi_version(void)
 	return version;
 }
 
-/* What the module wrote to standard error, and what it answered. */
+/* Returns what the module answered; @text gets its messages. */
 static void *ini(void *(*prov_ini)(void), uint32_t major, uint32_t minor,
 		 char *text, size_t len)
 {
@@ -31,7 +32,7 @@ static void *ini(void *(*prov_ini)(void), uint32_t major, uint32_t minor,
 
 	if (pipe(pipe_fd))
 		exit(EXIT_FAILURE);
-	/* so that reading nothing ends, too */
+	/* The write end is closed later, so that the read does not wait. */
 	dup2(pipe_fd[1], STDERR_FILENO);
 	version = major << 16 | minor;
 	prov = prov_ini();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* For tests with files of fi: functions of other rooms that are never called. */
+/* Stubs for tests of fi: functions of other folders that are never called. */
 #ifndef MRRC_TEST_UNUSED_H
 #define MRRC_TEST_UNUSED_H
 

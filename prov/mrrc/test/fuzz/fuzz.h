@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs that are given any bytes share. With libFuzzer: clang
- * -fsanitize=fuzzer,address,undefined. Without, with fuzz_main.c: a program that
- * reads the files named as arguments, or the corpus.
+ * Declarations for fuzz tests. libFuzzer needs clang
+ * -fsanitize=fuzzer,address,undefined. Without libFuzzer, fuzz_main.c makes a
+ * program that reads the files named as arguments, or the corpus.
  */
 #ifndef MRRC_TEST_FUZZ_H
 #define MRRC_TEST_FUZZ_H
@@ -24,8 +24,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-extern const char fuzz_corpus[]; /* its folder, in the sources */
+/* the test's folder of inputs, in the sources */
+extern const char fuzz_corpus[];
 extern const bool
-	fuzz_each_byte; /* files also with every byte changed in turn */
+	/* inputs are also tried with each byte changed in turn */
+	fuzz_each_byte;
 
 #endif /* MRRC_TEST_FUZZ_H */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whatever bytes a peer sends, the decoder says no, or makes a message that
- * is encoded and decoded again to the same; and a connection that gets such
- * messages stays valid until it is ended, and leaves nothing.
+ * Whatever bytes a peer sends, the decoder refuses them, or makes a message
+ * that is the same after it was encoded and decoded again. A connection that
+ * gets such messages stays valid until it ends, and then leaves no memory
+ * allocated.
  *
- * The input is a sequence of messages, each after its length in a byte; after
- * it, this side does what the byte before the length says.
+ * The input is a sequence of messages, each one after two bytes: the first
+ * selects an act of this side, which precedes the message, and the second is
+ * the message's length.
  */
 #include "core/cw/cw.h"
 #include "test/fuzz/fuzz.h"

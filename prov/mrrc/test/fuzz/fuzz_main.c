@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Gives files to LLVMFuzzerTestOneInput(), in make check (fuzz.h).
- */
+/* Passes files to LLVMFuzzerTestOneInput(), for make check (fuzz.h). */
 #include "config.h"
 #include "test/fuzz/fuzz.h"
 
@@ -20,7 +18,10 @@ static void fuzz_file(const char *name)
 	must(file);
 	size = fread(data, 1, sizeof(data), file);
 	fclose(file);
-	/* a copy of this length, so that AddressSanitizer sees its end */
+	/*
+	 * The copy has exactly this length, so that AddressSanitizer sees its
+	 * end.
+	 */
 	exact = malloc(size ? size : 1);
 	must(exact);
 	memcpy(exact, data, size);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What must hold between two sides of conditional writes: invariants and
- * counters in any state; and from each state, when the network has done its
- * work, every operation that can end has ended, in order, once, at both sides.
+ * counters in any state. From each state, when the network has delivered all
+ * messages, every operation that can end has ended, in order, once, at both
+ * sides.
  */
 #include "config.h"
 #include "test/models/explore_world.h"
@@ -39,7 +40,7 @@ void check_valid(void)
 	}
 }
 
-/* The network does all that it can; the sides do nothing new. */
+/* The network delivers all that it can; the sides do nothing new. */
 static void settle(void)
 {
 	struct step step = { 0 };
@@ -69,7 +70,7 @@ static void settle(void)
 	} while (any);
 }
 
-/* Writes of side w and their targets at the other, all settled. */
+/* Compares side w's writes with the targets at the other side, all settled. */
 static void check_pairs(unsigned w)
 {
 	const struct side *from = &world.side[w], *to = &world.side[!w];

@@ -2,16 +2,17 @@
 /*
  * Explores conditional writes (core/cw/cw.c): two sides and a network between
  * them that keeps order, in every interleaving for small cases, at random for
- * large ones. After each step every invariant holds; from each state reached,
- * when the network does its work, whatever can end has ended, in order, once,
- * at both sides; and when the connection is lost then, all the rest has.
+ * large cases. After each step every invariant holds. From each state reached,
+ * when the network delivers all messages, all operations that can end have
+ * ended, in order, once, at both sides; and when the connection is lost then,
+ * all other operations have ended, too.
  *
  * A step sequence is run again from the start for each of its successors, so
- * that nothing of a state must be copied; states seen before, by digest, are
- * not continued.
+ * that no state must be copied. States seen before, by digest, are not
+ * continued.
  *
- * Faults in cw.c can be switched on: each has to be found. What happens in
- * the world is explore_world.c's, what must hold there explore_check.c's.
+ * Faults in cw.c can be switched on, and each fault has to be found.
+ * explore_world.c makes the steps, and explore_check.c checks each state.
  */
 #include "config.h"
 #include "test/suites.h"
@@ -72,7 +73,7 @@ static unsigned list_steps(struct step *steps)
 	return cnt;
 }
 
-/* not inline: with setjmp() its variables would be lost */
+/* The function is not inlined, as setjmp() would lose its variables. */
 static __attribute__((noinline)) void explore_from(const struct script *script,
 						   uint32_t at)
 {
@@ -113,7 +114,7 @@ static void print_path(uint32_t at)
 		nodes[at].step.side, nodes[at].step.index);
 }
 
-/* States reached, or 0: violation says what is wrong. */
+/* Returns the number of states reached, or 0: violation has the reason. */
 static uint32_t explore(const struct script *script, bool loud)
 {
 	static volatile uint32_t at;
@@ -195,7 +196,7 @@ static uint64_t x_rand(void)
 static __attribute__((noinline)) void random_run(const struct script *script,
 						 unsigned steps)
 {
-	/* in proportion to what they should be */
+	/* Kinds occur here in proportion to their frequency. */
 	static const uint8_t kinds[] = {
 		S_POST_WR,	 S_POST_WR, S_POST_TARGET, S_POST_TARGET,
 		S_DELIVER,	 S_DELIVER, S_DELIVER,	   S_DELIVER,
@@ -288,7 +289,7 @@ START_TEST(fault_is_found)
 }
 END_TEST
 
-/* EXPLORE_CASES=N: the first ones of each kind, for slow tools. */
+/* EXPLORE_CASES=N runs only the first N cases of each kind, for slow tools. */
 static int cases(int all)
 {
 	const char *some = getenv("EXPLORE_CASES");

@@ -26,7 +26,7 @@ struct world world;
 jmp_buf violated;
 char violation[256];
 
-/* ---- memory: nothing may be left, and nothing is when a run is abandoned */
+/* ---- memory: all is freed, also when a run is abandoned */
 
 struct block {
 	TAILQ_ENTRY(block) link;
@@ -74,7 +74,7 @@ static struct item *chan_add(struct side *side)
 	return item;
 }
 
-/* That of the other side with this id: they are given from 1 on. */
+/* Returns the other side's target with this id; ids are given from 1 on. */
 static struct fate *target_of(const struct side *side, uint64_t id)
 {
 	return &world.side[side == &world.side[0]].target[id - 1];
@@ -96,7 +96,7 @@ static int x_send(void *arg, const struct mrrc_cw_msg *msg)
 	item = chan_add(side);
 	item->kind = X_MSG;
 	item->len = mrrc_cw_encode(msg, item->bytes);
-	/* one more for HELLO */
+	/* HELLO needs no credit. */
 	MUST(++side->msgs <= world.script->credits + 1,
 	     "more messages than credits");
 	return 0;
@@ -249,7 +249,7 @@ static void deliver(unsigned s)
 	struct fate *fate;
 
 	if (item->kind == X_WRITE) {
-		/* ids are given from 1 on */
+		/* Ids are given from 1 on. */
 		MUST(item->id && item->id <= to->targets, "a write to nowhere");
 		fate = &to->target[item->id - 1];
 		MUST(fate->op, "a write to what is exposed no longer");
@@ -270,7 +270,7 @@ static void land(unsigned s, int err)
 	unsigned i = side->fly[side->fly_head++ % OPS_MAX];
 
 	MUST(side->wr[i].op, "a write ends before it is completed");
-	/* a connection is lost with the write, and with what follows it */
+	/* A connection is lost with the write and later messages. */
 	if (err)
 		world.cut = true;
 	mrrc_cw_landed(&side->cw, &side->wr[i].op->wr, err);
@@ -278,7 +278,7 @@ static void land(unsigned s, int err)
 		side_lose(s, ECONNABORTED);
 }
 
-/* Nonsense in the place of a message. */
+/* Puts nonsense in the place of a message. */
 static void garble(unsigned s)
 {
 	struct mrrc_cw_msg msg = { .type = MRRC_CW_DONE, .id = 1ULL << 60 };
@@ -400,7 +400,7 @@ void world_fini(void)
 			mrrc_cw_fini(&world.side[s].cw);
 		world.side[s].open = false;
 	}
-	/* of an abandoned run */
+	/* Frees memory of an abandoned run. */
 	while ((block = TAILQ_FIRST(&blocks)))
 		x_free(block->data);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two sides of conditional writes (core/cw/cw.c) and a network between them that
- * keeps order: what can happen, step by step, and what must hold then. One
- * world, which is started again and again, in one thread.
+ * Two sides of conditional writes (core/cw/cw.c) and a network between them
+ * that keeps order: all possible steps, and what must hold after each step.
+ * There is one world, which is started again and again, in one thread.
  */
 #ifndef MRRC_TEST_EXPLORE_WORLD_H
 #define MRRC_TEST_EXPLORE_WORLD_H
@@ -12,24 +12,27 @@
 
 #include "core/cw/cw.h"
 
-/* cw.c is compiled with faults: the one that is switched on, or 0. */
+/* cw.c is compiled with faults; mrrc_cw_fault is the one switched on, or 0. */
 #define FAULTS 9
 extern int mrrc_cw_fault;
 
 #define OPS_MAX	 4096
 #define CHAN_MAX 4096
 
-/* What the sides do, and what may go wrong how often. */
+/*
+ * The operations of both sides, and the number of times that each trouble may
+ * occur.
+ */
 struct script {
-	const char *id; /* Check's case */
+	const char *id; /* name of Check's case */
 	const char *name;
 	unsigned wrs[2], targets[2];
-	unsigned tags; /* op i has tag i % tags */
+	unsigned tags; /* number of tags; operation i has tag i % tags */
 	unsigned credits;
-	bool greet;   /* HELLO is yet to be delivered */
+	bool greet;   /* HELLO is not delivered yet */
 	bool inlined; /* writes with odd numbers go inside messages */
 	unsigned cancels, fails, closes, rooms, garbles;
-	uint8_t longer; /* write that is longer than its target */
+	uint8_t longer; /* number of the write that is longer than its target */
 };
 
 enum xkind { X_MSG, X_WRITE };
@@ -48,39 +51,40 @@ struct xop {
 		struct mrrc_cw_target target;
 	};
 	unsigned side, index;
-	uint8_t bytes[100]; /* of a write: its number */
+	uint8_t bytes[100]; /* number of the write, as its content */
 };
 
-/* What is known of an operation from outside. */
+/* State of an operation as seen from outside. */
 struct fate {
-	struct xop *op; /* until it ends */
+	struct xop *op; /* operation, until it ends */
 	bool posted, cancelled, landed, told;
 	unsigned ended;
 	int err;
 	int placed; /* number of the write that came in a message, or -1 */
-	uint64_t id, len, data, tag; /* a write's id: its target's */
+	uint64_t id, len, data, tag; /* a write's id is that of its target */
 };
 
 struct side {
 	struct mrrc_cw cw;
-	struct mrrc_stats counted; /* as others see it */
-	bool full;		   /* the network takes nothing */
-	bool hard;		   /* closed or noticed */
+	struct mrrc_stats counted; /* counters as others see them */
+	bool full;		   /* the network accepts nothing */
+	/* the connection is closed or a fault was noticed */
+	bool hard;
 	bool open;
-	unsigned wrs, targets; /* posted */
+	unsigned wrs, targets; /* posted writes and targets */
 	struct fate wr[OPS_MAX], target[OPS_MAX];
 	uint64_t next[64]; /* by tag: least number of the peer's next write */
-	/* on the way to the other side */
+	/* messages on the way to the other side */
 	struct item chan[CHAN_MAX];
 	unsigned head, tail, msgs;
-	/* issued and not completed, in order */
+	/* issued writes that are not completed, in order */
 	unsigned fly[OPS_MAX], fly_head, fly_tail;
 };
 
 struct world {
 	const struct script *script;
 	struct side side[2];
-	struct script left; /* budgets */
+	struct script left; /* remaining budgets */
 	bool cut;	    /* nothing is delivered any more */
 };
 extern struct world world;
@@ -105,7 +109,7 @@ struct step {
 	uint16_t index;
 };
 
-/* Where a step, or a check, goes when something does not hold, and what. */
+/* A step or a check that finds a violation jumps here, with its text. */
 extern jmp_buf violated;
 extern char violation[256];
 
@@ -118,23 +122,26 @@ extern char violation[256];
 	} while (0)
 
 void world_init(const struct script *script);
-/* Frees what an abandoned run left, too. */
+/* Frees the world, and what an abandoned run left. */
 void world_fini(void);
 
-/* Whether it can happen now; make it happen. */
+/* Whether a step can happen now; makes a step happen. */
 bool enabled(struct step step);
 void apply(struct step step);
 
 /* The connection is lost for this side. */
 void side_lose(unsigned side, int err);
 
-/* Allocations that are left. */
+/* Returns the number of blocks that are still allocated. */
 unsigned long world_blocks(void);
 
-/* The same for states that go on in the same ways. */
+/* Returns a digest that is equal for states that go on in the same ways. */
 uint64_t world_digest(void);
 
-/* explore_check.c: in any state; and once the network has done its work. */
+/*
+ * Checks of explore_check.c: for any state, and once all messages are
+ * delivered.
+ */
 void check_valid(void);
 void finish(void);
 

@@ -15,18 +15,18 @@
 #include "core/policy/reuse.h"
 
 #define PAGE  4096u
-#define SPACE 300u /* pages that exist */
+#define SPACE 300u /* number of existing pages */
 
 struct entry {
 	struct mrrc_region *region;
 	unsigned first, pages;
 	enum mrrc_access access;
-	double factor;		/* mre */
-	double priority, value; /* gdsf */
+	double factor;		/* for mre */
+	double priority, value; /* for gdsf */
 	unsigned uses;
 	unsigned long turn; /* when it came to its place in its class,
 				 * or aside */
-	double weight;	    /* gdl */
+	double weight;	    /* for gdl */
 	unsigned here;
 	uint64_t last;
 	double floor;
@@ -37,15 +37,15 @@ struct model {
 	const struct mrrc_cache *cache;
 	struct entry entry[64];
 	unsigned count;
-	unsigned segment; /* mre */
-	double floor;	  /* gdsf */
+	unsigned segment; /* for mre */
+	double floor;	  /* for gdsf */
 	unsigned history[SPACE];
 	unsigned long added, turn;
-	/* gdl: its parts, which have tests of their own */
+	/* for gdl: its parts, which have tests of their own */
 	struct mrrc_reuse learned;
 	struct mrrc_ghosts ghosts;
 	struct mrrc_shadow lru;
-	unsigned first, pages; /* the last request */
+	unsigned first, pages; /* pages of the last request */
 	uint64_t now;
 	bool by_estimate;
 	const struct mrrc_region *named; /* the last victim */
@@ -81,7 +81,7 @@ static inline bool entry_overlaps(const struct entry *e, unsigned first,
 	return e->first < first + pages && first < e->first + e->pages;
 }
 
-/* Its place, or count. */
+/* Returns the victim's place, or count. */
 unsigned model_victim(struct model *model);
 bool model_more(const struct model *model, unsigned gone);
 

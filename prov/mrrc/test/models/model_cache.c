@@ -4,12 +4,12 @@
  * answered by both, with mrrc_cache_valid() after every one.
  *
  * The model keeps regions in an array and knows no tree, no lists, no classes
- * and no sketch: it looks at every region for every question
- * (model_policy.c). Plans are held against what they promise, and where
- * nothing may be merged against the only right one.
+ * and no sketch: it looks at every region for every question (model_policy.c).
+ * Plans must keep their promises; where no region may be merged, there is only
+ * one right plan.
  *
- * MRRC_SEED, MRRC_MODEL_OPS: what to run, for each policy. The seed is
- * printed.
+ * MRRC_SEED, MRRC_MODEL_OPS: the seed and the number of operations for each
+ * policy. The seed is printed.
  */
 #include "config.h"
 
@@ -26,9 +26,9 @@
 
 #define MAX_PAGES   80u
 #define MAX_REGIONS 12u
-#define POOL	    80u /* regions alive at once */
+#define POOL	    80u /* regions that are alive at once */
 #define BATCH_PART  32u
-#define TIGHT	    16u /* failures after one for want of room */
+#define TIGHT	    16u /* failures after a lack of room */
 
 struct model model;
 unsigned long seed;
@@ -37,7 +37,7 @@ unsigned long step;
 static struct mrrc_cache cache;
 static struct mrrc_region pool[POOL];
 static bool used[POOL];
-static unsigned out[POOL]; /* held by the test, by pool slot */
+static unsigned out[POOL]; /* holds of the test, by pool slot */
 static unsigned tight;
 static uint64_t hits, evictions, splits, merges;
 
@@ -78,7 +78,7 @@ static int by_start(const void *a, const void *b)
 	return ((*x)->start > (*y)->start) - ((*x)->start < (*y)->start);
 }
 
-/* Neighbours that share at most half of the smaller one, or the larger one. */
+/* Neighbours may share half of the smaller one, or of the larger one. */
 static bool both(const struct entry *e, unsigned first, unsigned pages)
 {
 	const unsigned end = e->first + e->pages, last = first + pages;
@@ -98,7 +98,8 @@ static int model_insert(struct mrrc_region *region)
 {
 	const unsigned first = region->start / PAGE;
 	const unsigned pages = region->len / PAGE;
-	struct mrrc_region *left[POOL]; /* and come back on failure */
+	/* regions that left, and come back on failure */
+	struct mrrc_region *left[POOL];
 	unsigned beyond = 0, gone = 0, leaving = 0;
 	struct entry *e;
 	bool full;
@@ -146,9 +147,9 @@ static int model_insert(struct mrrc_region *region)
 	return 0;
 }
 
-/* ---- both ---- */
+/* ---- comparison ---- */
 
-/* The same regions are indexed on both sides. */
+/* Checks that the same regions are indexed in cache and model. */
 static void compare(void)
 {
 	struct mrrc_region *region;
@@ -172,7 +173,7 @@ static void compare(void)
 	}
 }
 
-/* Deregister: every victim is dead, unheld, and comes once. */
+/* Deregisters victims: every victim is dead, unheld, and comes once. */
 static void reap(struct mrrc_region_list *victims)
 {
 	struct mrrc_region *region;
@@ -229,7 +230,7 @@ static struct mrrc_region *new_region(const struct mrrc_piece *piece,
 	return &pool[slot];
 }
 
-/* Bytes within the pages [first, first + pages), touching each of them. */
+/* Draws bytes within the pages [first, first + pages), some of each page. */
 static void bytes_of(unsigned first, unsigned pages, uintptr_t *addr,
 		     size_t *len)
 {
@@ -242,7 +243,7 @@ static void bytes_of(unsigned first, unsigned pages, uintptr_t *addr,
 	*len = (size_t) pages * PAGE - head - tail;
 }
 
-/* Register what the plan lacks. */
+/* Registers the missing pieces of a plan. */
 static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
 		 struct mrrc_region_list *victims)
 {
@@ -258,7 +259,7 @@ static void fill(const struct mrrc_plan *plan, enum mrrc_access access,
 			hold(region);
 		ret = model_insert(region);
 		check(ret == mrrc_cache_insert(&cache, region, victims));
-		/* What stays out of the index goes with its last put. */
+		/* A region not in the index ends with its last put. */
 		if (ret && !mrrc_region_held(region))
 			used[region - pool] = false;
 		reap(victims);
@@ -294,7 +295,7 @@ static void do_request(struct mrrc_region_list *victims)
 	}
 	mrrc_cache_lookup(&cache, addr, len, access, pieces, &plan);
 	for (i = 0; i < plan.count; i++) {
-		/* as a registration would: it may not be victim of the next */
+		/* A held region cannot be a victim of the next insertion. */
 		if (plan.piece[i].region && (plan.missing || pick(2)))
 			hold(plan.piece[i].region);
 	}
@@ -314,7 +315,10 @@ static void do_put(void)
 	}
 }
 
-/* By access, then by address: what leaves later is remembered better. */
+/*
+ * The order is by access, then by address: regions that leave later are
+ * remembered better.
+ */
 static unsigned next_overlap(unsigned first, unsigned pages, bool unheld)
 {
 	unsigned best = model.count;
@@ -388,7 +392,7 @@ static void run_ops(unsigned long ops)
 		reap(&victims);
 		compare();
 	}
-	/* Everything is put, everything leaves, nothing is left. */
+	/* After the last put, all regions leave, and none is left. */
 	do_evict_all(&victims);
 	while (mrrc_cache_held(&cache))
 		do_put();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator under threads: random sizes, contents checked, freed by any
- * thread; trims, thread storms, heaps that come and go, forks in the middle.
+ * The allocator under threads: objects have random sizes, their contents are
+ * checked, and any thread frees them; with trims, many short threads, heaps
+ * that come and go, and forks in between.
  *
  * usage: model_heap [OPERATIONS] [SEED]	for each thread; also HEAP_OPERATIONS
  */
@@ -44,7 +45,10 @@ struct item {
 	char data[];
 };
 
-/* Whole where it is short, else both ends and some between. */
+/*
+ * Returns the step of checks: 1 in a short object, else both ends and some
+ * between.
+ */
 static size_t item_step(size_t len)
 {
 	return len <= 1024 ? 1 : len / 256;
@@ -115,7 +119,7 @@ static void item_free(struct item *item)
 
 static struct item *_Atomic slots[SLOTS];
 
-/* Take whatever is in a slot, and put something of one's own there. */
+/* Takes the object in a slot, and puts one of its own there. */
 static void *churn(void *arg)
 {
 	uint64_t state = seed * 1000003 + (uintptr_t) arg;
@@ -124,7 +128,7 @@ static void *churn(void *arg)
 
 	for (i = 0; i < operations; i++) {
 		item = item_new(heap[rnd(&state) % HEAPS], &state);
-		/* half of them in a hurry: local reuse */
+		/* Half of the threads reuse their own objects at once. */
 		if (rnd(&state) % 2)
 			item = atomic_exchange(&slots[rnd(&state) % SLOTS],
 					       item);
@@ -156,7 +160,7 @@ void open_all(uint32_t idle_ms)
 	fake = FAKE_HEAP;
 	ck_assert_int_eq(mrrc_heaps_open(&fake_heap_ops, &fake, 0, &heaps), 0);
 	for (i = 0; i < HEAPS; i++) {
-		/* 5, 2, and as many as processors */
+		/* The heaps have 5 shards, 2, and as many as processors. */
 		attr.shards = (i + 1) % HEAPS * (THREADS + 1) % (2 * THREADS);
 		ck_assert_int_eq(mrrc_heap_open(heaps, &attr, &heap[i]), 0);
 	}
@@ -188,7 +192,7 @@ TEST_CASE(model_heap, NULL, NULL);
 TEST(threads_and_trims)
 {
 
-	/* so short that blocks come and go all the time */
+	/* The idle time is so short that blocks come and go all the time. */
 	open_all(2);
 	threads_run(THREADS, churn);
 	empty_slots();
@@ -210,7 +214,7 @@ static void *brief(void *arg)
 	return NULL;
 }
 
-/* Threads that end give back what they kept. */
+/* Threads that end give back the objects that they kept. */
 TEST(thread_storm)
 {
 	struct mrrc_heap_stats stats;
@@ -276,7 +280,7 @@ TEST(remote_free)
 	close_all();
 }
 
-/* Heaps that come and go while others are trimmed and counted. */
+/* Heaps come and go while others are trimmed and counted. */
 static void *opener(void *arg)
 {
 	const struct mrrc_heap_attr attr = { .node = -1, .idle_ms = 5 };
@@ -318,7 +322,7 @@ TEST(heaps_come_and_go)
 
 /* ---- fork ---------------------------------------------------------------- */
 
-/* What a child may and may not; its exit status. */
+/* Checks what a child may and may not do; returns its exit status. */
 static int child(struct item *mine)
 {
 	struct mrrc_heaps *theirs = heaps;
@@ -337,13 +341,13 @@ static int child(struct item *mine)
 	item_check(mine);
 	if (fake.deregs != deregs)
 		return 4;
-	/* a domain of its own works */
+	/* A domain of the child's own works, */
 	if (mrrc_heaps_open(&fake_heap_ops, &fake, 0, &heaps) ||
 	    mrrc_heap_open(heaps, &(struct mrrc_heap_attr){ .node = -1 },
 			   &other) ||
 	    mrrc_heap_alloc(other, 1, 100, 0, &addr, &cookie))
 		return 5;
-	/* and takes nothing of the parent's */
+	/* and takes nothing from the parent's domain. */
 	if (mrrc_heap_free(theirs, mine) ||
 	    mrrc_heap_alloc(heap[0], 1, mine->len, 0, &cookie, &cookie) !=
 		    -EOPNOTSUPP)
@@ -376,10 +380,16 @@ TEST_IF(CHILD_MAY_THREAD, fork_in_the_middle)
 			status = child(mine);
 			if (status)
 				_exit(status);
-			/* well; a checker would miss what a child leaves */
+			/*
+			 * All is well; a leak checker would report memory that
+			 * a child leaves.
+			 */
 			raise(SIGKILL);
 		}
-		/* the others run on: no assertion that jumps away from them */
+		/*
+		 * Other threads run on, so no assertion may jump away from
+		 * them.
+		 */
 		if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) ||
 		    WTERMSIG(status) != SIGKILL)
 			broken("a child's status", NULL, status);
@@ -392,7 +402,7 @@ TEST_IF(CHILD_MAY_THREAD, fork_in_the_middle)
 	close_all();
 }
 
-/* ---- close with what is live --------------------------------------------- */
+/* ---- close with live allocations ----------------------------------------- */
 
 TEST(close_with_live_allocations)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of the allocator under threads share: a domain with a few
- * heaps.
+ * Declarations for the tests of the allocator under threads: a domain with a
+ * few heaps.
  */
 #ifndef MRRC_TEST_MODEL_HEAP_H
 #define MRRC_TEST_MODEL_HEAP_H
@@ -16,13 +16,16 @@
 extern struct fake_heap fake;
 extern struct mrrc_heaps *heaps;
 extern struct mrrc_heap *heap[HEAPS];
-extern unsigned long operations; /* of each thread */
+extern unsigned long operations; /* number of operations of each thread */
 
-/* Says what, and where, and ends it all: other threads run. */
+/* Prints the error and its place; ends the process, as other threads run. */
 void broken(const char *what, const void *addr, size_t at);
 
 void open_all(uint32_t idle_ms);
-/* Nothing is live: nothing stays registered, nothing was a mistake. */
+/*
+ * Closes all: with no live object, nothing stays registered and no error is
+ * told.
+ */
 void close_all(void);
 
 #endif /* MRRC_TEST_MODEL_HEAP_H */

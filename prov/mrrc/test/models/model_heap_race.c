@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The allocator under threads that interfere with each other: counts taken
- * meanwhile, double frees, queries of what is being freed, objects trimmed from
- * the thread that owns them.
+ * meanwhile, double frees, queries of objects that are being freed, objects
+ * trimmed from the thread that owns them.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@ static atomic_bool stop;
 
 /* ---- counted ------------------------------------------------------------- */
 
-/* One allocates, one frees, and both are counted. */
+/* One thread allocates, another frees, and both are counted. */
 static void *_Atomic passed;
 
 static void *producer(void *arg)
@@ -49,7 +49,10 @@ static void *consumer(void *arg)
 
 TEST_CASE(model_heap_race, NULL, NULL);
 
-/* A free is seen whose allocation is not: what lives is not below nothing. */
+/*
+ * The count may see a free without its allocation: live objects are never fewer
+ * than 0.
+ */
 TEST(counted_meanwhile)
 {
 	unsigned long i, reads = operations + 10000;
@@ -75,9 +78,9 @@ TEST(counted_meanwhile)
 	close_all();
 }
 
-/* ---- told ---------------------------------------------------------------- */
+/* ---- reported counts ----------------------------------------------------- */
 
-static atomic_size_t begun; /* allocations, of those that are told */
+static atomic_size_t begun; /* number of allocations that are reported */
 
 static void alloc_free(struct mrrc_heap *from, unsigned n)
 {
@@ -111,7 +114,7 @@ static void *closer(void *arg)
 	return NULL;
 }
 
-/* Never more than was, even while threads end and heaps close. */
+/* No more allocations are reported than made, also when threads end. */
 static void *asker(void *arg)
 {
 	size_t told;
@@ -149,11 +152,11 @@ TEST(told_what_was)
 	ck_assert_uint_eq(fake.frees, begun);
 }
 
-/* ---- what is not allocated any more -------------------------------------- */
+/* ---- objects that are not allocated any more ----------------------------- */
 
 static char *_Atomic gone;
 
-/* Looks at it and frees what is inside, whether it is there or not. */
+/* Queries an address and frees inside it, whether allocated or not. */
 static void *looker(void *arg)
 {
 	struct mrrc_heap_place place;
@@ -162,7 +165,7 @@ static void *looker(void *arg)
 	char *addr;
 	int ret;
 
-	/* one with magazines, and one without */
+	/* One of the two threads has magazines. */
 	if (arg && mrrc_heap_alloc(heap[1], 1, 64, 0, &arg, &(void *){ 0 }))
 		broken("no memory", NULL, 64);
 	while (!atomic_load(&stop)) {
@@ -171,7 +174,7 @@ static void *looker(void *arg)
 			continue;
 		look = mrrc_heap_look();
 		ret = mrrc_heap_query(heaps, (uintptr_t) addr, &place);
-		/* it may be inside of what was allocated since */
+		/* The address may be inside a new object. */
 		if (!ret && (place.base > (uintptr_t) addr ||
 			     mrrc_heap_attr(place.heap)->node != -1))
 			broken("another place", addr, place.base);
@@ -189,7 +192,7 @@ static void *looker(void *arg)
 	return NULL;
 }
 
-/* While its block is unmapped, what is known of it is not looked at. */
+/* While a block is unmapped, its description must not be read. */
 TEST(looked_at_when_it_goes)
 {
 	static const size_t lens[] = { 8 << 20, 100, 100000 };
@@ -227,7 +230,7 @@ static atomic_uint turns;
 static void *_Atomic victim;
 static int other_ret;
 
-/* Both threads at the same moment. */
+/* Makes both threads go on at the same moment. */
 static void meet(void)
 {
 	unsigned until = (atomic_fetch_add(&turns, 1) | 1) + 1;
@@ -250,7 +253,7 @@ static void *double_freer(void *arg)
 	}
 }
 
-/* A block that is one object: one of the two frees it. */
+/* A block holds one object: one of two frees at once succeeds. */
 LOOP_TEST(freed_twice_at_once, 0, 2)
 {
 	const unsigned flags = _i ? MRRC_HEAP_ISOLATED : 0;
@@ -273,7 +276,7 @@ LOOP_TEST(freed_twice_at_once, 0, 2)
 			broken("both or none", addr, i);
 		if (!ret)
 			ret = other_ret;
-		/* an isolated one may be gone already */
+		/* An isolated object may be gone already. */
 		if (ret != -EALREADY && (!_i || ret != -EINVAL))
 			broken(strerror(-ret), addr, i);
 	}
@@ -292,8 +295,8 @@ LOOP_TEST(freed_twice_at_once, 0, 2)
 }
 
 /*
- * Frees again what was its own, and known to it, while another thread, which
- * has freed it, unmaps its block.
+ * Frees an object of this thread again, while another thread, which has freed
+ * the object, unmaps its block.
  */
 static void *again_freer(void *arg)
 {
@@ -309,7 +312,7 @@ static void *again_freer(void *arg)
 		atomic_store(&victim, addr);
 		meet();
 		meet();
-		/* it is freed, and being trimmed */
+		/* The object is freed, and its block is being trimmed. */
 		do {
 			ret = mrrc_heap_free(heaps, addr);
 			if (ret != -EALREADY && ret != -EINVAL)
@@ -352,9 +355,12 @@ TEST(freed_again_when_it_goes)
 	ck_assert_uint_eq(fake.frees, 2 * rounds);
 }
 
-/* ---- what is hot is taken ------------------------------------------------ */
+/*
+ * ---- hot objects are taken
+ * ---------------------------------------------------
+ */
 
-/* One at a time, so that each is what was freed last. */
+/* Allocates and frees one object at a time, which is the hot one. */
 static void *owner(void *arg)
 {
 	const uintptr_t me = (uintptr_t) &arg;
@@ -379,8 +385,8 @@ static void *owner(void *arg)
 }
 
 /*
- * More threads than processors, so that some sleep in the middle of taking it
- * while others' trims come and go.
+ * More threads than processors run, so that some sleep while they take a hot
+ * object, and other threads' trims come and go.
  */
 TEST(taken_in_the_middle)
 {

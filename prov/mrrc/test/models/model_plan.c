@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Plans held against what they promise (model.h): page by page, and where
- * nothing may be merged against the only right one.
+ * Checks that plans keep their promises (model.h), page by page; where no
+ * region may be merged, there is only one right plan.
  */
 #include "config.h"
 #include "test/models/model.h"
@@ -18,7 +18,7 @@ static const struct entry *entry_of(const struct model *model,
 	return NULL;
 }
 
-/* The indexed region of that access at a page that reaches furthest. */
+/* Returns the region with @access at a page that reaches furthest. */
 static struct mrrc_region *at(const struct model *model, unsigned page,
 			      enum mrrc_access access)
 {
@@ -41,7 +41,7 @@ static bool covers(const struct mrrc_region *region, unsigned page)
 	       mrrc_region_end(region) > (uintptr_t) page * PAGE;
 }
 
-/* The region that serves a page, if @before serves the page in front of it. */
+/* Returns the region that serves a page, if @before serves the one before. */
 static struct mrrc_region *server(const struct model *model, unsigned page,
 				  enum mrrc_access access,
 				  struct mrrc_region *before)
@@ -54,7 +54,7 @@ static struct mrrc_region *server(const struct model *model, unsigned page,
 	return region || access == MRRC_RW ? region : at(model, page, MRRC_RO);
 }
 
-/* One piece, with exactly the pages of the request. */
+/* A remote request has one piece, with exactly the pages of the request. */
 static void check_remote(const struct model *model,
 			 const struct mrrc_plan *plan, unsigned first,
 			 unsigned pages, enum mrrc_access access)
@@ -96,7 +96,7 @@ static struct mrrc_region *whole(const struct model *model, unsigned first,
 	return covers(region, first + pages - 1) ? region : NULL;
 }
 
-/* Regions and gaps in turn, by page. */
+/* Counts regions and gaps in turn, by page. */
 static unsigned alternate(const struct model *model, unsigned first,
 			  unsigned pages, enum mrrc_access access,
 			  struct mrrc_region **by_page)
@@ -113,7 +113,7 @@ static unsigned alternate(const struct model *model, unsigned first,
 	return count;
 }
 
-/* What every plan promises. */
+/* Checks the promises of a plan. */
 void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
 		      unsigned first, unsigned pages, enum mrrc_access access,
 		      unsigned limit)
@@ -152,7 +152,7 @@ void model_check_plan(const struct model *model, const struct mrrc_plan *plan,
 		check(plan->count == 1 && !missing);
 		return;
 	}
-	/* nothing had to be merged, and nothing may */
+	/* Nothing had to be merged, so nothing may be merged. */
 	if (!merge && least <= limit) {
 		check(plan->count == least && !plan->merged);
 		for (page = 0, i = 0; page < pages; page++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Policies as they are defined, without regard to time (model.h). */
+/* The policies by their definitions, without regard to speed (model.h). */
 #include "config.h"
 #include "test/models/model.h"
 
 #include <math.h>
 #include <string.h>
 
-#define HISTORY_PERIOD 10240 /* of the smallest sketch */
+#define HISTORY_PERIOD 10240 /* period of the smallest sketch */
 
 static bool is(const struct model *model, const char *name)
 {
@@ -24,7 +24,7 @@ static void remove_at(struct model *model, unsigned i)
 		(--model->count - i) * sizeof(model->entry[0]));
 }
 
-/* To the newest place; there it is returned. */
+/* Moves an entry to the newest place, and returns it there. */
 static struct entry *renew(struct model *model, unsigned i)
 {
 	const struct entry e = model->entry[i];
@@ -36,7 +36,7 @@ static struct entry *renew(struct model *model, unsigned i)
 
 /* ---- gdsf ---- */
 
-/* Four steps an octave, equally wide. */
+/* Rounds a value to four equal steps an octave. */
 static double quantised(double value)
 {
 	int exponent;
@@ -76,7 +76,7 @@ static void gdsf_use(struct model *model, struct entry *e)
 	gdsf_place(model, e);
 }
 
-/* Of one value, the first in turn. */
+/* Returns the first entry in turn with this value. */
 static unsigned gdsf_head(const struct model *model, double value)
 {
 	unsigned best = model->count;
@@ -91,7 +91,7 @@ static unsigned gdsf_head(const struct model *model, double value)
 	return best;
 }
 
-/* In each class, what is in use in front of the first that is not renews. */
+/* In each class, held entries before the first unheld one are renewed. */
 static void gdsf_rotate(struct model *model)
 {
 	unsigned head, i, left;
@@ -178,7 +178,7 @@ static void gdl_place(struct model *model, struct entry *e)
 	gdl_judge(model, e);
 }
 
-/* The shadow cache gets no hint here, and finds the same. */
+/* The shadow cache gets no hint here, and finds the same ranges. */
 static void gdl_compare(struct model *model, const struct entry *e,
 			unsigned first, unsigned end, bool fresh)
 {
@@ -255,7 +255,7 @@ static void gdl_drop(struct model *model, const struct entry *e)
 	model->named = NULL;
 }
 
-/* Least worth, then lowest; or the oldest use, which is the first entry. */
+/* Returns the entry of least worth, the lowest of them; or the oldest entry. */
 static unsigned gdl_least(struct model *model)
 {
 	const struct entry *e, *b;
@@ -289,7 +289,7 @@ static unsigned gdl_least(struct model *model)
 	return model->by_estimate ? best : oldest;
 }
 
-/* Of those aside, the next so many: what is not in use is used now. */
+/* Examines the next @left entries aside; unheld ones return, as used now. */
 static bool gdl_bring_back(struct model *model, unsigned left)
 {
 	bool any = false;
@@ -339,7 +339,7 @@ void model_request(struct model *model, unsigned first, unsigned pages)
 	model->pages = pages;
 }
 
-/* ---- all ---- */
+/* ---- all policies ---- */
 
 void model_open(struct model *model, const struct mrrc_cache *cache)
 {

@@ -60,7 +60,7 @@ bool duel_remap(struct duel *duel)
 		    0) == duel->ptr;
 }
 
-/* The other side of it raw as well: no hook sees anything. */
+/* Maps the address again by a raw system call, so that no hook sees it. */
 static bool mine_raw(struct duel *duel)
 {
 	return duel_raw(SYS_mmap, (long) duel->ptr, duel->len, RW,
@@ -83,7 +83,7 @@ static bool mine_middle(struct duel *duel)
 		    0) == duel->ptr + page;
 }
 
-/* Through libc, ThreadSanitizer would see it as a write of this program. */
+/* ThreadSanitizer would take an mmap() of libc for a write of this program. */
 static void change_fixed(struct duel *duel)
 {
 #ifdef __SANITIZE_THREAD__
@@ -118,13 +118,13 @@ static void change_raw_dontneed(struct duel *duel)
 		 0);
 }
 
-/* The mapping stays; its last page is replaced. */
+/* The mapping stays, but its last page is replaced. */
 bool duel_zero(struct duel *duel)
 {
 	return !*(volatile uint64_t *) (duel->ptr + duel->len - page);
 }
 
-/* A part of a larger buffer, the rest of which stays. */
+/* A part of a larger buffer is dropped, and the rest stays. */
 static void change_part(struct duel *duel)
 {
 	madvise(duel->ptr + duel->len - page, page, MADV_DONTNEED);
@@ -223,7 +223,7 @@ void duel_fight(const struct duel_move *move, const struct duel_thread *thread,
 	do {
 		use(arg, duel.ptr, move->pages, false);
 		atomic_store(&duel.turn, 1);
-		/* Both may have to share a processor. */
+		/* Both threads may have to share a processor. */
 		for (spins = 1; !move->mine(&duel); spins++) {
 			if (!(spins % SPINS))
 				sched_yield();

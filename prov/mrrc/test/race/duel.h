@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Duels over a mapping: one thread changes it. Another waits for the moment at
- * which it owns the address again, with other pages, and uses it. A cached
- * registration of the old pages must not be used there.
+ * Duels over a mapping: one thread replaces the pages, and another thread uses
+ * the new pages as soon as it owns the address again. A cached registration of
+ * the old pages must not be used then.
  */
 #ifndef MRRC_TEST_DUEL_H
 #define MRRC_TEST_DUEL_H
@@ -16,9 +16,11 @@ struct duel;
 
 struct duel_move {
 	const char *name;
-	unsigned pages;			   /* few, to be quick */
-	void (*change)(struct duel *duel); /* one thread */
-	bool (*mine)(struct duel *duel);   /* the other, until true */
+	/* few pages, so that a round is short */
+	unsigned pages;
+	void (*change)(struct duel *duel); /* called in the changing thread */
+	/* called in the using thread, until true */
+	bool (*mine)(struct duel *duel);
 };
 
 struct duel {
@@ -26,34 +28,36 @@ struct duel {
 	char *ptr;
 	char *spare;
 	size_t len;
-	atomic_int turn; /* 1: change it; -1: end */
+	atomic_int turn; /* 1: the pages are to be changed; -1: the end */
 };
 
-/* The ways there are, by libc and by system calls of their own. */
+/* All moves, by functions of libc and by raw system calls. */
 extern const struct duel_move duel_moves[];
 extern const unsigned duel_count;
-extern const struct duel_move duel_blind; /* the one to go astray by */
+/* the move for a monitor whose probe is blind */
+extern const struct duel_move duel_blind;
 
-/* Does the caller own the address again: is it mapped anew, or a new page? */
+/* Whether the caller owns the address again: by a new mapping or a new page. */
 bool duel_remap(struct duel *duel);
 bool duel_zero(struct duel *duel);
 
 /*
- * Uses the pages of a duel, in the thread that owns them; fresh: just replaced.
+ * Uses the pages of a duel in the thread that owns them. @fresh: the pages were
+ * just replaced.
  */
 typedef void (*duel_use)(void *arg, char *ptr, unsigned pages, bool fresh);
 
-/* How to start the thread that changes, and wait for its end. */
+/* How the changing thread is started, and how its end is awaited. */
 struct duel_thread {
 	bool (*start)(void *(*run)(void *), void *arg);
 	void (*join)(void);
 };
 
-/* Rounds until @over, in this thread and in @thread (NULL: one of libc's). */
+/* Plays rounds until @over, in this thread and @thread (NULL: of libc). */
 void duel_fight(const struct duel_move *move, const struct duel_thread *thread,
 		duel_use use, bool (*over)(void *arg), void *arg);
 
-/* A system call that no hook of libc sees. Negative: -errno. */
+/* Makes a system call that no hook sees; a negative result is -errno. */
 long duel_raw(long number, long a, long b, long c, long d, long e, long f);
 
 #endif /* MRRC_TEST_DUEL_H */

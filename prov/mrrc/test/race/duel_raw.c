@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A system call by an instruction of its own (duel.h), in a file of its own:
- * the provider asks the kernel where such code is.
+ * duel_raw() (duel.h) makes a system call by an instruction of its own. The
+ * function has a file of its own, as lookups ask the kernel in a process with
+ * such code.
  */
 #include "test/race/duel.h"
 

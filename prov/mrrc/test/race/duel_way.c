@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways past all hooks (duel_way.h). The program itself does not contain their
- * code: the instructions that enter the kernel come with a library, or are
+ * Ways to unmap memory past all hooks (duel_way.h). The program itself has no
+ * such code: the instructions that enter the kernel come with a library, or are
  * written to a page.
  */
 #include "config.h"
@@ -77,9 +77,9 @@ static void library_go(void)
 
 const struct duel_way duel_library = { .come = library_come, .go = library_go };
 
-/* ---- a page that is made code ---- */
+/* ---- a page that becomes code ---- */
 
-/* Moves its arguments as libc's syscall() does. */
+/* This code moves its arguments as libc's syscall() does. */
 static const uint8_t page_code[] = {
 #if defined(__x86_64__)
 	0x48, 0x89, 0xf8,	      /* mov %rdi, %rax */
@@ -125,18 +125,18 @@ static void page_go(void)
 	munmap(code, sizeof(page_code));
 }
 
-/* ---- a thread or a child that runs it, unknown to libc ---- */
+/* ---- a thread or a child that runs the page's code, unknown to libc ---- */
 
 static struct {
-	_Atomic(void *(*) (void *) ) run; /* what is to be run now */
+	_Atomic(void *(*) (void *) ) run; /* function to be run now */
 	void *arg;
 	atomic_bool has_code, end;
-	_Atomic int tid; /* the thread's; its end clears it */
-	pid_t pid;	 /* of the child */
+	_Atomic int tid; /* id of the thread; its end clears it */
+	pid_t pid;	 /* id of the child */
 	_Alignas(16) char stack[256 << 10];
 } bare;
 
-/* It shares the thread-local storage of the waiting thread, so no errno. */
+/* The thread shares thread-local storage with the waiting one, so no errno. */
 static void bare_serve(void)
 {
 	void *(*run)(void *);
@@ -174,7 +174,7 @@ static void thread_main(void)
 		duel_raw(SYS_exit, 0, 0, 0, 0, 0, 0);
 }
 
-/* Made by that code, too: in the thread it returns to thread_main(). */
+/* The page's code makes the thread, which returns to thread_main(). */
 static bool thread_come(void)
 {
 	uintptr_t *top = (uintptr_t *) (bare.stack + sizeof(bare.stack)) - 2;
@@ -235,8 +235,8 @@ static void child_go(void)
 
 static struct {
 	int fd;
-	unsigned *tail, *mask, *array; /* of submissions */
-	unsigned *done, *done_mask;    /* of completions: the head */
+	unsigned *tail, *mask, *array; /* of the submission queue */
+	unsigned *done, *done_mask;    /* of the completion queue: its head */
 	struct io_uring_cqe *cqe;
 	struct io_uring_sqe *sqe;
 } ring;
@@ -275,7 +275,7 @@ static bool ring_come(void)
 	return true;
 }
 
-/* A kernel thread makes the call. */
+/* A kernel thread makes the madvise() call. */
 static void ring_dontneed(struct duel *duel)
 {
 	const unsigned at = *ring.tail & *ring.mask;
@@ -313,7 +313,7 @@ const struct duel_way duel_ways[] = {
 	  &bare_thread,
 	  child_come,
 	  child_go },
-	/* last, as lookups ask from here on */
+	/* io_uring is last, as lookups ask the kernel from then on. */
 	{ { "io_uring DONTNEED", 1, ring_dontneed, duel_zero },
 	  NULL,
 	  ring_come,

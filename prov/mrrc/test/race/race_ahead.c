@@ -28,7 +28,7 @@
 #include "sys/predict/ahead.h"
 
 #define BURST 240u
-#define US    2000 /* between two bursts */
+#define US    2000 /* microseconds between two bursts */
 
 struct run {
 	struct mrrc_mon *mon;
@@ -38,7 +38,7 @@ struct run {
 };
 
 static size_t page;
-static uint64_t word; /* never again */
+static uint64_t word; /* each value is written only once */
 static unsigned long lookups, stale;
 
 static void check(bool right, const char *what)
@@ -49,7 +49,7 @@ static void check(bool right, const char *what)
 	exit(1);
 }
 
-/* The helper may register what another thread unmaps. */
+/* The helper may register memory that another thread unmaps. */
 static int note_reg(void *arg, uintptr_t start, size_t len,
 		    enum mrrc_access access, void **cookie, void **desc)
 {
@@ -64,7 +64,7 @@ static int note_reg(void *arg, uintptr_t start, size_t len,
 			return -EFAULT;
 		if (at == start)
 			first = got;
-		/* 0: not of one moment */
+		/* 0: the pages do not all hold the same word */
 		if (got != first)
 			first = 0;
 	}
@@ -133,7 +133,7 @@ static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
 	unsigned i;
 
 	usleep(US);
-	/* what was left, or is new */
+	/* The page keeps its old word if it was not replaced. */
 	if (!fresh && *(volatile uint64_t *) ptr) {
 		word = *(volatile uint64_t *) ptr;
 	} else {
@@ -141,7 +141,7 @@ static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
 		for (i = 0; i < pages; i++)
 			*(volatile uint64_t *) (ptr + i * page) = word;
 	}
-	/* as a use of a buffer that is large enough, as data calls do */
+	/* The use is one of a large enough buffer, as data calls make it. */
 	mrrc_cache_use(run->cache, ptr, MRRC_USES_MIN, ptr);
 	for (i = 0; i < BURST; i++) {
 		check(!mrrc_cache_mt_get(run->cache, ptr, pages * page, MRRC_RW,
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 	unsigned i;
 
 	page = mrrc_vm_page();
-	/* for the moves "raw" */
+	/* The library is for the moves "raw". */
 	check(duel_library.come(), "no library past the hooks");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("%-24s %10s %10s %10s %10s\n", "with a helper", "lookups",

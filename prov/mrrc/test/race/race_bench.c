@@ -8,9 +8,9 @@
  * soon as the old ones are gone; a lookup that begins after that and is served
  * by a registration with another word is a stale hit.
  *
- * Prices: the time of a hit and its release, of an munmap, and of a malloc/free
- * of 256 KiB, without a monitor, with userfaultfd alone, and with hooks. They
- * are measured in turn; medians.
+ * Prices are the times of a hit and its release, of an munmap, and of a
+ * malloc/free of 256 KiB, without a monitor, with userfaultfd alone, and with
+ * hooks. The three are measured in turn; the medians are printed.
  *
  *	race_bench [LOOKUPS [SECONDS]]
  *
@@ -37,18 +37,18 @@
 
 #define RW	      (PROT_READ | PROT_WRITE)
 #define ANON	      (MAP_PRIVATE | MAP_ANONYMOUS)
-#define BURST	      24u /* lookups at each side of a change */
+#define BURST	      24u /* lookups before and after a change */
 #define BLIND_SECONDS 60
 #define BLOCK	      ((size_t) 256 << 10)
 #define ROUNDS	      15u
-#define SAMPLES	      100u /* of a round */
-#define HITS	      100u /* of a sample */
+#define SAMPLES	      100u /* samples of a round */
+#define HITS	      100u /* hits of a sample */
 
 enum guard { GUARD_NONE, GUARD_UFFD, GUARD_HOOKS, GUARDS };
 static const char *const guard_names[GUARDS] = { "unmonitored", "uffd alone",
 						 "uffd + hooks" };
 
-/* The one with several threads is the last: so many there are ever after. */
+/* The price with several threads is last, as its effects stay. */
 enum price { PRICE_HIT, PRICE_MUNMAP, PRICE_MALLOC, PRICE_THREADS, PRICES };
 static const char *const price_names[PRICES] = { "hit, one thread",
 						 "munmap of 256 KiB",
@@ -62,7 +62,7 @@ struct setup {
 
 static size_t page;
 static struct mrrc_mon_ops blind_ops;
-static uint64_t word; /* each owner's own, and never again */
+static uint64_t word; /* each value is written only once */
 static unsigned long lookups, stale;
 
 static uint64_t now_ns(void)
@@ -83,7 +83,7 @@ static void check(bool right, const char *what)
 
 /* ---- registrations ---- */
 
-/* 0: the pages are not of one moment. */
+/* A cookie of 0 means that the pages do not all hold the same word. */
 static int note_reg(void *arg, uintptr_t start, size_t len,
 		    enum mrrc_access access, void **cookie, void **desc)
 {
@@ -152,9 +152,9 @@ static struct mrrc_region *get(struct setup *setup, void *ptr, size_t len)
 
 struct run {
 	struct setup setup;
-	unsigned long until; /* lookups */
-	uint64_t end;	     /* or this moment */
-	bool once;	     /* or the first stale hit */
+	unsigned long until; /* the duel ends after this number of lookups, */
+	uint64_t end;	     /* or at this time, */
+	bool once;	     /* or at the first stale hit */
 };
 
 static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
@@ -168,7 +168,7 @@ static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)
 		for (i = 0; i < pages; i++)
 			*(volatile uint64_t *) (ptr + i * page) = word;
 	} else {
-		/* as it was left, or new */
+		/* The page keeps its old word if it was not replaced. */
 		word = *(volatile uint64_t *) ptr;
 		if (!word)
 			run_use(arg, ptr, pages, true);
@@ -195,14 +195,14 @@ static void count_heading(const char *what)
 	       "changes", "us/change", "stale");
 }
 
-/* ---- code that unmaps by itself ---- */
+/* ---- code that unmaps by system calls of its own ---- */
 
 static bool past_hooks(const struct duel_move *move)
 {
 	return !strncmp(move->name, "raw", 3);
 }
 
-/* Does a hit ask the kernel? */
+/* Returns whether a hit asks the kernel. */
 static bool asks(struct setup *setup)
 {
 	static uint64_t own[2 * BLOCK / sizeof(uint64_t)];
@@ -218,7 +218,7 @@ static bool asks(struct setup *setup)
 	return after.value[MRRC_STAT_PROBES] != before.value[MRRC_STAT_PROBES];
 }
 
-/* A thread of libc, so that another thread could have unmapped. */
+/* Trust matters, as a libc thread exists that could have unmapped memory. */
 static bool trusted(void)
 {
 	char why[MRRC_TRUST_WHY];
@@ -271,8 +271,9 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 }
 
 /*
- * A hit makes no system call before the code that unmaps by itself is loaded,
- * and one system call after that. Moves by libc alone never make hits ask.
+ * A hit makes no system call before code is loaded that enters the kernel by
+ * itself, and one system call after that. Moves by libc alone never make hits
+ * ask the kernel.
  */
 static void count_default(unsigned long total, double seconds)
 {
@@ -292,7 +293,7 @@ static void count_default(unsigned long total, double seconds)
 			   total / moves, seconds / moves);
 }
 
-/* Not one of these has gone past the hooks by its end. */
+/* None of these moves unmaps past the hooks. */
 static void count_hooked(unsigned long total, double seconds)
 {
 	struct mrrc_libc_hooks_state state;
@@ -361,7 +362,7 @@ static void *wait_for(void *arg)
 	return NULL;
 }
 
-/* Another thread could unmap, so hits have to ask the kernel. */
+/* Another thread could unmap memory, so hits have to ask the kernel. */
 static void price_threads(struct setup *setup, double *sample)
 {
 	pthread_t thread;
@@ -388,14 +389,15 @@ static void price_munmap(struct setup *setup, double *sample)
 		began = now_ns();
 		munmap(ptr, BLOCK);
 		sample[i] = now_ns() - began;
-		/* no other report comes */
+		/* The cache gets no other report of the unmap. */
 		mrrc_cache_mt_invalidate(setup->cache, ptr, BLOCK);
 	}
 }
 
 static void price_malloc(struct setup *setup, double *sample)
 {
-	volatile uintptr_t at; /* the compiler knows of free() */
+	/* The compiler must not know that free() ended the pointer. */
+	volatile uintptr_t at;
 	uint64_t began;
 	unsigned i;
 	char *ptr;
@@ -426,7 +428,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* On a busy machine single samples are far off: medians of all. */
+/* Single samples are far off on a busy machine, so medians of all are used. */
 static void prices(double median[PRICES][GUARDS])
 {
 	static double sample[GUARDS][ROUNDS * SAMPLES];
@@ -480,14 +482,14 @@ int main(int argc, char **argv)
 		return 77;
 	setup_close(&setup);
 
-	/* Otherwise malloc begins to keep such blocks. */
+	/* Otherwise malloc starts to keep blocks of this size. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	prices(median);
 	print_prices(median);
-	/* Keep the heap from growing during the duel over its end. */
+	/* The heap must not grow during the duel over its end. */
 	mallopt(M_TOP_PAD, 1 << 20);
 	free(malloc(1 << 16));
-	/* first: raw system calls end it */
+	/* Raw system calls end the trust in hooks, so hooks come first. */
 	count_hooked(total / 2, seconds / 2);
 	count_default(total / 2, seconds / 2);
 	blind = count_blind();

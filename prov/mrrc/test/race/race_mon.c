@@ -4,22 +4,22 @@
  * the real monitor and registrations that pin (fake_pin.h).
  *
  * Duels (duel.h): the thread that owns the address writes a new word there and
- * asks the cache. The word that the "device" sees must be the new one. Against
- * a monitor whose probe is blind, this finds stale hits within moments; else
+ * asks the cache. The word that the "device" sees must be the new one. With a
+ * monitor whose probe is blind, duels find stale hits within moments; otherwise
  * the test would prove nothing.
  *
- * Crowds: threads that map, allocate, unmap, hold and evict at random; and one
- * that discards what another looks up.
+ * Crowds: threads map, allocate, unmap, hold and evict at random; and one
+ * thread discards pages that another looks up.
  *
- * Both again with a thread that does what a predicting helper does, and has no
- * reason for it: it deregisters regions that no operation holds, and registers
- * them again.
+ * Duels and crowds run once more beside a thread that acts as a predicting
+ * helper, but without predictions: it deregisters regions that no operation
+ * holds, and registers them again.
  *
  * MRRC_RACE_MS: how long each case runs (default 300). MRRC_RACE_NOT: no duels
- * with that in their names, where a preloaded library gets such a call wrong.
+ * with this text in their names; for preloaded libraries that get a call wrong.
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/predict/ahead.h"
 #include "test/case.h"
 
@@ -45,7 +45,7 @@ static struct mrrc_mon *mon;
 static struct mrrc_mon_ops blind_ops;
 static struct mrrc_cache_mt *cache;
 static struct fake_pin fake;
-static atomic_ulong words; /* each is written once */
+static atomic_ulong words; /* each value is written only once */
 static atomic_ulong checks;
 static atomic_ulong stale;
 
@@ -65,7 +65,7 @@ static int always_quiet(struct mrrc_mon *self)
 static bool open_all(bool blind, size_t max_regions)
 {
 	struct mrrc_cache_attr attr = {
-		/* What one pipe can hold is more than a quarter of it. */
+		/* A pipe holds more than a quarter of this limit. */
 		.max_bytes = 512 * page,
 		.max_regions = max_regions,
 		.ops = &fake_pin_ops,
@@ -73,7 +73,7 @@ static bool open_all(bool blind, size_t max_regions)
 	};
 	char why[MRRC_MON_REASON];
 
-	/* A deadlock is a failure, not a wait; so is what never comes. */
+	/* A deadlock fails the test instead of waiting forever. */
 	end_in(300 + 20 * race_ms / 1000);
 	blind_ops = mrrc_mon_uffd_ops;
 	if (blind)
@@ -113,7 +113,10 @@ static void put_all(struct mrrc_plan *plan)
 		mrrc_cache_mt_put(cache, plan->piece[--plan->count].region);
 }
 
-/* What is at @ptr belongs to this thread: write, and look from outside. */
+/*
+ * This thread owns the pages at @ptr: it writes to them, and looks from
+ * outside.
+ */
 static void verify(char *ptr, unsigned pages, struct mrrc_plan *plan)
 {
 	const uint64_t word = atomic_fetch_add(&words, pages) + 1;
@@ -143,7 +146,7 @@ static void verify_put(char *ptr, unsigned pages)
 
 static atomic_bool hurry;
 static pthread_t helper;
-static atomic_ulong again; /* registered again */
+static atomic_ulong again; /* number of regions registered again */
 
 struct taken {
 	uintptr_t start;
@@ -152,7 +155,7 @@ struct taken {
 	uint64_t token, flushes;
 };
 
-/* Up to so many from the index that are not held; the lowest, or the next. */
+/* Removes up to TAKEN unheld regions from the index, after the first @skip. */
 static unsigned take(struct taken *taken, unsigned skip)
 {
 	struct mrrc_region_list victims = TAILQ_HEAD_INITIALIZER(victims);
@@ -242,7 +245,7 @@ static bool is_stale(void *arg)
 
 TEST_CASE(race, NULL, NULL);
 
-/* Each move without hooks, with them, and with that helper, too. */
+/* Each move is made without hooks, with hooks, and with the helper as well. */
 LOOP_TEST(test_duel, 0, 3 * duel_count)
 {
 	const struct duel_move *move = &duel_moves[_i / 3];
@@ -282,9 +285,9 @@ TEST(test_blind)
 struct walker {
 	pthread_t thread;
 	unsigned seed;
-	char *arena; /* of this thread alone, or shared by all */
+	char *arena; /* memory of this thread alone, or shared by all threads */
 	uint64_t end;
-	bool wait_again; /* for a region that is registered again */
+	bool wait_again; /* go on until a region is registered again */
 };
 
 static bool goes_on(const struct walker *walker)
@@ -304,7 +307,7 @@ static void map_slot(char *ptr)
 			 ptr);
 }
 
-/* Slots next to each other: requests overlap, merge and split them. */
+/* Slots are next to each other: requests overlap, merge and split them. */
 static void *walk(void *arg)
 {
 	struct walker *walker = arg;
@@ -328,7 +331,7 @@ static void *walk(void *arg)
 			madvise(ptr + page, 2 * page, MADV_DONTNEED);
 			break;
 		case 3:
-			/* In use while it goes. */
+			/* The pages are unmapped while their region is held. */
 			put_all(&held);
 			verify(ptr, PAGES, &held);
 			munmap(ptr, PAGES * page);
@@ -350,7 +353,7 @@ static void *walk(void *arg)
 	return NULL;
 }
 
-/* The allocator's own mappings and heap, grown and trimmed all the time. */
+/* The allocator's own mappings and heap grow and are trimmed all the time. */
 static void *allocate(void *arg)
 {
 	struct walker *walker = arg;
@@ -364,7 +367,7 @@ static void *allocate(void *arg)
 		pages = 3 + pick(walker, 40);
 		block[slot] = malloc(pages * page);
 		ck_assert_ptr_nonnull(block[slot]);
-		/* Pages that are wholly ours. */
+		/* These pages belong wholly to the block. */
 		ptr = (char *) (((uintptr_t) block[slot] + page) & ~(page - 1));
 		verify_put(ptr, pages - 2);
 		if (!pick(walker, 16))
@@ -375,7 +378,7 @@ static void *allocate(void *arg)
 	return NULL;
 }
 
-/* One buffer, many users. */
+/* Several threads use one buffer. */
 static void *share(void *arg)
 {
 	struct walker *walker = arg;
@@ -434,9 +437,9 @@ static const struct {
 #define CROWDS (sizeof(crowds) / sizeof(crowds[0]))
 
 /*
- * Walkers unmap a slot and then map it: the kernel must not give the hole to
- * others meanwhile, as to an allocator that maps what a new thread needs. It
- * takes what is highest, and nothing else is so far down.
+ * Walkers unmap a slot and then map it again. In between, the kernel must not
+ * give the hole to others, such as an allocator that maps memory for a new
+ * thread. The kernel takes the highest free addresses, far above these.
  */
 #define APART ((void *) 0x300000000000)
 
@@ -447,7 +450,7 @@ LOOP_TEST(test_crowd, 0, 2 * CROWDS)
 	const size_t len = SLOTS * PAGES * page;
 	const bool helped = _i >= (int) CROWDS;
 	const unsigned i = _i % CROWDS;
-	/* where there is room for all, some come again, on a busy machine late */
+	/* With room for all, some regions come again; if busy, late. */
 	const bool again_wanted = helped && crowds[i].max_regions >= 64;
 	struct walker walker[THREADS];
 	char *arena;
@@ -472,7 +475,7 @@ LOOP_TEST(test_crowd, 0, 2 * CROWDS)
 
 static struct {
 	char *ptr;
-	atomic_ulong published; /* the last word that is on every page */
+	atomic_ulong published; /* the last word that is on each page */
 	atomic_bool stop;
 } discarded;
 
@@ -493,7 +496,7 @@ static void *discard(void *arg)
 	return NULL;
 }
 
-/* A page that was not written to yet is no old one. */
+/* A page without a word is not an old page. */
 static void look_at_discarded(void)
 {
 	const uint64_t least = atomic_load(&discarded.published);
@@ -519,9 +522,9 @@ static void look_at_discarded(void)
 TEST_CASE(discard, NULL, NULL);
 
 /*
- * A thread discards pages that another registers. What it has written since
- * then is seen by every lookup that begins after that. As with trust, lookups
- * do not ask the kernel.
+ * One thread discards pages that another thread registers. A lookup that begins
+ * after new words were written must see these words. As with trust, lookups do
+ * not ask the kernel.
  */
 TEST(test_discard)
 {
@@ -540,7 +543,7 @@ TEST(test_discard)
 	ck_assert_int_eq(pthread_create(&thread, NULL, discard, NULL), 0);
 	for (end = now_ms() + 2 * race_ms, i = 0; now_ms() < end; i++) {
 		look_at_discarded();
-		/* most are found, or were when the pages went */
+		/* Most lookups hit, or would but for dropped pages. */
 		if (!(i % 4))
 			mrrc_cache_mt_flush(cache);
 	}
@@ -557,7 +560,7 @@ int main(void)
 
 	page = mrrc_vm_page();
 	race_ms = ms ? atol(ms) : 300;
-	/* The heap shall not grow under the brk duel. */
+	/* The heap must not grow during the brk duel. */
 	mallopt(M_TOP_PAD, 1 << 20);
 	free(malloc(1 << 16));
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes with caches that share the budget of a node, while this one starts,
- * stops, continues and kills them, and they fork. At each moment what live
- * processes have registered is at most the budget and what their operations
- * hold; in the end all that go on end by themselves, and what the killed ones
- * had is free.
+ * Processes with caches share the budget of a node, while this process starts,
+ * stops, continues and kills them, and they fork. At each moment live processes
+ * have registered at most the budget plus what their operations hold. In the
+ * end all live processes end by themselves, and the bytes of killed processes
+ * are free.
  *
- * The registrations are fake: they are counted in memory that all share, one
- * word for each process, so that words that are read twice and have not changed
- * are a state that there was.
+ * The registrations are fake. Shared memory has one word for each process, with
+ * the number of registered pages. Words that did not change between two reads
+ * show a state that existed.
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/case.h"
 
@@ -25,11 +25,11 @@
 #define THREADS	  2
 #define BUFFERS	  32
 #define HOLDS	  3
-#define PAGES	  16 /* of a buffer at most */
+#define PAGES	  16 /* largest number of pages of a buffer */
 #define BUDGET	  (PROCESSES * 64)
 #define SECONDS	  8
 
-/* changes << 48 | pages held << 24 | pages registered */
+/* A word is changes << 48 | pages held << 24 | pages registered. */
 #define REGISTERED(word) ((word) &0xffffff)
 #define HELD(word)	 ((word) >> 24 & 0xffffff)
 #define CHANGE		 (UINT64_C(1) << 48)
@@ -75,7 +75,7 @@ static const struct mrrc_reg_ops reg_ops = {
 	.dereg = fake_deregister,
 };
 
-/* Some operations at once, as long as they are in flight. */
+/* Starts several operations; each holds its region while it is in flight. */
 static void operate(struct seed *seed)
 {
 	struct mrrc_region *region[HOLDS];
@@ -106,7 +106,7 @@ static void *run(void *arg)
 	while (!atomic_load(finish)) {
 		for (turn = seed_below(&seed, 200); turn; turn--)
 			operate(&seed);
-		/* now and then a process uses nothing for long */
+		/* From time to time, a process uses nothing for long. */
 		usleep(seed_below(&seed, 30) ? seed_below(&seed, 2000) :
 					       seed_below(&seed, 1500000));
 		if (!seed_below(&seed, 20) && !fork()) {
@@ -153,7 +153,7 @@ static void process(unsigned number, uint64_t random)
 	_exit(REGISTERED(atomic_load(&truth[me].word)) ? 5 : 0);
 }
 
-/* ---- the one that watches ---- */
+/* ---- the process that watches the others ---- */
 
 static struct {
 	pid_t pid;
@@ -183,7 +183,7 @@ static void end(unsigned i)
 	one[i].pid = 0;
 }
 
-/* A process that is being killed is left out: the kernel frees its memory. */
+/* A process that is being killed does not count: the kernel frees memory. */
 static void check(unsigned without)
 {
 	uint64_t word[PROCESSES], registered = 0, held = 0;
@@ -244,7 +244,7 @@ static uint64_t turns(void)
 	return sum;
 }
 
-/* Those that go on end by themselves, having deregistered everything. */
+/* All live processes end by themselves, and have deregistered everything. */
 static void finish_all(void)
 {
 	unsigned i;
@@ -308,7 +308,7 @@ TEST(test_budget_holds)
 		disturb(&seed);
 		usleep(seed_below(&seed, 1000));
 	}
-	/* two are killed, and all that they had is there for others */
+	/* Two processes are killed, and all their bytes are free for others. */
 	end(0);
 	end(1);
 	start(0, &seed);

@@ -45,9 +45,7 @@ TEST(test_rent_then_buy)
 {
 	int i;
 
-	/*
-	 * One page costs 1000 to register: four copies cost less, five do not.
-	 */
+	/* Registering one page costs as much as five copies. */
 	for (i = 0; i < 4; i++)
 		ck_assert_int_eq(mrrc_admit(&admit, &cache, PAGE, 10, PAGE),
 				 MRRC_ADMIT_BOUNCE);

@@ -182,9 +182,7 @@ TEST(find_by_any_address)
 	ck_assert(!mrrc_arena_next(block, &pos, &found, &c));
 }
 
-/*
- * Takes objects until no room is left, and marks them live; returns the number.
- */
+/* Takes objects until no room is left, marks them live; returns the number. */
 static unsigned take_live(struct mrrc_heap_block *block, unsigned class,
 			  uintptr_t *object)
 {
