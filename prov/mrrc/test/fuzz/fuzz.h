@@ -26,8 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* the test's folder of inputs, in the sources */
 extern const char fuzz_corpus[];
-extern const bool
-	/* inputs are also tried with each byte changed in turn */
-	fuzz_each_byte;
+/* inputs are also tried with each byte changed in turn */
+extern const bool fuzz_each_byte;
 
 #endif /* MRRC_TEST_FUZZ_H */

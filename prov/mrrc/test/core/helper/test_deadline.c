@@ -40,9 +40,7 @@ TEST(test_fit)
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 110, 10), 110);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 109, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 100, 10), 90);
-	/*
-	 * The gap between two items is too small: the new item is before both.
-	 */
+	/* The gap between both items is too small for the new item. */
 	add(1, 119, 10);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 10), 90);
 	ck_assert_uint_eq(mrrc_deadlines_fit(&queue, 118, 9), 109);

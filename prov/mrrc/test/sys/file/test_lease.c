@@ -17,14 +17,17 @@
 #define LEN	20000
 #define PAGE	4096
 #define NOBODY	65534
-#define LONG_MS 600000 /* the test is over before */
+#define LONG_MS 600000 /* longer than the test runs */
 
 static char dir[64], path[96];
 static struct mrrc_leases *leases;
 static atomic_uint forgotten, signals;
-static atomic_uint wrong; /* Check's assertions are not for threads */
-static atomic_bool done, slow, slowed; /* progress() is to wait, and does */
-static unsigned break_ms;	       /* for the next set; 0: the kernel's */
+/* number of errors: assertions of Check are not for threads */
+static atomic_uint wrong;
+/* slow: progress() is to wait; slowed: it waits */
+static atomic_bool done, slow, slowed;
+/* time for a writer in the next set; 0: the kernel's */
+static unsigned break_ms;
 
 static void forget(void *arg, uintptr_t start, size_t len)
 {
@@ -104,7 +107,10 @@ static void teardown(void)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-/* It is given up, and the file has other bytes. */
+/*
+ * Writes to the file; after that the lease is given up, and the file has new
+ * bytes.
+ */
 static void *writer(void *arg)
 {
 	file_write(path, 'b', LEN);
@@ -120,7 +126,7 @@ static pthread_t writer_start(void)
 	return thread;
 }
 
-/* Waits until holds fail, which is when the writer was noticed. */
+/* Waits until holds fail, which is when the lease has noticed the writer. */
 static void wait_broken(struct mrrc_lease *lease)
 {
 	struct mrrc_lease_hold hold;
@@ -162,12 +168,12 @@ TEST(refused)
 	}
 	ck_assert_int_eq(truncate(path, 0), 0);
 	ck_assert_int_eq(get(path, &lease), -ENODATA);
-	/* a refusal leaves no lease behind */
+	/* A refused lease leaves no lease behind. */
 	ck_assert_int_ge(fd = open(path, O_WRONLY | O_NONBLOCK), 0);
 	close(fd);
 }
 
-/* A mapping that can be written is as good as a descriptor. */
+/* A writable mapping prevents a lease, as a writable descriptor does. */
 TEST(refused_for_a_mapping)
 {
 	struct mrrc_lease *lease;
@@ -204,13 +210,13 @@ TEST(parts)
 	mrrc_lease_put(lease);
 	mrrc_lease_put(same);
 	ck_assert_uint_eq(forgotten, 0);
-	/* it is kept */
+	/* A lease without users is kept. */
 	ck_assert_int_eq(get(path, &same), 0);
 	ck_assert_ptr_eq(lease, same);
 	mrrc_lease_put(same);
 }
 
-/* The writer waits for what is held, and what is held stays. */
+/* The writer waits for held parts, whose bytes stay. */
 TEST(writer_waits)
 {
 	struct mrrc_lease *lease, *fresh;
@@ -236,11 +242,14 @@ TEST(writer_waits)
 	ck_assert_uint_eq(forgotten, 0);
 	mrrc_lease_release(&hold);
 	pthread_join(thread, NULL);
-	/* after it was given up; else the test's time ends */
+	/*
+	 * The lease is given up after that; otherwise the test runs out of
+	 * time.
+	 */
 	while (!forgotten)
 		usleep(1000);
 	ck_assert_uint_eq(forgotten, 1);
-	/* the new file, anew; not by what a user has of the former lease */
+	/* The new file gets a new lease, and the old lease fails. */
 	ck_assert_int_eq(get(path, &fresh), 0);
 	ck_assert_ptr_ne(fresh, lease);
 	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), -ESTALE);
@@ -253,7 +262,7 @@ TEST(writer_waits)
 	close(device[1]);
 }
 
-/* But not for ever: pages that a device reads are lost then. */
+/* A writer does not wait forever: parts that a device reads are lost then. */
 TEST(held_too_long)
 {
 	struct mrrc_lease_hold hold;
@@ -270,7 +279,7 @@ TEST(held_too_long)
 	mrrc_lease_release(&hold);
 }
 
-/* What a processor reads by its address is copied. */
+/* A part that a processor reads by its address is replaced by a copy. */
 TEST(held_too_long_is_copied)
 {
 	struct mrrc_lease_hold hold[3];
@@ -299,7 +308,7 @@ TEST(held_too_long_is_copied)
 	mrrc_lease_put(lease);
 }
 
-/* As after a stop, when the kernel may have taken the lease by force. */
+/* After a long stop, the lease counts as lost: the kernel may have ended it. */
 TEST(stopped)
 {
 	struct mrrc_lease_hold hold;
@@ -312,7 +321,7 @@ TEST(stopped)
 	ck_assert_int_eq(get(path, &lease), 0);
 	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
 	usleep(150000);
-	/* nobody waits */
+	/* No writer waits. */
 	ck_assert(!mrrc_lease_lost(&hold));
 	thread = writer_start();
 	wait_broken(lease);
@@ -322,7 +331,7 @@ TEST(stopped)
 	mrrc_lease_put(lease);
 }
 
-/* Copies that are made then may be of the changed file. */
+/* A copy that is made too late may be of the changed file. */
 TEST(stopped_before_the_copy)
 {
 	struct mrrc_lease_hold hold;
@@ -338,7 +347,7 @@ TEST(stopped_before_the_copy)
 	thread = writer_start();
 	while (!mrrc_lease_lost(&hold) && !done)
 		;
-	/* and stays lost while the lease is given up */
+	/* The lease stays lost while the thread gives it up. */
 	while (!done)
 		lost &= mrrc_lease_lost(&hold);
 	pthread_join(thread, NULL);
@@ -348,7 +357,7 @@ TEST(stopped_before_the_copy)
 	mrrc_lease_put(lease);
 }
 
-/* A copy in time is right for any time. */
+/* A copy that is made in time stays right. */
 TEST(stopped_after_the_copy)
 {
 	struct mrrc_lease_hold hold;
@@ -360,7 +369,7 @@ TEST(stopped_after_the_copy)
 	ck_assert_int_eq(get(path, &lease), 0);
 	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
 	pthread_join(writer_start(), NULL);
-	/* the thread has read the time; its lock says so to ThreadSanitizer */
+	/* The thread has read the time; its lock says so to ThreadSanitizer. */
 	wait_broken(lease);
 	hold.since -= break_ms;
 	ck_assert(!mrrc_lease_lost(&hold));
@@ -413,7 +422,7 @@ TEST(no_signal_is_taken)
 	mrrc_lease_put(lease);
 }
 
-/* As if the application had closed ours, and opened another file. */
+/* The application closed the lease's descriptor, and opened another file. */
 TEST(descriptor_of_another)
 {
 	struct mrrc_fd_id id = { 0 };
@@ -430,7 +439,7 @@ TEST(descriptor_of_another)
 	fd = open(name, O_RDONLY);
 	ck_assert_int_eq(mrrc_lease_get(leases, fd, &id, &lease), -EBADF);
 	close(fd);
-	/* no lease is left */
+	/* No lease is left on this file. */
 	fd = open(name, O_WRONLY | O_NONBLOCK);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
@@ -438,8 +447,8 @@ TEST(descriptor_of_another)
 }
 
 /*
- * A program that turns into a daemon closes descriptors that are not its own,
- * and their numbers are used again: here for another file with a lease.
+ * A program that becomes a daemon closes all descriptors, and opens another
+ * file, with a lease of its own, under the number of the lease's descriptor.
  */
 TEST(descriptor_is_closed)
 {
@@ -469,7 +478,7 @@ TEST(descriptor_is_closed)
 	mrrc_lease_put(lease);
 	ck_assert_int_eq(get(path, &lease), 0);
 	mrrc_lease_put(lease);
-	/* and is not closed, or given up, in its place, when all has ended */
+	/* The reused descriptor is not closed, and its lease stays. */
 	mrrc_leases_close(leases);
 	type = fcntl(reused, F_GETLEASE);
 	open_set(true, 0);
@@ -479,7 +488,7 @@ TEST(descriptor_is_closed)
 	unlink(name);
 }
 
-/* Without a signal, as if the kernel had forced it. */
+/* The lease is lost without a signal, as if the kernel had ended it. */
 TEST(lease_is_lost)
 {
 	struct mrrc_fd_id id = { 0 }, found = { 0 };
@@ -521,15 +530,15 @@ TEST(kept_without_users)
 		fd = open(name[i], O_WRONLY | O_NONBLOCK);
 		ck_assert_int_eq(fd < 0, i >= 2);
 		close(fd);
-		/* and otherwise waits for the thread alone */
+		/* A writer of a kept lease waits for the thread alone. */
 		file_write(name[i], 'b', LEN);
 		unlink(name[i]);
 	}
 }
 
 /*
- * A lease that is known to be lost has no user any more, but parts of it are
- * held, and the thread is busy: it is not ended for another one.
+ * A lost lease has no user any more, but parts of the lease are held while the
+ * thread is busy: no other lease takes its place.
  */
 TEST(kept_for_holds)
 {
@@ -569,7 +578,10 @@ TEST(kept_for_holds)
 		unlink(name[i]);
 }
 
-/* Threads that hold, and a writer: what is held is never half of each. */
+/*
+ * Threads hold parts while the file is written: no held part has bytes of two
+ * files.
+ */
 static void *reader(void *arg)
 {
 	struct mrrc_lease_hold hold;

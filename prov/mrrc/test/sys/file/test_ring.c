@@ -19,9 +19,10 @@ static struct mrrc_ring *ring;
 static char path[64], *content;
 static int file = -1, direct = -1;
 static size_t align;
-static atomic_uint wrong; /* Check's assertions are not for threads */
+/* number of errors: assertions of Check are not for threads */
+static atomic_uint wrong;
 
-/* false: there is no io_uring here, or no disk. */
+/* Returns false if there is no io_uring here, or no disk. */
 static bool opened(void)
 {
 	return ring && direct >= 0;
@@ -105,7 +106,7 @@ static void reads_to(char *buf, int slot)
 		ck_assert(whole(&read));
 		ck_assert(!memcmp(buf, content + align, LEN - align));
 	}
-	/* the file ends before */
+	/* The file ends before the end of the read. */
 	read = part(buf, slot, 0, LEN + 1);
 	ck_assert(!whole(&read));
 	read = part(buf, slot, 1 << 20, LEN);
@@ -131,7 +132,7 @@ TEST(reads)
 	munmap(buf, BUF);
 }
 
-/* Memory without a slot is read to all the same, and slots are used again. */
+/* A read to memory without a slot works, too, and slots are used again. */
 TEST(slots)
 {
 	char *buf = buffer();
@@ -147,7 +148,7 @@ TEST(slots)
 	munmap(buf, BUF);
 }
 
-/* After that nothing is written to the memory. */
+/* A cancelled read writes nothing to the memory any more. */
 TEST(cancelled)
 {
 	struct mrrc_ring_read read[16];
@@ -204,7 +205,7 @@ TEST(threads)
 	threads_run(THREADS, reader);
 }
 
-/* A read that ends does not interrupt a system call of the application. */
+/* The end of a read does not interrupt a system call of the application. */
 TEST(calls_go_on)
 {
 	struct mrrc_ring_read read;
@@ -238,7 +239,7 @@ static int ring_fd(void)
 	return -1;
 }
 
-/* The application closes descriptors that it does not know. */
+/* The application closes descriptors that it did not open. */
 TEST(descriptor_is_closed)
 {
 	struct mrrc_ring_read read[8];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the tests of hooks share (libc_hooks_fixture.h).
- */
+/* Fixture of the tests of hooks (libc_hooks_fixture.h). */
 #include "config.h"
 #include "test/sys/hooks/libc_hooks_fixture.h"
 #include "test/suites.h"
@@ -22,9 +20,11 @@ struct hooks_watcher watcher;
 bool hooked;
 atomic_uint hooks_watched, hooks_unwatched;
 
-static unsigned before; /* what mon_probe, which hears everything, heard */
+/* number of events of mon_probe, which hears all, at the start */
+static unsigned before;
 static struct mrrc_mon_ops ops;
-static atomic_uint posted; /* announced after the call, with a lock held */
+/* events announced after the call, with a lock held */
+static atomic_uint posted;
 
 static void count_post(struct mrrc_mon *self, uintptr_t start, uintptr_t end,
 		       enum mrrc_mon_event event)
@@ -97,7 +97,7 @@ void hooks_setup(void)
 	hooked = !mrrc_mon_hook(mon, why);
 	if (*why)
 		fprintf(stderr, "hooks: %s\n", why);
-	/* or what ought to fail is skipped */
+	/* Hooks that were there once must not be skipped later. */
 	ck_assert(hooked || !ever);
 	ever = hooked;
 	ck_assert_str_eq(mrrc_mon_title(mon), hooked ? "uffd+hooks" : "uffd");
@@ -140,7 +140,7 @@ void expect_hook(void)
 {
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	ck_assert(atomic_load(&watcher.here));
-	/* what was posted is the handler's, at once or soon */
+	/* Posted events are handled at once, or soon. */
 	ck_assert(comes(mon_even()));
 	ck_assert_uint_eq(mon_events(), before + 1 + atomic_load(&posted));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of hooks share: the real monitor with hooks, and a subscriber
- * that knows of one range and how it was told about it.
+ * Fixture of the tests of hooks: the real monitor with hooks, and a subscriber
+ * that knows one range and how changes of the range were announced.
  */
 #ifndef MRRC_TEST_HOOKS_FIXTURE_H
 #define MRRC_TEST_HOOKS_FIXTURE_H
@@ -13,15 +13,15 @@ struct hooks_watcher {
 	struct mrrc_mon_sub sub;
 	struct mrrc_range range;
 	atomic_uint told;
-	atomic_bool here; /* by the thread that unmaps */
+	atomic_bool here; /* told by the thread that unmaps */
 	pthread_t thread;
-	struct mrrc_lock lock; /* CACHE: what a cache would take */
+	struct mrrc_lock lock; /* rank CACHE, as a cache's lock */
 };
 
 extern struct hooks_watcher watcher; /* subscribed to mon */
 extern bool hooked;		     /* hooks are in place */
-extern atomic_uint hooks_watched;    /* calls, from hooks_watch() on */
-extern atomic_uint hooks_unwatched;  /* calls, ever */
+extern atomic_uint hooks_watched;    /* calls of watch since hooks_watch() */
+extern atomic_uint hooks_unwatched;  /* calls of unwatch so far */
 
 void hooks_setup(void);
 void hooks_teardown(void);
@@ -34,27 +34,27 @@ void hooks_teardown(void);
 	} while (0)
 
 /*
- * Calls that take pages away, of four: the first two, or two in the middle. Older
- * kernels refuse those with guards, which are announced as well.
+ * Calls that take away two of four pages: the first two, or two in the middle.
+ * Older kernels refuse the calls with guards, which are announced all the same.
  */
 void do_dontneed(char *ptr);
 void do_free(char *ptr);
 void do_guard(char *ptr);
 void do_own_dontneed(char *ptr); /* process_madvise(2) */
 void do_own_guard(char *ptr);
-void do_shmat(char *ptr); /* makes no event: nothing but the hook tells */
+void do_shmat(char *ptr); /* makes no event: only the hook announces it */
 
-/* From now on the watcher knows of the range, and of nothing else. */
+/* From now on the watcher knows this range, and no other one. */
 void hooks_watch(char *ptr, size_t pages);
-char *hooks_map(void); /* four pages, and the watcher knows of them */
+char *hooks_map(void); /* four pages, which the watcher knows */
 
-/* By a hook: in this thread, and the kernel had nothing left to report. */
+/* A hook told the watcher, in this thread; the kernel had no more to report. */
 void expect_hook(void);
 
-/* By a hook that could have no lock; the kernel may have reported it, too. */
+/* A hook told of the range without a lock; the kernel may have told, too. */
 void expect_event(void);
 
-/* By the kernel, sooner or later. */
+/* The kernel told the watcher, sooner or later. */
 void expect_kernel(void);
 
 #endif /* MRRC_TEST_HOOKS_FIXTURE_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Shared by the tests of sys/hooks/patch.
- */
+/* Declarations for the tests of sys/hooks/patch. */
 #ifndef MRRC_PATCH_FIXTURE_H
 #define MRRC_PATCH_FIXTURE_H
 
@@ -9,13 +7,13 @@
 
 struct mrrc_patch;
 
-/* The patch of a function of libc, or NULL. */
+/* Returns the patch of a function of libc, or NULL. */
 const struct mrrc_patch *patch_of(const char *name);
 
-/* From now on, does this thread's hook make the calls? */
+/* Sets whether this thread's hook makes the system calls itself. */
 void patch_make(bool on);
 
-/* Calls of mrrc_patch_called() so far. */
+/* Returns the number of calls of mrrc_patch_called() so far. */
 unsigned long patch_calls(void);
 
 #endif /* MRRC_PATCH_FIXTURE_H */

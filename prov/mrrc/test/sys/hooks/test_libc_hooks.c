@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/libc_hooks under the userfaultfd monitor: nothing is lost where it is not
- * announced: raw system calls, children that share or copy the memory, other
- * patchers.
+ * sys/hooks/libc_hooks under the userfaultfd monitor: no change is lost that is
+ * not announced: by raw system calls, by children that share or copy the
+ * memory, and with other patchers.
  */
 #include "config.h"
 #include "test/case.h"
@@ -16,7 +16,7 @@
 #include "sys/hooks/patch.h"
 #include "sys/base/vm.h"
 
-/* Past all hooks. */
+/* Makes a system call past all hooks. */
 static long raw(long number, long a, long b, long c)
 {
 	return duel_raw(number, a, b, c, 0, 0, 0);
@@ -48,7 +48,10 @@ TEST(test_mapping_in_child)
 	ck_assert(complete);
 }
 
-/* Far apart, and yet with one mark: what goes is not the other's mark. */
+/*
+ * Two ranges far apart have the same mark: a change of one does not end the
+ * mark of the other.
+ */
 TEST(test_far)
 {
 	const uintptr_t apart = MRRC_LIBC_HOOKS_CHUNK << 16;
@@ -69,7 +72,7 @@ TEST(test_far)
 	expect_hook();
 	memset(near, 1, 4 * mon_page);
 	hooks_watch(near, 4);
-	/* Nothing is watched there any more. */
+	/* Nothing is watched in the far range any more. */
 	for (i = 0; i < 3; i++)
 		madvise(far, mon_page, MADV_DONTNEED);
 	ck_assert_int_eq(munmap(near, 4 * mon_page), 0);
@@ -77,7 +80,7 @@ TEST(test_far)
 	munmap(far, 4 * mon_page);
 }
 
-/* Past the hooks: the kernel tells. */
+/* An unmap past the hooks is reported by the kernel. */
 TEST(test_raw)
 {
 	char *ptr;
@@ -86,7 +89,7 @@ TEST(test_raw)
 	ptr = hooks_map();
 	ck_assert_int_eq(raw(SYS_munmap, (long) ptr, 4 * mon_page, 0), 0);
 	expect_kernel();
-	/* Watched again after the announcement. */
+	/* The range is watched again after an announcement. */
 	ptr = hooks_map();
 	madvise(ptr, 2 * mon_page, MADV_DONTNEED);
 	expect_hook();
@@ -99,7 +102,7 @@ TEST(test_raw)
 
 /* ---- other processes ---- */
 
-/* The parent's watch is not the child's to end. */
+/* A child does not end its parent's watch. */
 TEST(test_raw_fork)
 {
 	char *ptr;
@@ -107,7 +110,7 @@ TEST(test_raw_fork)
 
 	need_hooks();
 	ptr = hooks_map();
-	/* A raw call, past libc: the child has no fork handlers. */
+	/* This raw call bypasses libc: the child has no fork handlers. */
 	pid = raw(SYS_clone, SIGCHLD, 0, 0);
 	if (!pid) {
 		munmap(ptr, 4 * mon_page);
@@ -119,7 +122,7 @@ TEST(test_raw_fork)
 	expect_kernel();
 }
 
-/* The child's unmap is the parent's, too. */
+/* An unmap in a vfork() child is an unmap in the parent, too. */
 TEST(test_vfork)
 {
 	volatile pid_t pid;
@@ -145,7 +148,7 @@ static int in_child(char *ptr)
 	mrrc_mon_close(mon);
 	if (!CHILD_MAY_THREAD)
 		return 0;
-	/* Hooks of its own, where the code is patched already. */
+	/* The child has hooks of its own; the code is already patched. */
 	hooks_setup();
 	if (!hooked)
 		return 1;
@@ -171,7 +174,10 @@ TEST(test_fork)
 
 /* ---- other patchers ---- */
 
-/* Where munmap begins; on all that we know, its patch is in the first word. */
+/*
+ * Returns the patched word of munmap, which is the first one in each known
+ * libc.
+ */
 static uint64_t *munmap_word(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -186,11 +192,11 @@ static uint64_t *munmap_word(void)
 	return (uint64_t *) (code & ~7UL);
 }
 
-/* The same system call in other words. */
+/* Returns other code for the same system call. */
 static uint64_t foreign_code(uint64_t plain)
 {
 #ifdef __x86_64__
-	/* mov $nr, %al in place of mov $nr, %eax; with what clears it */
+	/* mov $nr, %al in place of mov $nr, %eax; xor clears %eax before */
 	const uint8_t code[8] = { 0x31, 0xc0, 0xb0, SYS_munmap,
 				  0x90, 0x0f, 0x05, (uint8_t) (plain >> 56) };
 	uint64_t word;
@@ -234,7 +240,7 @@ TEST(test_overwritten)
 	mrrc_libc_hooks_state(&state);
 	ck_assert_uint_eq(state.lost, 0);
 	ck_assert_uint_ge(state.placed, 1);
-	/* Runs, and is neither libc's nor ours. */
+	/* This code works, and is neither libc's nor the provider's. */
 	foreign = foreign_code(plain);
 	poke(word, foreign);
 	mrrc_libc_hooks_state(&state);
@@ -242,18 +248,18 @@ TEST(test_overwritten)
 	ptr = hooks_map();
 	ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
 	expect_kernel();
-	/* Not ours to take away, and not ours to patch. */
+	/* The provider neither restores nor patches another patcher's code. */
 	hooks_teardown();
 	ck_assert_uint_eq(*word, foreign);
 	hooks_setup();
 	ck_assert_uint_eq(*word, foreign);
 	ck_assert(hooked);
-	/* The hooks that remain cannot be relied on. */
+	/* The remaining hooks cannot be relied on. */
 	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	poke(word, plain);
 }
 
-/* Monitors come and go while others unmap. */
+/* Monitors are opened and closed while other threads unmap. */
 TEST(test_reopen)
 {
 	need_hooks();

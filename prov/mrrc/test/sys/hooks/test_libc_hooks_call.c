@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/libc_hooks_call under the userfaultfd monitor: which calls are announced, and
- * that what the kernel moves is in one piece.
+ * sys/hooks/libc_hooks_call under the userfaultfd monitor: which calls are
+ * announced, and that a range that the kernel moves is in one piece.
  */
 #include "config.h"
 #include "test/case.h"
@@ -56,7 +56,8 @@ static void do_dontunmap(char *ptr)
 	ck_assert(to != MAP_FAILED || errno == EINVAL);
 }
 
-#ifdef __x86_64__ /* another system call elsewhere, left to the kernel */
+/* other machines make another system call, which is left to the kernel */
+#ifdef __x86_64__
 static void do_away(char *ptr)
 {
 	char *to = mon_map(4);
@@ -104,7 +105,7 @@ EACH_TEST(test_announced, announced)
 	munmap(ptr, 4 * mon_page);
 }
 
-/* A segment of huge pages replaces more than it was asked for. */
+/* A segment of huge pages replaces more pages than shmat() was asked for. */
 TEST(test_shmat_huge)
 {
 	const size_t huge = mrrc_vm_huge_page();
@@ -128,15 +129,18 @@ TEST(test_shmat_huge)
 }
 
 static const struct {
-	bool file; /* with no flag that tells of huge pages */
+	bool file; /* a file of huge pages, without a flag that tells */
 	int flags;
 } hugetlbs[] = {
 	{ false, MAP_HUGETLB },
-	{ false, MAP_HUGETLB | 21 << 26 }, /* of 2 MiB */
+	{ false, MAP_HUGETLB | 21 << 26 }, /* pages of 2 MiB */
 	{ true, 0 },
 };
 
-/* So does a mapping that takes a place, even if there is no huge page. */
+/*
+ * A fixed mapping of huge pages replaces more as well, even if no huge page is
+ * free.
+ */
 EACH_TEST(test_mmap_huge, hugetlbs)
 {
 	const size_t huge = (size_t) 2 << 20;
@@ -171,8 +175,8 @@ static void (*const busy[])(char *) = {
 };
 
 /*
- * The lock of the monitor, or of a cache, is not waited for: its holder may be
- * a thread that a signal stopped until this call is over.
+ * A hook does not wait for the lock of the monitor, or of a cache: the lock's
+ * holder may be a thread that a signal stopped until this call is over.
  */
 LOOP_TEST(test_busy, 0, 2 * sizeof(busy) / sizeof(busy[0]))
 {
@@ -191,7 +195,7 @@ LOOP_TEST(test_busy, 0, 2 * sizeof(busy) / sizeof(busy[0]))
 	munmap(map, 6 * mon_page);
 }
 
-/* It is the kernel that says what is wrong with it. */
+/* The kernel reports errors of process_madvise(), not the hook. */
 TEST(test_own_madvise)
 {
 	const int fd = syscall(SYS_pidfd_open, getpid(), 0);
@@ -210,7 +214,7 @@ TEST(test_own_madvise)
 
 static _Atomic(char *) moving;
 
-/* What lies in the middle is watched again and again, known to no cache. */
+/* Watches and unwatches the middle all the time; no cache knows the range. */
 static void *look_main(void *arg)
 {
 	const atomic_bool *stop = arg;
@@ -227,7 +231,7 @@ static void *look_main(void *arg)
 	return NULL;
 }
 
-/* A mapping of which a part is watched can be moved, and made larger. */
+/* A mapping with a watched part can be moved, and made larger. */
 TEST(test_mremap_part)
 {
 	atomic_bool stop = false;
@@ -256,7 +260,10 @@ TEST(test_mremap_part)
 	munmap(ptr, 8 * mon_page);
 }
 
-/* What is being deregistered: watched, but in no cache, nor told of. */
+/*
+ * A range that is being deregistered is watched, but in no cache, and not
+ * announced.
+ */
 TEST(test_mremap_limbo)
 {
 	char *ptr = mon_map(8);
@@ -267,7 +274,7 @@ TEST(test_mremap_limbo)
 	ck_assert_int_eq(madvise(ptr, mon_page, MADV_DONTNEED), 0);
 	ptr = mremap(ptr, 8 * mon_page, 528 * mon_page, MREMAP_MAYMOVE);
 	ck_assert_msg(ptr != MAP_FAILED, "%s", strerror(errno));
-	/* not watched: nothing is heard of it */
+	/* These pages are not watched, so no event comes. */
 	count = mon_events();
 	munmap(ptr + 400 * mon_page, 128 * mon_page);
 	ck_assert_uint_eq(mon_events(), count);
@@ -275,7 +282,7 @@ TEST(test_mremap_limbo)
 	munmap(ptr, 400 * mon_page);
 }
 
-/* A lookup that watches the middle after it was unwatched, and no more. */
+/* A lookup watches the middle once more after it was unwatched. */
 static void split_once(void *arg, uintptr_t start, uintptr_t end,
 		       enum mrrc_libc_hooks_how how)
 {
@@ -288,7 +295,10 @@ static void split_once(void *arg, uintptr_t start, uintptr_t end,
 			0);
 }
 
-/* What is watched begins before it: Linux 6.1 keeps two mappings then. */
+/*
+ * A watched range begins before the moved one: Linux 6.1 then keeps two
+ * mappings.
+ */
 TEST(test_mremap_cut)
 {
 	char *map = mon_map(16), *ptr = map + 4 * mon_page;
@@ -301,7 +311,10 @@ TEST(test_mremap_cut)
 	munmap(ptr, 528 * mon_page);
 }
 
-/* A mapping in several pieces is tried again, and watched whole before. */
+/*
+ * A mapping in several pieces is watched as a whole, then the move is tried
+ * again.
+ */
 TEST(test_mremap_again)
 {
 	char *ptr = mon_map(8);
@@ -333,7 +346,7 @@ TEST(test_brk)
 	ck_assert_ptr_eq(sbrk(-(long) (ptr - end)), ptr);
 }
 
-/* Nothing of these takes a page away. */
+/* None of these calls takes a page away. */
 TEST(test_harmless)
 {
 	char *ptr;
@@ -357,7 +370,7 @@ TEST(test_harmless)
 	expect_hook();
 }
 
-/* What takes memory away or brings code, and what is not known yet. */
+/* Calls matter that take memory away or bring code, and unknown calls. */
 TEST(test_matters)
 {
 	ck_assert(mrrc_libc_hooks_matters(SYS_munmap));
@@ -370,15 +383,15 @@ TEST(test_matters)
 	!defined(__SANITIZE_THREAD__)
 
 /*
- * A thread that libc does not know, as languages have them: with thread-local
- * storage of its own, system calls of its own, of which a filter allows two, and
- * a stack that it unmaps before it ends.
+ * A thread that libc does not know, as some languages have: with thread-local
+ * storage and system calls of its own, a filter that allows two of these, and a
+ * stack that the thread unmaps before it ends.
  */
 struct bare {
 	char *ptr, *stack;
 	size_t len, stack_len;
 	struct sock_fprog filter;
-	atomic_int tid; /* 0: it has ended */
+	atomic_int tid; /* 0: the thread has ended */
 };
 
 static inline long bare_call(long number, long a, long b, long c)
@@ -400,7 +413,7 @@ __attribute__((no_stack_protector, noreturn)) static int bare_main(void *arg)
 	bare_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
 		  (long) &bare->filter);
 	bare_call(SYS_munmap, (long) bare->ptr, (long) bare->len, 0);
-	/* nothing is on the stack from here on */
+	/* The stack is not used from here on. */
 	__asm__ volatile("syscall\n\t"
 			 "xor %%edi, %%edi\n\t"
 			 "mov %[exit], %%eax\n\t"
@@ -412,7 +425,10 @@ __attribute__((no_stack_protector, noreturn)) static int bare_main(void *arg)
 	__builtin_unreachable();
 }
 
-/* Nothing of it is hooked: the kernel tells, and the thread ends as ever. */
+/*
+ * No call of the thread is hooked: the kernel reports, and the thread ends
+ * normally.
+ */
 TEST(test_bare)
 {
 	static struct sock_filter filter[] = {

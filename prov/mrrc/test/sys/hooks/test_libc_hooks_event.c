@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/libc_hooks: what happens while hooks tell, and when those that are relied on
- * (MRRC_PROBE_HOOKED) are not relied on any more. The latter is for good, so
- * it happens in children.
+ * sys/hooks/libc_hooks: what happens while hooks announce, and when hooks that
+ * are relied on (MRRC_PROBE_HOOKED) are no longer relied on. Lost reliance
+ * never returns, so these tests run in children.
  */
 #include "config.h"
 #include "test/case.h"
@@ -15,7 +15,7 @@
 #include "test/sys/hooks/libc_hooks_fixture.h"
 #include "sys/hooks/libc_hooks.h"
 
-/* ---- telling ---- */
+/* ---- announcing ---- */
 
 static struct mrrc_range (*plain_notify)(struct mrrc_mon_sub *sub,
 					 uintptr_t start, uintptr_t end);
@@ -37,7 +37,7 @@ static struct mrrc_range disturb(struct mrrc_mon_sub *sub, uintptr_t start,
 
 TEST_CASE(hooks_event, hooks_setup, hooks_teardown);
 
-/* No handler runs meanwhile, and errno stays. */
+/* No signal handler runs during an announcement, and errno is kept. */
 TEST(test_undisturbed)
 {
 	const struct sigaction act = { .sa_handler = on_signal };
@@ -62,7 +62,7 @@ TEST(test_undisturbed)
 	ck_assert_int_eq(error, 0);
 }
 
-/* Whose unmap of another part of the chunk finds nothing there. */
+/* An unmap of another part of the same chunk finds nothing to announce. */
 TEST(test_same_chunk)
 {
 	const uintptr_t mask = MRRC_LIBC_HOOKS_CHUNK - 1;
@@ -78,7 +78,7 @@ TEST(test_same_chunk)
 	munmap(map, 2 * MRRC_LIBC_HOOKS_CHUNK);
 }
 
-/* A segment of two pages, the second of which replaces what is watched. */
+/* The second page of a segment replaces a watched page. */
 TEST(test_shmat_second)
 {
 	char *ptr;
@@ -95,7 +95,7 @@ TEST(test_shmat_second)
 	munmap(ptr, 4 * mon_page);
 }
 
-/* What is still known of a monitor that failed does not make it work. */
+/* A failed monitor that still knows a range stays failed. */
 TEST(test_failed)
 {
 	char *ptr;
@@ -109,7 +109,7 @@ TEST(test_failed)
 	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
 }
 
-/* Whatever cannot be had: hooks are there or not, and libc works. */
+/* Whatever step fails, hooks are there or not, and libc works. */
 TEST(test_place_fails)
 {
 	char why[MRRC_LIBC_HOOKS_WHY];
@@ -132,7 +132,7 @@ TEST(test_place_fails)
 	ck_assert_uint_gt(n, 2);
 }
 
-/* ---- a thread that tells while others leave, or fork ---- */
+/* ---- a thread that announces while others leave, or fork ---- */
 
 static sem_t told, go_on;
 static atomic_bool done;
@@ -171,7 +171,10 @@ static void waits_in_child(void)
 	_exit(3);
 }
 
-/* The parent's monitors are not told, nor its threads waited for. */
+/*
+ * In a child, the parent's monitors are not told, and its threads not waited
+ * for.
+ */
 static int tell_in_child(void)
 {
 	bool here = false;
@@ -206,7 +209,7 @@ TEST(test_telling)
 	pid = fork();
 	if (!pid)
 		_exit(tell_in_child());
-	/* once this thread waits */
+	/* This thread waits first. */
 	fault_at(FAULT_YIELD, let_go);
 	mrrc_libc_hooks_remove(&done);
 	was = atomic_load(&done);
@@ -221,7 +224,7 @@ TEST(test_telling)
 
 static char *watched;
 
-/* The kernel's report is of nothing that is known. */
+/* The kernel's report is about an unknown range. */
 static void watch_unknown(void)
 {
 	hooks_watch(watched, 4);
@@ -299,7 +302,7 @@ static int rely_in_child(int i)
 	unmaps[i].unmap();
 	if (mrrc_trusted() != unmaps[i].complete)
 		return 2;
-	/* once broken, for good */
+	/* Reliance that was lost once never returns. */
 	if (rely() != unmaps[i].complete)
 		return 3;
 	mrrc_mon_drain(mon);
@@ -309,7 +312,7 @@ static int rely_in_child(int i)
 		       0;
 }
 
-/* A monitor that hooks do not tell relies on none. */
+/* A monitor without hooks relies on none. */
 TEST(test_rely_unhooked)
 {
 	struct mrrc_mon *other;

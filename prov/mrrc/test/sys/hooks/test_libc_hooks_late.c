@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/libc_hooks: calls that are announced once more after they were made, as
- * other threads could find and register the old pages until then.
+ * sys/hooks/libc_hooks: calls that are announced once more after they were
+ * made, as other threads could register the old pages between announcement and
+ * call.
  */
 #include "config.h"
 #include "test/case.h"
@@ -22,21 +23,21 @@ static void (*const lates[])(char *) = {
 	do_dontneed, do_free, do_syscall, do_guard, do_own_dontneed, do_shmat,
 };
 
-/* As lookups do while the number is odd. */
+/* Drains the monitor, as lookups do while the sequence number is odd. */
 static bool drained(void)
 {
 	mrrc_mon_drain(mon);
 	return mon_even();
 }
 
-/* A monitor that has failed says why: its number stays odd. */
+/* Checks that the sequence number becomes even; a failed monitor says why. */
 static void check_even(void)
 {
 	ck_assert_msg(comes(drained()), "odd, failed %d: %s",
 		      atomic_load(&mon->failed), mon->reason);
 }
 
-/* The watcher knows the range, and the kernel does not watch it any more. */
+/* The watcher knows the range, but the kernel no longer watches it. */
 static void know_late(void)
 {
 	watcher.range = (struct mrrc_range){ (uintptr_t) late,
@@ -45,7 +46,7 @@ static void know_late(void)
 	mrrc_libc_hooks_mark((uintptr_t) late, 4 * mon_page);
 }
 
-/* Another thread finds the old pages after they were announced. */
+/* Another thread registers the old pages after they were announced. */
 static void find_late(void *arg, uintptr_t start, uintptr_t end,
 		      enum mrrc_libc_hooks_how how)
 {
@@ -70,7 +71,10 @@ EACH_TEST(test_late, lates)
 	munmap(late, 4 * mon_page);
 }
 
-/* The lock's holder is not waited for, and no lookup trusts what it knows. */
+/*
+ * The call does not wait for the lock's holder, and no lookup trusts its
+ * region.
+ */
 TEST(test_late_busy)
 {
 	bool even;
@@ -89,7 +93,10 @@ TEST(test_late_busy)
 	munmap(late, 4 * mon_page);
 }
 
-/* In a signal handler that interrupted a thread with a lock of ours. */
+/*
+ * A signal handler makes the call while its thread holds a lock of the
+ * provider.
+ */
 TEST(test_late_inside)
 {
 	bool even;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Signal handlers that unmap what is watched: in the middle of our locks, of
- * our hooks, and of everything else. Nothing hangs and nothing is lost.
+ * Signal handlers that unmap watched memory while their thread holds a lock of
+ * the provider, runs a hook, or does anything else. Nothing hangs, and no
+ * change is lost.
  */
 #include "config.h"
 #include "test/case.h"
@@ -42,7 +43,7 @@ static void *unmap_other(void *arg)
 	return NULL;
 }
 
-/* By the thread that handles events. */
+/* Whether the thread that handles events holds the lock. */
 static bool is_held(void)
 {
 	if (pthread_mutex_trylock(&mon->lock.mutex))
@@ -54,8 +55,8 @@ static bool is_held(void)
 TEST_CASE(hooks_signal, hooks_setup, hooks_teardown);
 
 /*
- * A handler unmaps in the middle of our lock, by libc or not. An event of
- * another thread is already being handled, which waits for that lock.
+ * A handler unmaps while its thread holds a lock, by libc or not. An event of
+ * another thread is already being handled, and waits for that lock.
  */
 LOOP_TEST(test_signal_inside, 0, 4)
 {
@@ -80,8 +81,8 @@ LOOP_TEST(test_signal_inside, 0, 4)
 }
 
 /*
- * Nothing is told inside our locks, even where no other thread would notice:
- * here a lock that may be taken twice.
+ * No hook tells while its thread holds a lock of the provider, even if the lock
+ * may be taken twice.
  */
 TEST(test_inside)
 {
@@ -140,14 +141,14 @@ static void on_churn(int sig)
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (ptr == MAP_FAILED || munmap(ptr, mon_page))
 		abort();
-	/* What the interrupted thread has watched, too. */
+	/* The interrupted thread has watched this range, too. */
 	if (target)
 		madvise(target, mon_page, MADV_DONTNEED);
 	atomic_fetch_add(&pings, 1);
 	errno = error;
 }
 
-/* Handlers that unmap, at any moment of watching and unmapping. */
+/* Handlers unmap at any moment of watching and unmapping. */
 TEST(test_signal_storm)
 {
 	struct pinger pinger = { .to = pthread_self() };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/patch: libc's calls pass by here, with their arguments, results and
- * errno as they were; patching while others call; what is not as known is
- * left alone.
+ * sys/hooks/patch: libc's calls come to mrrc_patch_called() with unchanged
+ * arguments, results and errno; code is patched while others call it; unknown
+ * code is left alone.
  */
 #include "config.h"
 #include "test/case.h"
@@ -41,7 +41,7 @@ static _Thread_local struct mrrc_patch_call last;
 static _Thread_local bool mine;
 static size_t page;
 
-static _Thread_local bool make; /* here, and not in libc */
+static _Thread_local bool make; /* make the call here, not in libc */
 
 unsigned long patch_calls(void)
 {
@@ -56,11 +56,11 @@ bool mrrc_patch_called(struct mrrc_patch_call *call)
 	last = *call;
 	if (make)
 		call->number = mrrc_patch_make(call);
-	errno = EXDEV; /* libc sets it afterwards, or not at all */
+	errno = EXDEV; /* libc sets errno afterwards, or does not set it */
 	return !make;
 }
 
-/* The last may be a file descriptor, 32 bits of which count. */
+/* The fifth argument may be a file descriptor, of which 32 bits count. */
 static void seen(long number, long a, long b, long c, long d, long e)
 {
 	ck_assert_int_eq(last.number, number);
@@ -87,7 +87,7 @@ void patch_make(bool on)
 	mine = make = on;
 }
 
-/* Once, as the fillers that they use are no fillers any more then. */
+/* The search is made once, as its fillers are in use afterwards. */
 static void find_all(void)
 {
 	size_t i;
@@ -121,14 +121,14 @@ const struct mrrc_patch *patch_of(const char *name)
 
 TEST_CASE(patch, NULL, NULL);
 
-/* Every caller must look first whether there is anything to patch. */
+/* Every caller must check whether there is anything to patch. */
 TEST(test_find)
 {
 	find_all();
 	ck_assert_int_eq(mrrc_patch_find("no such function", SYS_munmap,
 					 &(struct mrrc_patch){ 0 }),
 			 mrrc_patch_reach ? -ESRCH : -EOPNOTSUPP);
-	/* A function that makes another system call. */
+	/* This function makes another system call. */
 	ck_assert_int_ne(mrrc_patch_find("munmap", SYS_mremap,
 					 &(struct mrrc_patch){ 0 }),
 			 0);
@@ -150,7 +150,7 @@ LOOP_TEST(test_calls, 0, 2)
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	seen(SYS_mmap, 0, 4 * page, RW, ANON, -1);
 	to = ptr + 2 * page;
-	/* With MREMAP_FIXED it has another system call on 64-bit ARM. */
+	/* mremap() with MREMAP_FIXED is another system call on 64-bit ARM. */
 	ck_assert_ptr_eq(mremap(ptr, 4 * page, 3 * page, 0), ptr);
 	ck_assert_int_eq(last.number, SYS_mremap);
 	ck_assert_int_eq(last.arg[0], (long) ptr);
@@ -167,13 +167,13 @@ LOOP_TEST(test_calls, 0, 2)
 	ck_assert_int_eq(last.number, SYS_brk);
 	ck_assert_int_eq(syscall(SYS_munmap, ptr, page, 1, 2, 3), 0);
 	seen(SYS_munmap, (long) ptr, page, 1, 2, 3);
-	/* All six arguments, the last of them from the stack. */
+	/* All six arguments are passed, the last of them from the stack. */
 	ck_assert_int_eq(syscall(SYS_mmap, ptr, page, RW, ANON | MAP_FIXED, -1,
 				 0L),
 			 (long) ptr);
 	seen(SYS_mmap, (long) ptr, page, RW, ANON | MAP_FIXED, -1);
 	ck_assert_int_eq(last.arg[5], 0);
-	/* Errors are libc's: the result, and errno after it. */
+	/* Errors are those of libc: the result, and errno after it. */
 	ck_assert_int_eq(munmap(ptr + 1, page), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_ptr_eq(mmap(NULL, 0, RW, ANON, -1, 0), MAP_FAILED);
@@ -192,7 +192,7 @@ LOOP_TEST(test_calls, 0, 2)
 	ck_assert_uint_eq(atomic_load(&calls), 0);
 }
 
-/* What the first has patched is nothing that a second would know. */
+/* Code that was patched once is unknown to a second patcher. */
 TEST(test_taken)
 {
 	struct mrrc_patch other = { 0 };
@@ -204,12 +204,12 @@ TEST(test_taken)
 	ck_assert_int_eq(mrrc_patch_find("munmap", SYS_munmap, &other),
 			 -ENOENT);
 	ck_assert_ptr_null(other.word);
-	/* Another patcher puts back the old code, and the check sees it. */
+	/* Another patcher restores the old code, and the check sees this. */
 	other = patch[0];
 	ck_assert_int_eq(mrrc_patch_off(&other), 0);
 	ck_assert(!mrrc_patch_is_on(&patch[0]));
 	ck_assert_int_eq(mrrc_patch_off(&patch[0]), -EBUSY);
-	/* Changed in between: not ours to patch, nor to take back. */
+	/* The word has changed: it is neither patched nor restored. */
 	other.before ^= 1;
 	ck_assert_int_eq(mrrc_patch_on(&other), -EBUSY);
 	foreign = *patch[0].word;
@@ -219,8 +219,8 @@ TEST(test_taken)
 
 /* ---- where stubs lie ---- */
 
-#define ALL	 4096		    /* mappings */
-#define FAR	 ((size_t) 2 << 30) /* out of reach */
+#define ALL	 4096		    /* mappings of the process */
+#define FAR	 ((size_t) 2 << 30) /* beyond a jump's reach */
 #define GROWTH	 ((size_t) 64 << 20)
 #define NO_HOLES 99
 
@@ -253,9 +253,9 @@ static bool fill(uintptr_t start, uintptr_t end)
 }
 
 /*
- * Nothing is free as far as a jump reaches, but where the stack or the heap
- * grows; of the other one's hole half of what they are left. False: this process
- * has no such hole.
+ * Fills all free addresses within the reach of a jump, except the hole @but, and
+ * half of the room that stack and heap have for growth. Returns false if this
+ * process has no such hole.
  */
 static bool fill_holes(uintptr_t near, enum hole but)
 {
@@ -286,7 +286,7 @@ static bool fill_holes(uintptr_t near, enum hole but)
 	return filled && has;
 }
 
-/* Room is left to grow into. */
+/* Returns whether heap and stack have room to grow. */
 static bool is_apart(uintptr_t stub)
 {
 	size_t i;
@@ -302,7 +302,7 @@ static bool is_apart(uintptr_t stub)
 	return true;
 }
 
-/* In a child: the first stub in another page than before. */
+/* In a child: finds the first stub in another page than before. */
 static int fill_and_find(enum hole but)
 {
 	const uintptr_t first = (uintptr_t) patch[0].stub / page;
@@ -323,8 +323,10 @@ static int fill_and_find(enum hole but)
 	return atomic_load(&calls) ? 0 : EIO;
 }
 
-/* Large mappings beside libc and what is near it: a stub comes to lie where the
- * stack or the heap could grow, but far from them. */
+/*
+ * Large mappings surround libc: a stub comes to lie where the stack or the heap
+ * could grow, but far from them.
+ */
 LOOP_TEST(test_crowded, HOLE_STACK, HOLE_NONE + 1)
 {
 	int status;
@@ -342,7 +344,7 @@ LOOP_TEST(test_crowded, HOLE_STACK, HOLE_NONE + 1)
 	ck_assert_int_eq(WEXITSTATUS(status), _i == HOLE_NONE ? ENOMEM : 0);
 }
 
-/* ---- what is not ours ---- */
+/* ---- unpatched code stays as it was ---- */
 
 #define SEGMENTS 256
 
@@ -351,7 +353,7 @@ struct segment {
 	uint64_t sum;
 };
 
-/* FNV-1a, by words. What lies between variables is read as well. */
+/* Returns the FNV-1a sum of words, including the gaps between variables. */
 static __attribute__((no_sanitize_address)) uint64_t sum_of(uintptr_t at,
 							    uintptr_t end)
 {
@@ -362,7 +364,7 @@ static __attribute__((no_sanitize_address)) uint64_t sum_of(uintptr_t at,
 	return sum;
 }
 
-/* Segments that are not written: code, PLTs, GOTs after relocation. */
+/* Reads segments that are never written: code, PLTs, GOTs after relocation. */
 static size_t read_segments(struct segment *segment)
 {
 	char line[512], mode[5];
@@ -378,7 +380,7 @@ static size_t read_segments(struct segment *segment)
 		ck_assert_int_eq(sscanf(line, "%lx-%lx %4s %*x %*s %lu",
 					&at->start, &at->end, mode, &inode),
 				 4);
-		/* never both */
+		/* No mapping is both writable and executable. */
 		ck_assert(mode[1] != 'w' || mode[2] != 'x');
 		if (!inode || mode[0] != 'r' || mode[1] == 'w')
 			continue;
@@ -402,7 +404,7 @@ static bool has_patch(const struct segment *segment)
 	return false;
 }
 
-/* Only what holds a patch differs while it is on, and nothing after. */
+/* Only segments with a patch differ while patches are on, and none after. */
 TEST(test_restored)
 {
 	static struct segment before[SEGMENTS], on[SEGMENTS], after[SEGMENTS];
@@ -410,7 +412,7 @@ TEST(test_restored)
 
 	if (!known)
 		skip("another libc");
-	/* fillers stay, once they are there */
+	/* Fillers stay once they are used. */
 	turn(true);
 	turn(false);
 	count = read_segments(before);
@@ -426,7 +428,7 @@ TEST(test_restored)
 	}
 }
 
-/* In a copy of the code all is as it was before. */
+/* A copy of patched code, undone, is equal to the code before. */
 TEST(test_undo)
 {
 	uint8_t *was = malloc(2 * page), *copy = malloc(2 * page);
@@ -439,7 +441,7 @@ TEST(test_undo)
 		code = (uint8_t *) ((uintptr_t) patch[i].at & ~(page - 1)) -
 		       page;
 		memcpy(was, code, 2 * page);
-		/* what leads on was there already */
+		/* The jump in the filler was there already. */
 		if (patch[i].filler)
 			memcpy(was + (patch[i].filler - code), patch[i].filled,
 			       sizeof(patch[i].filled));
@@ -461,7 +463,7 @@ struct spinner {
 	atomic_ulong done;
 };
 
-/* Each call does what it says, whichever code it meets. */
+/* Each call works as usual, whichever code it meets. */
 static void *spin(void *arg)
 {
 	struct spinner *self = arg;
@@ -486,7 +488,7 @@ static void *spin(void *arg)
 	return NULL;
 }
 
-/* Each has got somewhere; on a busy machine that may take a while. */
+/* Each thread has made calls; that takes a while on a busy machine. */
 static bool all_called(struct spinner *spinner)
 {
 	int i;
@@ -521,7 +523,7 @@ TEST(test_toggle)
 	}
 }
 
-/* More stubs than there is room for. */
+/* More stubs are requested than there is room for. */
 TEST(test_many)
 {
 	struct mrrc_patch many;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * sys/hooks/patch: which code is patched and how, where the code is the test's own.
- */
+/* sys/hooks/patch: which code is patched and how, with the test's own code. */
 #include "config.h"
 #include "test/sys/hooks/patch_fixture.h"
 
@@ -16,7 +14,7 @@
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 
 static size_t page;
-static uint64_t *own_code; /* a page, as libc's is */
+static uint64_t *own_code; /* a page of code, as libc's is */
 
 static void own_set(const void *bytes, size_t at, size_t len)
 {
@@ -44,7 +42,7 @@ static void change_word(void)
 
 TEST_CASE(own, own_setup, own_teardown);
 
-/* Others change the word, before we look or just before we write. */
+/* Another patcher changes the word before the check, or before the write. */
 LOOP_TEST(test_changed, 0, 2)
 {
 	const struct mrrc_patch own = {
@@ -65,12 +63,15 @@ LOOP_TEST(test_changed, 0, 2)
 	fault_at(FAULT_PROTECT, NULL);
 	ck_assert_int_eq(ret, -EBUSY);
 	ck_assert_uint_eq(*own_code, 3);
-	/* the filler may be in use, too; just before we write it is ours */
+	/*
+	 * The filler is unchanged, unless the word changed just before the
+	 * write.
+	 */
 	if (!_i)
 		ck_assert_uint_eq(own_code[1], 0);
 }
 
-/* Where code may not be changed. */
+/* A patch fails if code may not be changed. */
 TEST(test_denied)
 {
 	const struct mrrc_patch own = {
@@ -89,7 +90,10 @@ TEST(test_denied)
 }
 
 #ifdef __x86_64__
-/* Code at @at, another at @again unless that is 0, filler at @filler. */
+/*
+ * Puts a call at @at, another at @again unless @again is 0, and filler at
+ * @filler.
+ */
 static int build(size_t at, size_t again, size_t filler, struct mrrc_patch *own)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
@@ -117,21 +121,22 @@ LOOP_TEST(test_build, 0, 9)
 	static const struct {
 		size_t at, again, filler;
 		int ret;
-		size_t from; /* what is replaced, by a short jump if far is 0 */
+		/* replaced byte; by a short jump if far is false */
+		size_t from;
 		bool far;
 	} codes[] = {
-		/* the system call, as the first byte has to stay */
+		/* The system call is replaced, as the first byte must stay. */
 		{ 16, 0, 64, 0, 21, false },
 		{ 16, 32, 64, -ENOENT, 0, false },
 		{ 20, 0, 153, 0, 25, false },
 		{ 180, 0, 58, 0, 185, false },
-		/* no filler near it: what is before it */
+		/* No filler is near, so the instruction before is replaced. */
 		{ 16, 0, 200, 0, 16, true },
 		{ 180, 0, 57, 0, 180, false },
-		/* that lies in two words */
+		/* The instruction lies in two words. */
 		{ 20, 0, 154, -ENOENT, 0, false },
 		{ 180, 0, 52, -ENOENT, 0, false },
-		/* the system call does */
+		/* The system call lies in two words. */
 		{ 18, 0, 64, 0, 18, true },
 	};
 	struct mrrc_patch own;
@@ -150,7 +155,7 @@ LOOP_TEST(test_build, 0, 9)
 				 (uint8_t *) own_code + codes[_i].filler + 1);
 }
 
-/* The number is not put there by the instruction before. */
+/* The number is not set by the instruction right before the system call. */
 LOOP_TEST(test_build_apart, 0, 8)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0,	0,    0, 0x41,
@@ -180,14 +185,14 @@ LOOP_TEST(test_build_apart, 0, 8)
 		return;
 	ck_assert_ptr_eq(own.at, site);
 	ck_assert_ptr_eq(own.filler, (uint8_t *) own_code + 65);
-	/* a short jump in place of the system call, and nothing else */
+	/* A short jump replaces the system call, and nothing else changes. */
 	ck_assert_int_eq(((uint8_t *) &own.after)[_i], 0xeb);
 	((uint8_t *) &own.after)[_i] = 0x0f;
 	((uint8_t *) &own.after)[_i + 1] = 0x05;
 	ck_assert_uint_eq(own.after, own.before);
 }
 
-/* What is written first must not be in the word that changes after it. */
+/* The filler, written first, must not be in the word that changes next. */
 TEST(test_build_word)
 {
 	static const uint8_t call[] = { 0xb8, SYS_munmap, 0, 0, 0, 0x0f, 5 };
@@ -211,12 +216,12 @@ TEST(test_build_word)
 #endif
 
 #ifdef __x86_64__
-/* pause(2), and what a thread that sleeps there goes on with: ret */
+/* pause(2), and a ret, at which a thread that sleeps there goes on */
 #define ASLEEP_AT 7
 static const uint8_t asleep[] = { 0xb8, SYS_pause, 0,	 0,    0,
 				  0x0f, 0x05,	   0xc3, 0xcc, 0xcc };
 
-static atomic_int sleeper; /* its number */
+static atomic_int sleeper; /* id of the sleeping thread */
 static atomic_bool spins;
 
 static void on_wake(int sig)
@@ -249,7 +254,7 @@ static bool is_asleep(void)
 	return atoi(line) == SYS_pause;
 }
 
-/* A jump that a thread may be about to run is not taken back. */
+/* A jump stays if a thread may be about to run it. */
 TEST(test_clean)
 {
 	const struct sigaction action = { .sa_handler = on_wake };
@@ -275,7 +280,7 @@ TEST(test_clean)
 	ck_assert_int_eq(*own.filler, 0xc3);
 	pthread_kill(thread, SIGUSR1);
 	pthread_join(thread, NULL);
-	/* something else leads there */
+	/* Another jump leads to the filler. */
 	own.before = 1;
 	mrrc_patch_clean(&own, 1);
 	ck_assert_int_eq(*own.filler, 0xc3);
@@ -285,7 +290,7 @@ TEST(test_clean)
 }
 #endif
 
-/* A copy is patched if both word and filler are as they were written. */
+/* A copy counts as patched if both its word and its filler are as written. */
 TEST(test_undo_both)
 {
 	uint64_t at[3] = { 0 }, copy[3];
@@ -310,14 +315,15 @@ TEST(test_undo_both)
 	copy[0] = 2;
 	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
 	ck_assert_uint_eq(copy[0], 2);
-	/* the filler is not in the copy */
+	/* The copy ends before the filler. */
 	memcpy(&copy[1], "ours\0\0\0", 8);
 	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, start + 8));
 }
 
 /*
- * Where there is a probe, a copy has the byte of the file. One in the jump cuts it; one
- * beside it does not; and a byte of the jump that only looks like a probe is none.
+ * At a probe, a copy has the byte of the file. A probe in the jump cuts the
+ * jump; a probe beside the jump does not. A byte of the jump that only looks
+ * like a probe is no probe.
  */
 TEST(test_undo_probe)
 {
@@ -344,13 +350,13 @@ TEST(test_undo_probe)
 	copy[0] = 0x1111cc0f11111111;
 	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
 	ck_assert_uint_eq(copy[0], own.before);
-	/* another patcher's */
+	/* This byte is another patcher's. */
 	copy[0] = 0x1111cc9011111111;
 	ck_assert(!mrrc_patch_undo(&own, (uint8_t *) copy, start, end));
 	ck_assert_uint_eq(copy[0], 0x1111cc9011111111);
 }
 
-/* Word and filler, each to its last byte. */
+/* A patch uses its word and its filler, each to the last byte. */
 TEST(test_uses)
 {
 	const struct mrrc_patch own = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/patch beside uprobes (uprobe.h). Skipped where they are not allowed.
+ * sys/hooks/patch beside uprobes (uprobe.h). The test is skipped where uprobes
+ * are not allowed.
  */
 #include "config.h"
 #include "test/case.h"
@@ -26,13 +27,16 @@ static void unmaps(void)
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	errno = 0;
 	ck_assert_msg(!munmap(ptr, mrrc_vm_page()), "%s", strerror(errno));
-	/* it has gone */
+	/* The page is unmapped. */
 	ck_assert_int_eq(msync(ptr, mrrc_vm_page(), MS_ASYNC), -1);
 }
 
 TEST_CASE(probe, NULL, NULL);
 
-/* Where it begins, and where it returns: the call works, with and after it. */
+/*
+ * A probe is where munmap begins, or where it returns: calls work during and
+ * after the probe.
+ */
 LOOP_TEST_IF(ON_X86, test_uprobe, 0, 2)
 {
 	const struct mrrc_patch *const patch = patch_of("munmap");
@@ -60,7 +64,7 @@ LOOP_TEST_IF(ON_X86, test_uprobe, 0, 2)
 	unmaps();
 }
 
-/* Of a word in memory, of which only this test knows. */
+/* A patch of a word in memory, which only this test knows. */
 static uint64_t own_word;
 static const struct mrrc_patch own = {
 	.word = &own_word,
@@ -75,7 +79,7 @@ static uint64_t yielded(uint64_t word)
 	return __atomic_load_n(&own_word, __ATOMIC_RELAXED);
 }
 
-/* A probe on the jump, and one that has gone; but nothing else. */
+/* A jump yields to a probe, also to one that has gone, but to nothing else. */
 TEST(test_yield)
 {
 	ck_assert_uint_eq(yielded(0x1111111acc111111), 0x11111105cc111111);
@@ -94,7 +98,7 @@ static int traces(pid_t pid, int ready, int over)
 	return write(ready, &byte, 1) == 1 && read(over, &byte, 1) == 0 ? 0 : 1;
 }
 
-/* A debugger puts back the byte that it found: the rest of the jump stays. */
+/* A debugger restores the byte that it found, so the rest of the jump stays. */
 TEST(test_debugged)
 {
 	int ready[2], over[2];

@@ -15,9 +15,9 @@
 #include "sys/base/vm.h"
 
 #define FRAMES 64
-#define TRAP   0x100 /* a flag of x86: a trap after each instruction */
+#define TRAP   0x100 /* flag of x86: a trap after each instruction */
 
-static void *caller; /* what a backtrace has to show */
+static void *caller; /* return address that a backtrace has to show */
 
 static bool unwinds(void)
 {
@@ -38,8 +38,8 @@ static unsigned steps, lost;
 static uintptr_t lost_at;
 
 /*
- * Two jumps are in code that has no unwind information: those in padding of libc,
- * and near libc where this program is too far away from it.
+ * Two jumps are in code without unwind information: the jump in padding of
+ * libc, and the jump near libc if this program is too far away from libc.
  */
 static bool is_jump(uintptr_t at)
 {
@@ -53,7 +53,8 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	ucontext_t *const user = context;
 	const uintptr_t at = (uintptr_t) user->uc_mcontext.gregs[REG_RIP];
 
-	if (info->si_code == SI_KERNEL) { /* int3: on and off */
+	/* int3 switches the trap on and off */
+	if (info->si_code == SI_KERNEL) {
 		user->uc_mcontext.gregs[REG_EFL] ^= TRAP;
 		return;
 	}
@@ -88,7 +89,7 @@ LOOP_TEST(test_step, 0, 2)
 	ptr = mmap(NULL, mrrc_vm_page(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
 		   -1, 0);
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
-	backtrace(&caller, 1); /* loads what it needs */
+	backtrace(&caller, 1); /* loads the libraries of backtrace */
 	ck_assert_int_eq(sigaction(SIGTRAP, &action, &old), 0);
 	ck_assert_int_eq(mrrc_patch_on(stepped), 0);
 	steps = lost = 0;
@@ -115,13 +116,13 @@ static void on_signal(int sig)
 static __attribute__((noinline)) void unwind_signal(int sig)
 {
 	caller = __builtin_return_address(0);
-	/* not the last call, or it would be a jump */
+	/* A last call would be a jump, without a frame. */
 	ck_assert_int_eq(syscall(SYS_tgkill, getpid(), gettid(), sig), 0);
 }
 
 /*
- * A signal arrives right after a hooked system call, which the stub or the hook
- * has made: a backtrace in its handler shows the caller.
+ * A signal arrives right after a hooked system call, made by the stub or by the
+ * hook: a backtrace in the signal's handler shows the caller.
  */
 LOOP_TEST(test_handler, 0, 2)
 {
@@ -143,7 +144,7 @@ LOOP_TEST(test_handler, 0, 2)
 	ck_assert(seen);
 }
 
-/* What gdb says of a process that has stopped itself in the stub. */
+/* Whether gdb shows frames of a process that stopped itself in the stub. */
 static bool gdb_knows(pid_t pid, bool *shown)
 {
 	char command[128], line[256];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * sys/hooks/trust: one word, given for what was looked at.
- */
+/* sys/hooks/trust: one word; trust is given for the word that was looked at. */
 #include "config.h"
 #include "test/case.h"
 
@@ -15,7 +13,7 @@ static void teardown(void)
 
 TEST_CASE(trust, NULL, teardown);
 
-/* Given for what was looked at only. */
+/* Trust is given only for the word that was looked at. */
 TEST(test_word)
 {
 	uint64_t word, later;
@@ -40,7 +38,7 @@ TEST(test_word)
 	ck_assert_ptr_null(mrrc_trust_broken());
 }
 
-/* A call that began before trust was wanted. */
+/* A call that began before trust was wanted must end first. */
 TEST(test_early)
 {
 	uint64_t word;
@@ -62,7 +60,7 @@ static void hull(void *arg, uintptr_t start, uintptr_t end)
 		range->end = end;
 }
 
-/* Of more ranges than are kept, each counts. */
+/* All ranges count, even if more came than are kept. */
 TEST(test_ranges)
 {
 	struct mrrc_range range = { UINTPTR_MAX, 0 };

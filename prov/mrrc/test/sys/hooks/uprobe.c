@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Uprobes in this process (uprobe.h), by perf_event_open(2). It needs root or
- * CAP_PERFMON.
+ * Uprobes in this process (uprobe.h), set by perf_event_open(2), which needs
+ * root or CAP_PERFMON.
  */
 #include "config.h"
 #include "test/sys/hooks/uprobe.h"
@@ -18,7 +18,7 @@
 
 struct code {
 	uintptr_t at;
-	uint64_t offset; /* in its file */
+	uint64_t offset; /* offset in the mapped file */
 	char file[480];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Uprobes in this process alone, as perf(1) and bpftrace place them in all that run a
- * file: the kernel writes a byte over the instruction, and when the probe goes the
- * byte of the file.
+ * Uprobes in this process alone; perf(1) and bpftrace place uprobes in all
+ * processes that run a file. The kernel writes a byte over the instruction, and
+ * the byte of the file when the probe ends.
  */
 #ifndef MRRC_UPROBE_H
 #define MRRC_UPROBE_H
@@ -10,16 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A function of libc, not the one by which tests make it fail (fault.h). */
+/* Returns a function of libc, not its wrapper for injected faults (fault.h). */
 const uint8_t *uprobe_libc(const char *name);
 
 /*
- * At the instruction, or where the function that begins there returns, until the
- * descriptor is closed. -1: there are none here (errno), or not there.
+ * Sets a probe at the instruction, or where the function that begins there
+ * returns, until the returned descriptor is closed. -1: there are no uprobes
+ * here, or not at this place (errno).
  */
 int uprobe_set(const void *at, bool returns);
 
-/* How often this thread came by. */
+/* Returns how often this thread passed the probe. */
 uint64_t uprobe_count(int fd);
 
 #endif /* MRRC_UPROBE_H */

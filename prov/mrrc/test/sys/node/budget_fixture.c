@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tests of sys/node/budget share. */
+/* Fixture of the tests of sys/node/budget. */
 #include "config.h"
 #include "test/sys/node/budget_fixture.h"
 
@@ -11,7 +11,7 @@
 
 #define MS UINT64_C(1000000)
 
-static uint64_t now; /* ns */
+static uint64_t now; /* time in ns */
 
 char dir[64], path[128];
 struct mrrc_budget *a, *b;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sys/node/budget: taking and putting. */
+/* sys/node/budget: taking and putting bytes. */
 #include "config.h"
 #include "test/case.h"
 #include "test/sys/node/budget_fixture.h"
 
-/* What another process does just before this one publishes a reservation. */
+/* Acts as another process, just before this one publishes a reservation. */
 static _Thread_local void *(*meanwhile)(void *arg);
 
 void __real_mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units);
@@ -32,8 +32,8 @@ static void *take_most(void *arg)
 }
 
 /*
- * Two that reserve at once: the later one sees both, and goes back, or as far
- * as it has to.
+ * Two processes reserve at once: the later one sees both reservations, and
+ * gives its own up, or reduces it.
  */
 LOOP_TEST(test_meanwhile, 0, 2)
 {
@@ -46,7 +46,7 @@ LOOP_TEST(test_meanwhile, 0, 2)
 	ck_assert_uint_eq(node(), enough ? ALL : ALL - 8 * KIB);
 }
 
-/* What operations hold beyond the budget goes back first. */
+/* Held bytes beyond the budget are given back first. */
 TEST(test_over)
 {
 	ck_assert(mrrc_budget_take(a, ALL - 8 * KIB));
@@ -56,7 +56,7 @@ TEST(test_over)
 	ck_assert(!mrrc_budget_take(b, 4 * KIB));
 	mrrc_budget_put(a, 64 * KIB);
 	ck_assert_uint_eq(node(), ALL - 8 * KIB);
-	/* the other one lacks 4 KiB of its share, and these are for it */
+	/* The other process lacks 4 KiB of its share, and gets these. */
 	ck_assert(mrrc_budget_take_over(a, 4 * KIB));
 	mrrc_budget_put(a, ALL - 4 * KIB);
 	ck_assert_uint_le(node(), 2 * GRAIN);
@@ -101,7 +101,7 @@ TEST(test_race)
 	ck_assert_uint_le(node(), 6 * GRAIN);
 }
 
-/* What is only tried has no other process give. */
+/* A try to take bytes makes no other process give any. */
 TEST(test_try)
 {
 	uint32_t bell;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sys/node/budget: what a process gives others, and allocators give it. */
+/*
+ * sys/node/budget: bytes that a process gives to other processes, and that
+ * allocators give to their process.
+ */
 #include "config.h"
 #include "test/case.h"
 #include "test/sys/node/budget_fixture.h"
@@ -14,8 +17,8 @@ struct keeper {
 	struct mrrc_budget *budget;
 	size_t bytes;
 	unsigned trims, reaps;
-	atomic_uint gives, early; /* before caches have evicted all */
-	atomic_uint inside;	  /* in a thread that does not unmap */
+	atomic_uint gives, early; /* calls before caches have evicted all */
+	atomic_uint inside;	  /* calls by threads that claim not to unmap */
 };
 
 static void keeper_trim(struct mrrc_budget_keeper *keeper)
@@ -37,7 +40,7 @@ static void keeper_give(struct mrrc_budget_keeper *keeper)
 	keeper_trim(keeper);
 }
 
-/* What the member has evicted. */
+/* Called when the member has evicted regions. */
 static void keeper_reap(struct mrrc_budget_keeper *keeper)
 {
 	((struct keeper *) keeper)->reaps++;
@@ -60,8 +63,8 @@ static struct keeper keeper_of(struct mrrc_budget *budget, size_t bytes)
 TEST_CASE(budget_give, budget_setup, budget_teardown);
 
 /*
- * A millisecond of a process that uses half of the budget and takes what it
- * lacks again, which it returns.
+ * Acts for a millisecond as a process that uses half of the budget; returns the
+ * number of bytes that the process lacked and took again.
  */
 static size_t use(void)
 {
@@ -77,7 +80,7 @@ static size_t use(void)
 }
 
 /*
- * One that is in use keeps its share, however often it is asked: it finds out
+ * A process in use keeps its share, however often others ask: the process tries
  * once or twice whether it misses a part.
  */
 TEST(test_kept)
@@ -97,7 +100,7 @@ TEST(test_kept)
 		mrrc_budget_take(b, GRAIN);
 		evicted += use();
 	}
-	/* and it is not asked all the time */
+	/* The process is not asked all the time. */
 	ck_assert_uint_le(mrrc_node_shm_bell(a->shm) - bell, 100);
 	ck_assert_uint_ge(reserved(a), ALL / 16 * 7);
 	ck_assert_uint_le(node(), ALL);
@@ -105,7 +108,7 @@ TEST(test_kept)
 	mrrc_budget_remove(a, &has.member);
 }
 
-/* As if it had given a part at that time, without missing it. */
+/* Acts as if the process had given a part at that time without missing it. */
 static void tried(struct mrrc_budget *budget, uint64_t at)
 {
 	mrrc_lock_acquire(&budget->lock);
@@ -116,8 +119,9 @@ static void tried(struct mrrc_budget *budget, uint64_t at)
 }
 
 /*
- * Bytes that it takes, or lacks, soon after a trial: what it gave is missed, and
- * the next trial is later. Once for each trial, and not long after it.
+ * A process takes, or lacks, bytes soon after a trial: the process misses what
+ * it gave, and the next trial is later. A trial is missed at most once, and
+ * only for a short time.
  */
 LOOP_TEST(test_missed, 0, 2)
 {
@@ -139,7 +143,7 @@ LOOP_TEST(test_missed, 0, 2)
 	ck_assert_uint_le(a->try_ms, 2000);
 }
 
-/* A part of what it gave at a trial may be needed again. */
+/* A process may need a part of what it gave at a trial. */
 TEST(test_missed_half)
 {
 	tried(a, mrrc_budget_now());
@@ -151,8 +155,9 @@ TEST(test_missed_half)
 }
 
 /*
- * Each has its share, and one lacks bytes. The other has missed what it gave, and
- * tries again much later; at once if it has more than it had then.
+ * Both processes have their shares, and one lacks bytes. The other one missed
+ * what it gave, and tries again much later, or at once if it has more bytes
+ * than at the trial.
  */
 LOOP_TEST(test_grown, 0, 2)
 {
@@ -173,7 +178,7 @@ LOOP_TEST(test_grown, 0, 2)
 	mrrc_budget_remove(a, &has.member);
 }
 
-/* What is evicted and still registered is not given yet. */
+/* Bytes that are evicted, but still registered, are not given yet. */
 TEST(test_later)
 {
 	ck_assert(mrrc_budget_take(a, ALL));
@@ -182,7 +187,10 @@ TEST(test_later)
 	mrrc_budget_add(a, &has.member);
 	ck_assert(!take_within(b, GRAIN, 300));
 	ck_assert_uint_lt(has.bytes, ALL);
-	/* nor is it evicted anew each time that a process lacks it */
+	/*
+	 * Bytes are not evicted again each time that another process lacks
+	 * them.
+	 */
 	ck_assert_uint_ge(has.bytes, ALL / 2);
 	ck_assert_uint_eq(reserved(a), ALL);
 	mrrc_budget_put(a, ALL - has.bytes);
@@ -191,7 +199,7 @@ TEST(test_later)
 	mrrc_budget_remove(a, &has.member);
 }
 
-/* Memory of an allocator comes before what caches of its process keep. */
+/* An allocator gets bytes that caches of its process keep. */
 TEST(test_own)
 {
 	struct keeper own = keeper_of(a, 0);
@@ -216,10 +224,10 @@ TEST(test_own_missing)
 	mrrc_budget_add(a, &has.member);
 	ck_assert(!mrrc_budget_take_wait(a, NULL, ALL / 2, 5));
 	ck_assert_uint_eq(has.bytes, ALL / 8);
-	/* and one that succeeds as much as is missing */
+	/* An allocation that succeeds evicts as much as is missing. */
 	ck_assert(mrrc_budget_take_wait(a, NULL, ALL / 8 + GRAIN, 0));
 	ck_assert_uint_eq(has.bytes, ALL / 8 - GRAIN);
-	/* with what others put in the meantime */
+	/* Bytes that others put in the meantime need not be evicted. */
 	ck_assert(!mrrc_budget_take_wait(a, NULL, GRAIN * 3, 0));
 	ck_assert_uint_eq(has.bytes, ALL / 8 - GRAIN);
 	mrrc_budget_put(b, GRAIN * 2);
@@ -229,7 +237,7 @@ TEST(test_own_missing)
 	mrrc_budget_remove(a, &has.member);
 }
 
-/* What is evicted and not deregistered yet is not evicted again. */
+/* Bytes that are evicted, but not deregistered yet, are not evicted again. */
 TEST(test_own_later)
 {
 	struct keeper own = keeper_of(a, 0);
@@ -244,7 +252,7 @@ TEST(test_own_later)
 	mrrc_budget_remove(a, &has.member);
 }
 
-/* What allocators keep free comes before regions, until it is enough. */
+/* Bytes that allocators keep free are used before regions are evicted. */
 TEST(test_keepers)
 {
 	struct keeper own = keeper_of(a, GRAIN), shy = keeper_of(a, GRAIN);
@@ -283,7 +291,10 @@ static void lack_later(void)
 	mrrc_budget_take(a, 2 * ALL);
 }
 
-/* What lacks since the answer began is not what has lacked for long. */
+/*
+ * Bytes that are lacking since the answer began do not count as lacking for
+ * long.
+ */
 TEST(test_lacks_meanwhile)
 {
 	fault_at(FAULT_LOCK, lack_later);
@@ -293,7 +304,10 @@ TEST(test_lacks_meanwhile)
 	mrrc_lock_release(&a->lock);
 }
 
-/* For other processes: after all that caches evict, until it is enough. */
+/*
+ * Allocators give kept bytes to other processes after caches evicted all, and
+ * only as many as are lacking.
+ */
 TEST(test_keepers_give)
 {
 	struct keeper shy = keeper_of(a, GRAIN), one = keeper_of(a, GRAIN);
@@ -313,7 +327,7 @@ TEST(test_keepers_give)
 	ck_assert_uint_eq(shy.trims, 0);
 	ck_assert_uint_eq(one.early + last.early, 0);
 	ck_assert_uint_eq(one.inside + last.inside, 0);
-	/* nothing is owed for what does not come */
+	/* A process owes nothing if no bytes come. */
 	gives = last.gives;
 	for (i = 0; i < 6000 && last.gives == gives; i++) {
 		mrrc_budget_take(b, ALL);

@@ -11,7 +11,7 @@
 
 #include "test/fakes/fault.h"
 
-/* How often this thread has given up its processor. */
+/* Returns the number of times that this thread gave up its processor. */
 static long sleeps_so_far(void)
 {
 	struct rusage usage;
@@ -22,7 +22,7 @@ static long sleeps_so_far(void)
 
 TEST_CASE(budget_node, budget_setup, budget_teardown);
 
-/* No segment: a part of its own, and never the whole node's. */
+/* Without a segment, a process has a part of its own, not the whole budget. */
 TEST(test_alone)
 {
 	const struct mrrc_budget_attr attr = {
@@ -38,7 +38,7 @@ TEST(test_alone)
 	ck_assert_int_eq(mrrc_budget_open(&attr, &budget, &alone), 0);
 	ck_assert_int_eq(alone, -ENOENT);
 	ck_assert(mrrc_budget_take(budget, 4 * GRAIN));
-	/* there is nothing to wait for, which would take 1000 sleeps */
+	/* A wait would be useless, and would take 1000 sleeps. */
 	sleeps = sleeps_so_far();
 	ck_assert(!mrrc_budget_take_wait(budget, NULL, 4 * KIB, 1000));
 	ck_assert(!mrrc_budget_take_wait(budget, NULL, 8 * GRAIN, 1000));
@@ -57,7 +57,7 @@ TEST(test_alone)
 TEST(test_open_fails)
 {
 	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
-	/* with those of the fixture's budgets */
+	/* These counts include those of the fixture's budgets. */
 	const unsigned threads = fault_threads_left(FAULT_THREADS + 2);
 	const unsigned fds = fault_fds();
 	struct mrrc_budget *budget = NULL;
@@ -78,7 +78,7 @@ TEST(test_open_fails)
 	ck_assert_int_gt(n, 5);
 }
 
-/* The segment's descriptor is closed by the application: no more sharing. */
+/* The application closes the segment's descriptor: sharing ends. */
 TEST(test_closed)
 {
 	struct stat want, got;
@@ -111,7 +111,7 @@ static pid_t start(size_t bytes)
 		struct mrrc_budget *own;
 		int alone;
 
-		/* also where it is stopped */
+		/* The child ends with its parent, even if it is stopped. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (mrrc_budget_open(&(struct mrrc_budget_attr){ .bytes = ALL,
 								 .dir = dir },
@@ -144,7 +144,7 @@ TEST(test_killed)
 	ck_assert_uint_eq(node(), ALL);
 }
 
-/* The one of a process is one, and a child's is another. */
+/* A process has one shared budget, and a child has another one. */
 TEST(test_join)
 {
 	const struct mrrc_budget_attr attr = { .bytes = ALL, .dir = dir };
@@ -190,7 +190,7 @@ static void *join_cancelled(void *arg)
 	return arg;
 }
 
-/* A thread that is cancelled leaves no lock behind, which fork would want. */
+/* A cancelled thread leaves no lock behind, for which a fork would wait. */
 TEST(test_join_cancelled)
 {
 	void *ended;
@@ -209,7 +209,7 @@ static struct mrrc_budget_helper ask(struct mrrc_budget *budget,
 				  would);
 }
 
-/* As @b finds it. */
+/* Returns the share of @a as @b sees it. */
 static struct mrrc_node_share share_of_a(void)
 {
 	struct mrrc_node_share share;
@@ -233,7 +233,7 @@ TEST(test_helper)
 	ck_assert(share_of_a().helper);
 	ck_assert_uint_eq(share_of_a().used, GRAIN / MRRC_NODE_UNIT);
 	ck_assert_uint_ne(share_of_a().cpus, 0);
-	/* not before its time, unless the question is another one */
+	/* The answer stays until its time, unless the question changes. */
 	ck_assert(!ask(a, &has, false).may);
 	ck_assert(!share_of_a().helper);
 	ck_assert(!ask(a, &has, false).may);
@@ -254,12 +254,12 @@ TEST(test_helper_period)
 	}
 	ck_assert_uint_eq(a->ask_ms, MRRC_BUDGET_HELPER_MAX_MS);
 	a->asked_at -= a->ask_ms;
-	a->helper.may = false; /* as if it could not, the last time */
+	a->helper.may = false; /* The last answer was that no helper may run. */
 	ask(a, &has, true);
 	ck_assert_uint_eq(a->ask_ms, MRRC_BUDGET_HELPER_MS);
 }
 
-/* The process would use one while any of its members would. */
+/* A process wants a helper while any of its members wants one. */
 TEST(test_helper_members)
 {
 	struct member second = { 0 };
@@ -288,7 +288,7 @@ static void *ask_often(void *arg)
 	return NULL;
 }
 
-/* A helper thread for each domain. */
+/* Each domain asks for a helper thread of its own. */
 TEST(test_helper_race)
 {
 	pthread_t thread[ASKERS];
@@ -307,7 +307,7 @@ TEST(test_helper_race)
 	ck_assert(!share_of_a().helper);
 }
 
-/* Processes without a limit: what they use is counted, and nothing else. */
+/* Processes without a limit only count the bytes that they use. */
 TEST(test_no_limit)
 {
 	struct mrrc_budget *free = open_one(MRRC_BUDGET_NONE);
@@ -324,7 +324,7 @@ TEST(test_no_limit)
 	ck_assert_uint_eq(free->reserved, 0);
 	mrrc_budget_stats(free, &stats);
 	ck_assert_uint_eq(stats.budget | stats.node | stats.reserved, 0);
-	/* those with a limit have all of it */
+	/* Processes with a limit can take the whole budget. */
 	ck_assert(mrrc_budget_take(b, ALL));
 	ck_assert_uint_eq(node(), ALL);
 	mrrc_budget_put(b, ALL);

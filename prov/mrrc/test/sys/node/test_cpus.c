@@ -111,7 +111,7 @@ TEST(test_idle)
 	ck_assert_uint_eq(mrrc_cpus_idle(path, &set), 0);
 }
 
-/* Files are read no more often than need be. */
+/* Files are read no more often than necessary. */
 TEST(test_look_less)
 {
 	struct mrrc_cpus cpus = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/node/node_shm: which files are taken for the node's segment, and which
- * processes for live ones.
+ * sys/node/node_shm: which files are accepted as the node's segment, and which
+ * processes count as alive.
  */
 #include "config.h"
 #include "test/case.h"
@@ -56,7 +56,7 @@ static void refused(int ret)
 	ck_assert_uint_eq(fault_fds(), fds);
 }
 
-/* How many processes there are, as the kernel knows. */
+/* Returns the number of live processes, according to the kernel. */
 static size_t count(struct mrrc_node_shm *shm)
 {
 	return mrrc_node_shm_read(shm, true, 1, share, &self);
@@ -85,7 +85,7 @@ static struct mrrc_node_head *map(void)
 
 TEST_CASE(node_shm, setup, teardown);
 
-/* ---- its directory ---- */
+/* ---- the segment's directory ---- */
 
 static struct mrrc_node_dirs dirs;
 
@@ -108,7 +108,7 @@ static void unlink_in(unsigned i)
 	unlink(name);
 }
 
-/* The first directory that has one, or can have one. */
+/* The first directory is used that has a segment, or can have one. */
 TEST(test_dirs)
 {
 	struct mrrc_node_shm *shm, *second;
@@ -120,7 +120,7 @@ TEST(test_dirs)
 		ck_assert_int_eq(mkdir(dirs.dir[i], 0700), 0);
 	}
 	mrrc_node_shm_close(find(0));
-	/* one that knows the second only has made it */
+	/* A process that knows only the second directory makes one. */
 	unlink_in(0);
 	ck_assert_int_eq(mrrc_node_shm_open(dirs.dir[1], &second), 0);
 	shm = find(1);
@@ -128,7 +128,7 @@ TEST(test_dirs)
 	mrrc_node_shm_close(shm);
 	mrrc_node_shm_close(second);
 	unlink_in(1);
-	/* another user's, or what looks so */
+	/* The file of another user, or what looks like one, is not used. */
 	mrrc_node_shm_path(dirs.dir[0], other, sizeof(other));
 	ck_assert_int_eq(symlink("/dev/null", other), 0);
 	mrrc_node_shm_close(find(1));
@@ -139,7 +139,10 @@ TEST(test_dirs)
 	rmdir(dirs.dir[0]);
 }
 
-/* Those that are full have the whole budget: no other one is made. */
+/*
+ * The processes of a full segment have the whole budget: no other segment is
+ * made.
+ */
 TEST(test_dirs_full)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_len = MRRC_NODE_SLOTS };
@@ -167,7 +170,7 @@ static bool is_first(const char *name)
 	return !strcmp(dirs.dir[0], name);
 }
 
-/* None that others may use, or choose. */
+/* A directory that others may use, or choose, is not used. */
 TEST(test_dirs_private)
 {
 	char link[80];
@@ -188,7 +191,7 @@ TEST(test_dirs_private)
 	ck_assert_int_eq(chown(dir, 0, -1), 0);
 }
 
-/* Files of others, that others can open or that are something else. */
+/* Files are refused that others own or can open, and other kinds of file. */
 TEST(test_refused)
 {
 	make(0644, SIZE);
@@ -240,14 +243,14 @@ TEST(test_content)
 }
 
 /*
- * A process of a later version, as the file has it: it counts, and what only that
- * version knows is left alone, but for a slot that is taken over.
+ * The file has a process of a later version: the process counts, and its
+ * unknown words stay, unless its slot is taken over.
  */
 TEST(test_other_version)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
 	static const uint64_t theirs[] = {
-		/* word, want, used, cpus, flags */
+		/* These words are word, want, used, cpus and flags. */
 		UINT64_C(3) << 40 | 17, 5, 16, 1, UINT64_C(0x80000000) | 3,
 		/* spare */ 1,		2, 3
 	};
@@ -282,7 +285,7 @@ TEST(test_other_version)
 	munmap(file, SIZE);
 }
 
-/* No process has generation 0: such a slot counts for none. */
+/* No process has generation 0: a slot with this generation counts as free. */
 TEST(test_no_generation)
 {
 	struct mrrc_node_shm *shm;
@@ -298,7 +301,10 @@ TEST(test_no_generation)
 	munmap(head, SIZE);
 }
 
-/* Whatever is in it: no crash, no loop without end, and no live process. */
+/*
+ * Whatever the file contains, there is no crash, no endless loop, and no live
+ * process.
+ */
 LOOP_TEST(test_random, 0, 3)
 {
 	struct seed seed = seed_init("node_shm", _i);
@@ -322,7 +328,7 @@ LOOP_TEST(test_random, 0, 3)
 			ck_assert_uint_lt(share[i].reserved, MRRC_NODE_UNITS);
 		ck_assert_uint_eq(count(shm), 1);
 		ck_assert_uint_eq(share[0].reserved, 0);
-		/* and later */
+		/* The contents change again after the segment was opened. */
 		mrrc_node_shm_reserve(shm, UINT64_MAX);
 		for (i = 1; i < SIZE / sizeof(*word); i++)
 			word[i] = seed_below(&seed, UINT64_MAX);
@@ -361,7 +367,10 @@ TEST(test_open_fails)
 
 static int told[2];
 
-/* A process with 5 units; it forks @children that live on. Returns its pid. */
+/*
+ * Starts a process that has 5 units and forks @children that live on; returns
+ * its pid.
+ */
 static pid_t start(unsigned children)
 {
 	unsigned missing = children + 1;
@@ -371,9 +380,9 @@ static pid_t start(unsigned children)
 	ck_assert_int_eq(pipe(told), 0);
 	pid = fork();
 	if (!pid) {
-		/* also where it is stopped */
+		/* The child ends with its parent, even if it is stopped. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setpgid(0, 0); /* for its children, which outlive it */
+		setpgid(0, 0); /* a group for children, which outlive it */
 		mrrc_node_shm_reserve(shm_open_here(), 5);
 		for (; children; children--) {
 			if (!fork()) {
@@ -389,7 +398,7 @@ static pid_t start(unsigned children)
 			pause();
 	}
 	close(told[1]);
-	/* until all have run their fork handlers */
+	/* All processes have run their fork handlers then. */
 	for (; missing; missing--)
 		ck_assert_int_eq(read(told[0], &c, 1), 1);
 	return pid;
@@ -411,11 +420,11 @@ TEST(test_killed)
 	ck_assert_uint_eq(count(shm), 2);
 	ck_assert_uint_eq(share[0].reserved, 5);
 	finish(pid);
-	/* without a look it is there yet */
+	/* Without a check of processes, the ended process still counts. */
 	ck_assert_uint_eq(mrrc_node_shm_read(shm, false, 1, share, &self), 2);
 	ck_assert_uint_eq(count(shm), 1);
 	ck_assert_uint_eq(mrrc_node_shm_read(shm, false, 1, share, &self), 1);
-	/* the slot's next process is another one */
+	/* Another process takes the same slot. */
 	pid = start(0);
 	ck_assert_uint_eq(mrrc_node_shm_read(shm, false, 1, share, &self), 2);
 	ck_assert_uint_eq(share[0].reserved, 5);
@@ -423,7 +432,7 @@ TEST(test_killed)
 	mrrc_node_shm_close(shm);
 }
 
-/* A child of the process that was killed lives on. */
+/* A child of a killed process lives on; the slot is free all the same. */
 TEST(test_fork)
 {
 	struct mrrc_node_shm *shm;
@@ -437,7 +446,7 @@ TEST(test_fork)
 	mrrc_node_shm_close(shm);
 }
 
-/* A child closes what it inherits, which changes nothing of the parent's. */
+/* A child closes the segment that it inherits; the parent's stays as it was. */
 TEST(test_fork_close)
 {
 	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
@@ -481,7 +490,7 @@ TEST(test_stopped)
 	mrrc_node_shm_close(shm);
 }
 
-/* A process has time to answer, however long ago the last look was. */
+/* A process has time to answer, even if the last look was long ago. */
 TEST(test_not_deaf)
 {
 	struct mrrc_node_shm *shm = shm_open_here(), *b = shm_open_here();
@@ -498,7 +507,7 @@ TEST(test_not_deaf)
 	mrrc_node_shm_close(b);
 }
 
-/* A program that closes descriptors that it does not know. */
+/* A program closes descriptors that it did not open. */
 TEST(test_closed)
 {
 	struct mrrc_node_shm *shm = shm_open_here();
