@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/cache/cache_mt with a fake monitor share. Ranges are given
- * in pages of a window of addresses; no memory is touched, so any will do.
+ * Fixture of the tests of sys/cache/cache_mt with a fake monitor. Ranges are
+ * given in pages of a window of addresses; no memory is touched, so any
+ * addresses will do.
  */
 #ifndef MRRC_TEST_MT_FIXTURE_H
 #define MRRC_TEST_MT_FIXTURE_H
@@ -9,64 +10,67 @@
 #include "test/fakes/fake_mon.h"
 #include "test/fakes/fake_reg.h"
 
-#define MT_PAGES   64 /* the cache's limits */
+#define MT_PAGES   64 /* limits of the cache */
 #define MT_REGIONS 8
 
 extern size_t page;
-extern uintptr_t base; /* of the window, 64 pages */
+extern uintptr_t base; /* start of the window of 64 pages */
 extern struct fake_reg fake;
 extern struct mrrc_mon *mt_mon;
 extern struct mrrc_cache_mt *cache;
-extern struct mrrc_plan plan; /* of the last request in pieces */
+extern struct mrrc_plan plan; /* plan of the last request in pieces */
 
 void mt_setup(void);
-/* No piece and no merge more than a test asks for. */
+/* Opens a cache that makes only the pieces and merges that a test asks for. */
 void mt_setup_pieces(void);
 void mt_teardown(void);
 
-/* Another cache with the same limits and monitor, and the default policy. */
+/* Opens a cache with the same limits and monitor, and the default policy. */
 int open_cache(struct mrrc_cache_mt **out);
-/* One with the fixture's monitor, and its limits and calls where @attr has none. */
+/*
+ * Opens a cache with the fixture's monitor, and its limits and calls where
+ * @attr has none.
+ */
 int open_as(struct mrrc_cache_attr attr, struct mrrc_cache_mt **out);
 
-/* Closes the fixture's cache and opens another: as open_as(), or with @policy. */
+/* Close the fixture's cache and open another: as open_as(), or with @policy. */
 void reopen_as(struct mrrc_cache_attr attr);
 void reopen(const char *policy);
 
 uint64_t stat_of(enum mrrc_stat id);
-/* Of all states: registered, or about to be. */
+/* Returns the number of regions in any state: registered, or about to be. */
 unsigned regions_live(void);
-/* Whether a range is being registered; forgets it, as its thread is gone. */
+/* Whether a range is pending; the range is forgotten, as its thread is gone. */
 bool pending_left(void);
-/* Threads that wait for another's registration, or for the helper. */
+/* Returns the number of threads that wait for a registration or the helper. */
 unsigned waiting(void);
-/* Hits that this thread had without the lock. */
+/* Returns the number of hits of this thread without the lock. */
 uint64_t quick(void);
 
-/* These check mrrc_cache_mt_valid() as well, and what is registered. */
+/* These functions also check mrrc_cache_mt_valid(), and registered ranges. */
 int try_get(unsigned first, unsigned pages, enum mrrc_access access,
 	    struct mrrc_region **region);
 struct mrrc_region *get_as(unsigned first, unsigned pages,
 			   enum mrrc_access access);
-struct mrrc_region *get(unsigned first, unsigned pages); /* to write */
+struct mrrc_region *get(unsigned first, unsigned pages); /* for writing */
 void put(struct mrrc_region *region);
 void touch(unsigned first, unsigned pages); /* get and put */
-/* The same of bytes anywhere, in any cache. */
+/* Gets and puts any bytes, in any cache. */
 void touch_at(struct mrrc_cache_mt *in, uintptr_t start, size_t len,
 	      enum mrrc_access access);
 
-/* Whether the pieces cover the pages in order, each with a registration. */
+/* Whether the pieces cover the pages in order, and each has a registration. */
 bool covered(const struct mrrc_plan *got, unsigned first, unsigned pages,
 	     enum mrrc_access access);
 
-/* The same in at most @limit pieces: in `plan`, and all held. */
+/* Gets a range in at most @limit pieces: in `plan`, and all held. */
 int try_pieces(unsigned first, unsigned pages, enum mrrc_access access,
 	       unsigned limit);
 void get_pieces(unsigned first, unsigned pages, enum mrrc_access access,
 		unsigned limit);
 void put_pieces(void);
 
-/* The pages of piece @i, and its region if that is known. */
+/* Checks the pages of piece @i, and its region if @region is not NULL. */
 void piece_is(unsigned i, unsigned first, unsigned pages,
 	      const struct mrrc_region *region);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_budget: what a cache registers comes out of the node's budget.
+ * sys/cache/cache_budget: registered bytes of a cache come out of the node's
+ * budget.
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/case.h"
 #include "test/sys/node/budget_fixture.h"
@@ -65,7 +66,7 @@ TEST(test_used)
 	ck_assert_uint_eq(used(), page);
 }
 
-/* What operations hold is beyond the budget, and not kept. */
+/* Held regions beyond the budget are not kept. */
 TEST(test_held)
 {
 	struct mrrc_region *all = get(0, BUDGET_PAGES), *more = get(40, 8);
@@ -79,7 +80,7 @@ TEST(test_held)
 	ck_assert_uint_eq(used(), 8 * page);
 }
 
-/* Another cache of the process has the bytes. */
+/* Another cache of the process has the bytes, and gives them. */
 TEST(test_second)
 {
 	struct mrrc_cache_mt *other;
@@ -88,7 +89,7 @@ TEST(test_second)
 	ck_assert_int_eq(open_with(true, &other), 0);
 	for (i = 0; i < BUDGET_PAGES; i++)
 		touch_at(other, base + i * page, 1, MRRC_RW);
-	/* its helper deregisters; else the test does not end */
+	/* The other cache's helper deregisters, or this loop has no end. */
 	while (!stat_of(MRRC_STAT_INSERTIONS)) {
 		touch(40, 4);
 		usleep(1000);
@@ -104,7 +105,7 @@ static int register_ahead(uint64_t token)
 				   cache->flushes);
 }
 
-/* What is registered ahead of use has nothing evicted, here or elsewhere. */
+/* A registration ahead of use evicts no region, here or in other processes. */
 TEST(test_gentle)
 {
 	static struct mrrc_mon_ops ops;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_mt in forked children: what is the parent's stays as it is, and no
- * lock is waited for that a thread of the parent's may hold.
+ * sys/cache/cache_mt in forked children: the parent's regions stay as they are,
+ * and a child waits for no lock that a thread of the parent may hold.
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
@@ -18,7 +18,7 @@ static int get_in_child(struct mrrc_region **region)
 	return mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, region);
 }
 
-/* Idle, held, or left by an event: none is deregistered. */
+/* No region is deregistered, whether idle, held, or left by an event. */
 static int leave_alone(struct mrrc_region *held)
 {
 	const size_t live = fake.live;
@@ -32,7 +32,7 @@ static int leave_alone(struct mrrc_region *held)
 	mrrc_cache_mt_put(cache, held);
 	if (fake.live != live)
 		return 1;
-	/* not for want of room either */
+	/* No region is deregistered for want of room, either. */
 	fake.max_live = live;
 	if (get_in_child(&region) != -ENOMEM || fake.live != live)
 		return 2;
@@ -147,7 +147,7 @@ static void *use_and_end(void *arg)
 
 	if (!mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW, &region))
 		mrrc_cache_mt_put(cache, region);
-	/* the lock of all tables, then the cache's */
+	/* The thread takes the lock of all tables, then the cache's. */
 	fault_at(FAULT_LOCK, at_second);
 	return arg;
 }

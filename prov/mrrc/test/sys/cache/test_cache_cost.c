@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_mt, sys/cache/reaper: counts of copies made instead of
- * registrations, and room made when a limit of the system is reached.
+ * sys/cache/cache_mt, sys/cache/reaper: copies in place of registrations, and
+ * room that is made when a limit of the system is reached.
  */
 #include "config.h"
 #include "test/case.h"
 
 #include "test/sys/cache/mt_fixture.h"
 
-/* 10000 to register a page, 1000 to copy it */
+/* Registering a page costs 10000; copying a page costs 1000. */
 static const struct mrrc_cost cost = {
 	.reg_page = 1000,
 	.reg = 8000,
@@ -35,7 +35,10 @@ static void teardown(void)
 	mt_teardown();
 }
 
-/* Whether it is to be copied; else it is registered, or found, and put. */
+/*
+ * Returns whether a range is to be copied; otherwise registers and puts the
+ * range.
+ */
 static bool copies(unsigned first, size_t len)
 {
 	bool copy;
@@ -67,7 +70,7 @@ TEST(test_hot)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), COPIES + 2);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
-	/* lost: it begins anew */
+	/* The region is lost, so the count of copies begins anew. */
 	mrrc_cache_mt_flush(cache);
 	ck_assert(copies(3, 100));
 }
@@ -77,10 +80,10 @@ TEST(test_partly)
 	bool copy;
 
 	touch(10, 10);
-	/* one page of eleven is missing: less than eleven copies */
+	/* One page of eleven is missing: cheaper than eleven copies. */
 	ck_assert(!copies(10, 11 * page));
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
-	/* nothing is, and it is held */
+	/* No page is missing, and the region is held. */
 	ck_assert_int_eq(mrrc_cache_mt_get_or_copy(cache, &admit,
 						   (void *) (base + 15 * page),
 						   1, MRRC_RW, 4, &plan, &copy),
@@ -90,7 +93,7 @@ TEST(test_partly)
 	put_pieces();
 }
 
-/* Nothing would be kept, so a registration is for this once. */
+/* Regions would not be kept, so each registration would serve one request. */
 TEST(test_no_monitor)
 {
 	int i;
@@ -100,7 +103,7 @@ TEST(test_no_monitor)
 		ck_assert(copies(3, 100));
 	ck_assert_uint_eq(fake.regs, 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), 3 * COPIES);
-	/* and where that is cheaper it is registered */
+	/* A registration cheaper than a copy is made. */
 	mrrc_admit_fini(&admit);
 	ck_assert_int_eq(mrrc_admit_init(&admit,
 					 &(struct mrrc_cost){
@@ -132,7 +135,7 @@ TEST(test_arguments)
 
 /* ---- limits ---- */
 
-/* Little goes at first; it was enough. */
+/* Few regions leave at first, and that is enough. */
 TEST(test_room_some)
 {
 	unsigned i;
@@ -147,7 +150,7 @@ TEST(test_room_some)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
 }
 
-/* What is in use stays, and the rest goes before giving up. */
+/* Held regions stay; all others leave before a request fails. */
 TEST(test_room_all)
 {
 	struct mrrc_region *held = get(0, 1), *region = NULL;
@@ -169,7 +172,7 @@ static void hook_leave(void *arg, uintptr_t start, size_t len)
 	mrrc_mon_drain(mt_mon);
 }
 
-/* What an event left makes room, where nothing is idle. */
+/* A region that an event removed makes room if no region is idle. */
 TEST(test_room_left)
 {
 	touch(0, 1);
@@ -182,7 +185,7 @@ TEST(test_room_left)
 
 static unsigned refused;
 
-/* Another thread takes the room at once, as often as it is made. */
+/* Another thread takes the room at once, each time that room is made. */
 static void hook_refill(void *arg, uintptr_t start, size_t len)
 {
 	if (start != base || ++refused == 100)
@@ -203,7 +206,10 @@ TEST(test_room_taken)
 	fake.hook = NULL;
 }
 
-/* Every nth registration fails, whatever n: nothing stays, nothing doubles. */
+/*
+ * Every nth registration fails, for each n: no region stays, or is counted
+ * twice.
+ */
 LOOP_TEST(test_nth, 1, 12)
 {
 	struct mrrc_region *region;
@@ -219,7 +225,7 @@ LOOP_TEST(test_nth, 1, 12)
 		}
 	}
 	atomic_store(&fake.fail_in, 0);
-	/* there is always something to make room with, but at first */
+	/* Except at first, there is always a region to make room with. */
 	ck_assert_uint_ge(done, 498);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	mrrc_cache_mt_flush(cache);

@@ -15,7 +15,7 @@ TEST(test_invalidate_held)
 	struct mrrc_region *a = get(0, 4);
 	struct mrrc_region *b;
 
-	/* The middle goes while two operations use all of it. */
+	/* The middle is unmapped while two operations use the whole range. */
 	ck_assert_ptr_eq(get(0, 4), a);
 	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
 	mrrc_mon_drain(mt_mon);
@@ -40,7 +40,7 @@ TEST(test_invalidate_idle)
 	touch(10, 4);
 	fake_mon_raise(mt_mon, base + page, base + 2 * page, MRRC_MON_UNMAP);
 	mrrc_mon_drain(mt_mon);
-	/* A thread that reads events may not call out; the next caller does. */
+	/* A reader of events may not deregister; the next caller does. */
 	ck_assert_uint_eq(fake.live, 2);
 	ck_assert(fake_mon_none(mt_mon, 0, 1));
 	ck_assert(fake_mon_none(mt_mon, 2, 4));
@@ -48,7 +48,7 @@ TEST(test_invalidate_idle)
 	ck_assert_uint_eq(fake.live, 1);
 	fake_mon_raise(mt_mon, base, base + 20 * page, MRRC_MON_REMOVE);
 	mrrc_mon_drain(mt_mon);
-	/* the event has ended the watch, which another may have begun anew */
+	/* The event ended the watch, and another watch may have begun. */
 	unwatches = fake_mon_of(mt_mon)->unwatches;
 	ck_assert_uint_eq(mrrc_cache_mt_flush(cache), 1);
 	ck_assert_uint_eq(fake_mon_of(mt_mon)->unwatches, unwatches);
@@ -61,7 +61,7 @@ TEST(test_busy)
 	fake_mon_of(mt_mon)->busy = 3;
 	touch(0, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
-	/* For ever: the operation gets a registration of its own. */
+	/* While the monitor is busy, operations register for themselves. */
 	fake_mon_of(mt_mon)->busy = 1000;
 	touch(0, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
@@ -86,7 +86,7 @@ LOOP_TEST(test_raced, 0, 2)
 {
 	struct mrrc_region *region;
 
-	/* _i: handled before registration ends, or found by the probe. */
+	/* _i: the event is handled during registration, or by the probe. */
 	fake.hook = hook_raise;
 	fake.hook_arg = _i ? &fake : NULL;
 	region = get(4, 2);
@@ -100,7 +100,7 @@ LOOP_TEST(test_raced, 0, 2)
 	ck_assert_uint_eq(fake.live, 1);
 }
 
-/* The event is read, not yet handled, as this thread takes the lock. */
+/* The event is read, but not handled yet, when this thread takes the lock. */
 static void read_event(void)
 {
 	fake_mon_raise(mt_mon, base + 4 * page, base + 5 * page,
@@ -147,7 +147,7 @@ static void hook_invalidate(void *arg, uintptr_t start, size_t len)
 	mrrc_cache_mt_invalidate(cache, (void *) (start + page), page);
 }
 
-/* The application tells of a range while it is registered. */
+/* The application reports a change of a range that is being registered. */
 TEST(test_invalidate_pending)
 {
 	struct mrrc_region *region;
@@ -170,7 +170,7 @@ static void after_lookup(void)
 	fault_at(FAULT_LOCK, unmap_first);
 }
 
-/* The first lock tells that a region is near, the second is the lookup's. */
+/* The first lock finds that a region is near; the second is the lookup's. */
 static void before_lookup(void)
 {
 	fault_at(FAULT_LOCK, after_lookup);
@@ -191,7 +191,7 @@ TEST(test_raced_merge)
 	put(region);
 }
 
-/* The same of several pieces, which are pending one after the other. */
+/* A merged plan has several pieces, which become pending one by one. */
 TEST(test_raced_merge_pieces)
 {
 	touch(0, 1);
@@ -214,7 +214,7 @@ static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
 
 TEST(test_raced_elsewhere)
 {
-	/* An unmap elsewhere costs a drain, not the registration. */
+	/* An unmap of other memory costs a drain, not the registration. */
 	fake.hook = hook_elsewhere;
 	touch(4, 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
@@ -257,7 +257,7 @@ TEST(test_pending_stays_watched)
 
 	touch(2, 4);
 	touch(2, 4);
-	/* The overlapped region goes while its union is being registered. */
+	/* The overlapped region leaves while its union is being registered. */
 	fake.hook = hook_flush;
 	touch(3, 4);
 	ck_assert(fake_mon_all(mt_mon, 2, 7));
@@ -266,7 +266,7 @@ TEST(test_pending_stays_watched)
 	put(later);
 }
 
-/* ---- nothing watches ---- */
+/* ---- the range is not watched ---- */
 
 static const struct {
 	int watch_rc;
@@ -285,7 +285,7 @@ LOOP_TEST(test_refused, 0, sizeof(refusals) / sizeof(refusals[0]))
 	struct fake_mon *state = fake_mon_of(mt_mon);
 	struct mrrc_region *region;
 	unsigned unwatches;
-	/* what is idle makes room */
+	/* An idle region makes room if the limit of ranges is reached. */
 	const bool room = refusals[_i].watch_rc == -ENOMEM;
 
 	touch(0, 2);
@@ -293,14 +293,14 @@ LOOP_TEST(test_refused, 0, sizeof(refusals) / sizeof(refusals[0]))
 	state->blind = refusals[_i].blind;
 	unwatches = state->unwatches;
 	region = get_as(4, 2, MRRC_RO);
-	/* As asked for, no more, unless it was found out afterwards. */
+	/* The access is as requested, unless the refusal comes late. */
 	if (!refusals[_i].blind)
 		ck_assert_int_eq(region->access, MRRC_RO);
 	ck_assert_int_eq(region->state, MRRC_REGION_NEW);
 	ck_assert_uint_eq(stat_of(refusals[_i].cause), 1);
 	put(region);
 	ck_assert_uint_eq(fake.live, !room);
-	/* Another's userfaultfd may own a range that was refused. */
+	/* Another userfaultfd may own a range that was refused. */
 	if (refusals[_i].watch_rc == -EINVAL || refusals[_i].watch_rc == -EBUSY)
 		ck_assert_uint_eq(state->unwatches, unwatches);
 	state->watch_rc = 0;
@@ -314,7 +314,7 @@ LOOP_TEST(test_monitor_fails, 0, 2)
 	struct mrrc_region *held = get(0, 2);
 
 	touch(4, 2);
-	/* _i: by the probe, or while reading events. */
+	/* _i: the monitor fails in the probe, or while events are read. */
 	if (_i) {
 		fake_mon_of(mt_mon)->check_rc = -EPERM;
 	} else {

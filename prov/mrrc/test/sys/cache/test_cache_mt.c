@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_mt: hits, misses, limits, failures. Requests in pieces:
- * test_cache_pieces.c; events: test_cache_event.c; the kernel's own:
- * test_cache_uffd.c; threads: race_mon.c.
+ * sys/cache/cache_mt: hits, misses, limits, failures. test_cache_pieces.c tests
+ * requests in pieces, test_cache_event.c events, test_cache_uffd.c the kernel's
+ * events, and race_mon.c threads.
  */
 #include "config.h"
 #include "test/case.h"
@@ -60,7 +60,7 @@ TEST(test_merge_fails)
 {
 	touch(0, 4);
 	touch(0, 4);
-	fake.bad_start = base; /* can no longer be registered */
+	fake.bad_start = base; /* cannot be registered any more */
 	fake.bad_end = base + page;
 	touch(1, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
@@ -83,7 +83,7 @@ TEST(test_read_only)
 	ck_assert_int_eq(try_get(12, 1, MRRC_RW, &region), -EFAULT);
 	ck_assert_ptr_null(region);
 	ck_assert_uint_eq(fake.live, 1);
-	/* Not memory at all. */
+	/* This range is no memory at all. */
 	fake.bad_start = base + 30 * page;
 	fake.bad_end = base + 31 * page;
 	ck_assert_int_eq(try_get(30, 1, MRRC_RO, &region), -EFAULT);
@@ -100,10 +100,10 @@ TEST(test_error)
 	ck_assert_int_eq(try_get(0, 1, MRRC_RW, &region), -EINVAL);
 	ck_assert(!pending_left());
 	ck_assert_ptr_null(region);
-	/* Nothing was evicted for it. */
+	/* No region was evicted for a registration that failed. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 1);
 	touch(0, 1);
-	/* Nor what cannot be kept. */
+	/* A range that cannot be kept evicts no region, either. */
 	fake_mon_of(mt_mon)->watch_rc = -EINVAL;
 	atomic_store(&fake.fail_in, 1);
 	ck_assert_int_eq(try_get(8, 1, MRRC_RW, &region), -EINVAL);
@@ -126,7 +126,7 @@ TEST(test_full)
 	ck_assert_uint_eq(fake.live, MT_REGIONS);
 	for (i = 0; i < MT_REGIONS; i++)
 		put(held[i]);
-	/* Larger than everything. */
+	/* The range is larger than the whole cache. */
 	touch(0, MT_PAGES + 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_TOO_BIG), 1);
 	ck_assert_uint_eq(fake.live, MT_REGIONS);
@@ -156,7 +156,7 @@ TEST(test_open_fails)
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		if (!ret) { /* a pool has fewer addresses at first */
+		if (!ret) { /* the pool has fewer addresses at first */
 			ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 			other = NULL;
 			continue;
@@ -166,7 +166,10 @@ TEST(test_open_fails)
 		ck_assert_uint_eq(fault_leaks(), 0);
 	}
 	ck_assert_int_eq(ret, 0);
-	/* The cache, its policy, what that learns by, the lock. */
+	/*
+	 * The steps are those of the cache, its policy, its history and its
+	 * lock.
+	 */
 	ck_assert_int_ge(n, 5);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 }
@@ -178,7 +181,7 @@ LOOP_TEST(test_get_fails, 0, 2)
 	bool fired;
 	int ret, n;
 
-	/* _i: cacheable, or not. */
+	/* _i: the range can be kept, or cannot. */
 	fake_mon_of(mt_mon)->watch_rc = _i ? -EINVAL : 0;
 	for (n = 1;; n++) {
 		region = NULL;
@@ -187,7 +190,7 @@ LOOP_TEST(test_get_fails, 0, 2)
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		/* The fake's own want of memory is tried again. */
+		/* A registration that lacks memory is tried again. */
 		if (ret) {
 			ck_assert_int_eq(ret, -ENOMEM);
 			ck_assert_ptr_null(region);
@@ -200,7 +203,7 @@ LOOP_TEST(test_get_fails, 0, 2)
 	}
 	ck_assert_int_eq(ret, 0);
 	put(region);
-	/* Memory for regions, then what the fake takes. */
+	/* The steps are memory for regions, and the fake's memory. */
 	ck_assert_int_eq(n, 3);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_mt: requests in pieces, and what may fail. Which pieces:
- * test_plan.c; what may come in between: test_pieces_event.c.
+ * sys/cache/cache_mt: requests in pieces, and registrations that fail.
+ * test_plan.c tests which pieces are chosen, test_pieces_event.c events in
+ * between.
  */
 #include "config.h"
 #include "test/case.h"
@@ -21,7 +22,7 @@ TEST(test_split)
 	piece_is(0, 8, 2, NULL);
 	piece_is(1, 10, 4, middle);
 	piece_is(2, 14, 2, NULL);
-	/* What was there is used; what was missing was registered. */
+	/* The registered region is used; the missing pages are registered. */
 	ck_assert_uint_eq(fake.regs, 3);
 	ck_assert_uint_eq(fake.live_bytes, 8 * page);
 	ck_assert_uint_eq(mrrc_region_held(middle), 1);
@@ -30,7 +31,7 @@ TEST(test_split)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 0);
 	ck_assert(fake_mon_all(mt_mon, 8, 16));
 	put_pieces();
-	/* Now all three hit. */
+	/* All three pieces are hits now. */
 	get_pieces(9, 6, MRRC_RO, 4);
 	ck_assert_uint_eq(plan.count, 3);
 	piece_is(0, 9, 1, NULL);
@@ -42,7 +43,7 @@ TEST(test_split)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 0);
 }
 
-/* A gap larger than the cache is for once; what is there is used. */
+/* A gap larger than the cache is not kept; a registered region is used. */
 TEST(test_too_big)
 {
 	touch(10, 4);
@@ -51,7 +52,7 @@ TEST(test_too_big)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_TOO_BIG), 1);
 	put_pieces();
 	ck_assert_uint_eq(fake.live, 1);
-	/* Together they are: the last one has no room. */
+	/* Both gaps together exceed the cache: the last one has no room. */
 	get_pieces(0, MT_PAGES + 5, MRRC_RW, 4);
 	ck_assert_uint_eq(plan.count, 3);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_FULL), 1);
@@ -61,7 +62,7 @@ TEST(test_too_big)
 
 /* ---- failures ---- */
 
-/* The first or second gap fails: nothing is held, all is tried alone. */
+/* The first or second gap fails: all is put, and registered as one range. */
 LOOP_TEST(test_gap_fails, 0, 2)
 {
 	touch(10, 4);
@@ -71,7 +72,7 @@ LOOP_TEST(test_gap_fails, 0, 2)
 	piece_is(0, 8, 8, NULL);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 1);
-	/* It took the place of what it covers. */
+	/* The new region takes the place of the regions that it covers. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_OVERLAPS), 1 + _i);
 	ck_assert_uint_eq(fake.live, 1);
 	ck_assert_uint_eq(fake.live_bytes, 8 * page);
@@ -80,7 +81,7 @@ LOOP_TEST(test_gap_fails, 0, 2)
 	ck_assert_uint_eq(fake.live, 1);
 }
 
-/* What is held behind the gap, or before it, is put as well. */
+/* The held region behind the gap, or before the gap, is put as well. */
 LOOP_TEST(test_only_gap_fails, 0, 2)
 {
 	touch(10, 4);
@@ -95,13 +96,13 @@ LOOP_TEST(test_only_gap_fails, 0, 2)
 LOOP_TEST(test_all_fails, 0, 2)
 {
 	touch(10, 4);
-	/* _i: what is behind, or before it */
+	/* _i: the range behind the region fails, or the one before it. */
 	fake.bad_start = base + (_i ? 8 : 15) * page;
 	fake.bad_end = fake.bad_start + page;
 	ck_assert_int_eq(try_pieces(8, 8, MRRC_RW, 4), -EFAULT);
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REG_FAILURES), 2);
-	/* What was there stays, and the gap that went well. */
+	/* The old region stays, and so does the gap that was registered. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), _i ? 1 : 2);
 	ck_assert_uint_eq(fake.live, _i ? 1 : 2);
 	ck_assert(fake_mon_all(mt_mon, _i ? 10 : 8, 14));
@@ -110,7 +111,7 @@ LOOP_TEST(test_all_fails, 0, 2)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 1);
 }
 
-/* The device is full: what is idle goes, what the plan has stays. */
+/* The device is full: idle regions leave, regions of the plan stay. */
 TEST(test_device_full)
 {
 	struct mrrc_region *middle = get(10, 4);
@@ -124,7 +125,7 @@ TEST(test_device_full)
 	piece_is(1, 10, 4, middle);
 	ck_assert_uint_eq(fake.live, 3);
 	put_pieces();
-	/* Two are too few for three, but not for one in their place. */
+	/* Two registrations are too few for three pieces, but not for one. */
 	mrrc_cache_mt_flush(cache);
 	touch(10, 4);
 	fake.max_live = 2;

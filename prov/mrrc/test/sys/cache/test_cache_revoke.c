@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/cache/reaper: the helper ends the keys of closed registrations, also
- * beside threads that get them again. Registrations are fake, and check that
- * none is deregistered in use or twice. When each key ends: test_revoke.c.
+ * beside threads that get them again. Registrations are fake; the fake checks
+ * that no region is deregistered in use or twice. test_revoke.c tests when each
+ * key ends.
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
@@ -43,7 +44,7 @@ static void closes(struct mrrc_region *region)
 	mrrc_cache_mt_put_key(cache, region);
 }
 
-/* None is registered any more. */
+/* Waits until no region is registered any more. */
 static bool gone(void)
 {
 	unsigned i;
@@ -55,7 +56,7 @@ static bool gone(void)
 
 TEST_CASE(cache_revoke, mt_setup, mt_teardown);
 
-/* It ends without any call; and what comes later ends as well. */
+/* Keys end without any call; keys that are closed later end as well. */
 TEST(test_ends)
 {
 	unsigned i;
@@ -69,7 +70,7 @@ TEST(test_ends)
 	}
 }
 
-/* One that is open stays, whatever ends beside it, and is found again. */
+/* An open registration stays while other keys end, and is found again. */
 TEST(test_open)
 {
 	struct mrrc_region *open;
@@ -86,13 +87,13 @@ TEST(test_open)
 	}
 	ck_assert_ptr_eq(reg(2), open);
 	closes(open);
-	/* its time begins now */
+	/* The time of the key begins now. */
 	ck_assert_uint_gt(open->closed, first);
 	closes(open);
 	ck_assert(gone());
 }
 
-/* Without a helper nothing would end it: it is not to be asked for. */
+/* Without a helper no key would end, so none is scheduled to end. */
 TEST(test_no_helper)
 {
 	open_for(MS, false);
@@ -113,7 +114,7 @@ static void *get_and_close(void *arg)
 	return arg;
 }
 
-/* The shortest time, and threads that get the same ones again. */
+/* The time is the shortest, and threads get the same registrations again. */
 TEST(test_race)
 {
 
@@ -134,7 +135,7 @@ static void *hold_lock(void *arg)
 	return arg;
 }
 
-/* A child's registrations are its own, whoever held the lock. */
+/* A child has registrations of its own, whichever thread held the lock. */
 TEST(test_child)
 {
 	struct mrrc_region *region;

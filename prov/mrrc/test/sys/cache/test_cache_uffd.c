@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_mt with the kernel's events: kinds of memory, many regions, calls
- * out that unmap, forks. Skipped, and said so, where userfaultfd is not to
- * be had.
+ * sys/cache/cache_mt with the kernel's events: kinds of memory, many regions,
+ * calls of the provider that unmap, forks. The tests are skipped, with a
+ * message, where userfaultfd is not available.
  */
 #include "config.h"
 #include "test/case.h"
@@ -39,7 +39,7 @@ static void setup(void)
 	mon = NULL;
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
-	/* else neighbours are watched, too: test_huge.c */
+	/* Huge pages would be watched as a whole: see test_huge.c. */
 	mon->huge.size = 0;
 	attr.mon = mon;
 	ck_assert_int_eq(mrrc_cache_mt_open(&attr, &cache), 0);
@@ -55,7 +55,7 @@ static void teardown(void)
 	mrrc_mon_close(mon);
 }
 
-static bool many; /* ranges can be watched, as mmap is hooked */
+static bool many; /* mmap is hooked, so many ranges can be watched */
 
 static void setup_hooked(void)
 {
@@ -101,7 +101,7 @@ static void touch(const void *ptr, size_t len)
 	mrrc_cache_mt_put(cache, get(ptr, len, MRRC_RW));
 }
 
-/* This many pages, with one in between. */
+/* Gets and puts @count pages, with a page between each two. */
 static void touch_apart(const char *ptr, size_t count)
 {
 	size_t i;
@@ -112,7 +112,7 @@ static void touch_apart(const char *ptr, size_t count)
 
 TEST_CASE(cache_uffd, setup, teardown);
 
-/* What is held for one operation is the parent's to deregister, too. */
+/* A child does not deregister its parent's region for one operation, either. */
 TEST(test_child_puts)
 {
 	struct mrrc_region *region;
@@ -130,7 +130,7 @@ TEST(test_child_puts)
 		mrrc_cache_mt_put(cache, region);
 		if (fake.live != live)
 			_exit(1);
-		raise(SIGKILL); /* past the checkers of leaks */
+		raise(SIGKILL); /* does not run leak checkers */
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	mrrc_cache_mt_put(cache, region);
@@ -148,7 +148,7 @@ TEST(test_kinds)
 
 	need_uffd();
 	heap = calloc(1, 408);
-	/* Private anonymous memory is cached wherever it lies. */
+	/* Private anonymous memory is cached wherever it is. */
 	touch(heap + 1, 400);
 	touch(stack, sizeof(stack));
 	ck_assert_uint_eq(stat_of(MRRC_STAT_INSERTIONS), 2);
@@ -157,7 +157,7 @@ TEST(test_kinds)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 2);
 	free(heap);
 
-	/* All else is registered for one operation. */
+	/* All other memory is registered for one operation. */
 	mrrc_cache_mt_put(cache, get(text, sizeof(text), MRRC_RO));
 	for (kind = 0; kind < MON_KINDS; kind++) {
 		ptr = mon_map_kind(kind, 4);
@@ -175,9 +175,9 @@ TEST(test_kinds)
 }
 
 /*
- * The mappings that stay apart when @count ranges of memory that was never
- * written to are first written to while they are watched, as by a device. No
- * neighbour was written to with which the kernel could merge them.
+ * Returns the number of mappings that stay separate when @count ranges are
+ * first written to while they are watched, as a device does. No neighbour was
+ * written to before, with which the kernel could merge them.
  */
 static size_t stay_apart(unsigned count)
 {
@@ -211,7 +211,7 @@ TEST(test_mappings_written)
 	ck_assert_uint_le(stay_apart(1000), 16);
 }
 
-/* After many that were written to, of which most are not examined. */
+/* Most of many earlier ranges, which were written to, are not examined. */
 TEST(test_mappings_sampled)
 {
 	const size_t count = 300;
@@ -226,7 +226,7 @@ TEST(test_mappings_sampled)
 	munmap(ptr, 2 * count * page);
 }
 
-/* However long it goes on: what is kept, and what is watched still. */
+/* The number of mappings is bounded by kept ranges and ranges still watched. */
 TEST(test_mappings_bounded)
 {
 	const unsigned keep = 256, pages = 20000;
@@ -250,7 +250,7 @@ TEST(test_mappings_bounded)
 	munmap(ptr, pages * page);
 }
 
-/* As many ranges as there is room for: what was used last. */
+/* The cache keeps as many ranges as there is room for, used last. */
 TEST(test_room)
 {
 	struct mrrc_region *held[60];
@@ -263,7 +263,7 @@ TEST(test_room)
 	ck_assert_uint_le(stat_of(MRRC_STAT_REGIONS), 50);
 	ck_assert_uint_ge(stat_of(MRRC_STAT_REGIONS), 40);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_UNCACHED_WATCH_LIMIT), 0);
-	/* what is in use stays, and what comes then is not cached */
+	/* Held ranges stay, and further ranges are not cached. */
 	for (i = 0; i < 60; i++)
 		held[i] = get(ptr + 2 * i * page, page, MRRC_RW);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), 50);
@@ -273,7 +273,10 @@ TEST(test_room)
 	munmap(ptr, 400 * page);
 }
 
-/* What would not be given back is not taken. */
+/*
+ * Without hooks, the cache takes only few mappings, as it cannot give them
+ * back.
+ */
 TEST(test_room_unhooked)
 {
 	const size_t all = 8000, regions = 1200;
@@ -293,7 +296,7 @@ static long move_raw(char *ptr, size_t pages)
 		       MREMAP_MAYMOVE);
 }
 
-/* Without hooks the kernel moves no mapping of which a part is watched. */
+/* Without hooks, the kernel moves no mapping with a watched part. */
 TEST(test_forgotten_moves)
 {
 	char *ptr = map(8);
@@ -309,7 +312,7 @@ TEST(test_forgotten_moves)
 	munmap((void *) to, 16 * page);
 }
 
-/* ---- calls out that raise events themselves ---- */
+/* ---- registration calls that raise events themselves ---- */
 
 static char *victim;
 
@@ -373,7 +376,7 @@ static void *open_cancelled(void *arg)
 	return arg;
 }
 
-/* What opens and closes monitors may have to wait. */
+/* A cancelled thread that opens or closes a monitor may have to wait. */
 TEST(test_open_cancelled)
 {
 	pthread_t thread;
@@ -385,7 +388,7 @@ TEST(test_open_cancelled)
 	ck_assert_ptr_eq(ended, mon);
 }
 
-/* None of our calls is where a thread ends: it would leave locks behind. */
+/* A cancelled thread does not end in a call of the cache, with a lock held. */
 TEST(test_cancelled)
 {
 	pthread_t thread;
@@ -414,13 +417,14 @@ static int in_child(char *ptr, struct mrrc_region *held)
 	for (i = 0; i < 2; i++) {
 		if (mrrc_cache_mt_get(cache, ptr, page, MRRC_RW, &region))
 			return 1;
-		if (fake.live != live + 1) /* its own, for one use */
+		/* a region of the child's own, for one use */
+		if (fake.live != live + 1)
 			return 2;
 		mrrc_cache_mt_put(cache, region);
 		if (fake.live != live)
 			return 3;
 	}
-	/* The parent's registrations are not ours to undo. */
+	/* A child does not deregister its parent's regions. */
 	mrrc_cache_mt_put(cache, held);
 	mrrc_cache_mt_flush(cache);
 	mrrc_cache_mt_invalidate(cache, ptr, page);
@@ -431,7 +435,7 @@ static int in_child(char *ptr, struct mrrc_region *held)
 	mrrc_mon_close(mon);
 	if (!CHILD_MAY_THREAD)
 		return 0;
-	/* A cache of its own caches. */
+	/* A cache that the child opens keeps regions. */
 	setup();
 	if (!cache)
 		return 5;
@@ -484,7 +488,7 @@ TEST(test_many)
 	munmap(ptr, page);
 }
 
-/* What others have mapped is theirs. */
+/* Mappings of the application are left to it. */
 TEST(test_room_left)
 {
 	char *ptr = map(2000);
@@ -499,7 +503,7 @@ TEST(test_room_left)
 	munmap(ptr, 2000 * page);
 }
 
-/* A program that comes to need them gets them back. */
+/* A program that needs mappings later gets them back. */
 TEST(test_room_given_back)
 {
 	const size_t all = 4000, regions = 600;
@@ -511,7 +515,7 @@ TEST(test_room_given_back)
 	mon->room = (struct mrrc_mon_room){ all, SIZE_MAX, 0 };
 	touch_apart(ptr, regions);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_REGIONS), regions);
-	/* no two that the kernel could make one */
+	/* The kernel cannot merge any two of these mappings. */
 	n = all - mrrc_mappings_count() + 2 * regions - all / 20;
 	for (i = 0; i < n; i++) {
 		own[i] = mmap(NULL, page, i % 2 ? PROT_READ : PROT_NONE,

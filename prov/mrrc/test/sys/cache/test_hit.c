@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hits without a lock (sys/cache/region_hints.h, cache_get.c): a thread's hint must
- * be true when it is used, although other threads evict and unmap meanwhile.
- * test_hit_threads.c has threads that close, end or fork.
+ * Hits without a lock (sys/cache/region_hints.h, cache_get.c): a thread's hint
+ * must be true when it is used, although other threads evict and unmap
+ * meanwhile. test_hit_threads.c tests threads that close, end or fork.
  */
 #include "config.h"
 #include "test/sys/cache/mt_fixture.h"
@@ -29,7 +29,7 @@ TEST(test_access)
 	ck_assert_uint_eq(quick(), before + 1);
 	ck_assert_int_eq(try_get(0, 1, MRRC_RW, &region), -EFAULT);
 	ck_assert_uint_eq(quick(), before + 1);
-	/* Nor does it serve peers. */
+	/* A hint for a local region does not serve peers. */
 	put(get_as(4, 1, MRRC_RW));
 	region = get_as(4, 1, MRRC_RW | MRRC_REMOTE_WRITE);
 	ck_assert_int_eq(region->access, MRRC_RW | MRRC_REMOTE_WRITE);
@@ -46,7 +46,7 @@ TEST(test_reused_memory)
 	put(a);
 	mrrc_cache_mt_flush(cache);
 	b = get(8, 1);
-	ck_assert_ptr_eq(a, b); /* otherwise this test proves nothing */
+	ck_assert_ptr_eq(a, b); /* else this test proves nothing */
 	before = quick();
 	a = get(0, 1);
 	ck_assert_uint_eq(quick(), before);
@@ -67,7 +67,7 @@ TEST(test_invalidated)
 	touch(0, 4);
 	ck_assert_uint_eq(quick(), before);
 	ck_assert_uint_eq(fake.regs, 2);
-	/* No hit while the monitor is busy, or after it has failed. */
+	/* There is no hit while the monitor is busy, or after it failed. */
 	touch(0, 4);
 	before = quick();
 	fake_mon_raise(mt_mon, base, base + page, MRRC_MON_UNMAP);
@@ -103,7 +103,7 @@ TEST(test_held)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
-/* More buffers than the first table has room for. */
+/* There are more buffers than the first table has room for. */
 TEST(test_growth)
 {
 	struct mrrc_region *region = get(0, 64);
@@ -119,7 +119,7 @@ TEST(test_growth)
 	});
 	for (round = 0; round < 8; round++) {
 		before = quick();
-		/* a power of two apart, as buffers often are */
+		/* The buffers are a power of two apart, as is usual. */
 		for (i = 0; i < 4000; i++) {
 			ck_assert_int_eq(mrrc_cache_mt_get(cache,
 							   far + ((size_t) i
@@ -135,7 +135,7 @@ TEST(test_growth)
 	ck_assert_uint_eq(fake.regs, 4001);
 }
 
-/* One entry for 2 MiB of a large region. */
+/* A large region has one hint for each 2 MiB. */
 TEST(test_big)
 {
 	const size_t big = (size_t) 1 << MRRC_HINTS_BIG;
@@ -148,10 +148,10 @@ TEST(test_big)
 	before = quick();
 	touch_at(cache, start + big - 1, 2, MRRC_RW);
 	ck_assert_uint_eq(quick(), before + 1);
-	/* its end is not in it */
+	/* A hint does not serve bytes beyond the region's end. */
 	touch_at(cache, start + 3 * big - 1, 2, MRRC_RW);
 	ck_assert_uint_eq(quick(), before + 1);
-	/* nor the bytes before it in the same unit */
+	/* A hint does not serve bytes before the region's start. */
 	start += 16 * big;
 	touch_at(cache, start + big / 2, 3 * big, MRRC_RW);
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) start, 1, MRRC_RW,
@@ -184,14 +184,17 @@ TEST(test_two_caches)
 	ck_assert_uint_eq(fake.regs, 2);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_HITS), 3);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
-	/* A new cache at the same address does not use its hints. */
+	/* A new cache at the same address does not use the old hints. */
 	ck_assert_int_eq(open_cache(&other), 0);
 	touch_at(other, base, 1, MRRC_RW);
 	ck_assert_uint_eq(fake.regs, 3);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 }
 
-/* The nth allocation of a thread's first lookup fails, in a hit of another. */
+/*
+ * The nth allocation of a thread's first lookup fails; the region is
+ * registered.
+ */
 static void *get_without(void *arg)
 {
 	struct mrrc_region *region;
@@ -207,7 +210,7 @@ static void *get_without(void *arg)
 	return fired ? arg : NULL;
 }
 
-/* Without memory for a table all lookups take the lock. */
+/* Without memory for a table, all lookups take the lock. */
 TEST(test_no_table)
 {
 	void *fired = cache;
@@ -217,7 +220,7 @@ TEST(test_no_table)
 	for (n = 1; fired; n++) {
 		pthread_join(thread_start(get_without, (void *) n), &fired);
 	}
-	/* the table, its entries, and where it counts holds */
+	/* The steps are the table, its entries, and the counts of holds. */
 	ck_assert_uint_eq(n, 5);
 	ck_assert_uint_eq(fake.regs, 1);
 }

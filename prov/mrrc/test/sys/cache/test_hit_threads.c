@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hits without a lock, and other threads and processes: they end, close the
- * cache, miss the same range, fork; and without other threads the kernel need
- * not be asked whether memory is quiet (sys/base/threads.h).
+ * Hits without a lock, while other threads end, close the cache, miss the same
+ * range or fork. Without other threads, the kernel need not be asked whether
+ * memory is quiet (sys/base/threads.h).
  */
 #include "config.h"
 #include "test/sys/cache/mt_fixture.h"
@@ -36,7 +36,7 @@ static void *use_and_end(void *arg)
 
 TEST_CASE(hit_threads, mt_setup, mt_teardown);
 
-/* A thread that ends leaves its counts; another thread puts its holds. */
+/* The counts of an ended thread stay; another thread puts its held region. */
 TEST(test_thread_ends)
 {
 	void *region;
@@ -57,7 +57,7 @@ static void *use_close_use(void *arg)
 	return NULL;
 }
 
-/* The cache of a thread is closed, and another is opened. */
+/* The cache that a thread used is closed, and another cache is opened. */
 TEST(test_cache_closes)
 {
 	pthread_t thread;
@@ -75,7 +75,8 @@ TEST(test_cache_closes)
 
 #define CROWD 4
 
-static atomic_uint joiners; /* that the first registration waits for */
+/* number of threads that the first registration waits for */
+static atomic_uint joiners;
 static sem_t registering;
 
 static void until_joined(void *arg, uintptr_t start, size_t len)
@@ -119,14 +120,14 @@ static void *join_and_end(void *arg)
 	return region;
 }
 
-/* A cancelled thread continues to wait for another's registration. */
+/* A cancelled thread keeps waiting for another thread's registration. */
 TEST(test_joined_cancelled)
 {
 	pthread_t thread[2];
 	void *region;
 	int i;
 
-	wait_for_joiners(2); /* until it is told to go on */
+	wait_for_joiners(2); /* more than join, so until `joiners` is cleared */
 	for (i = 0; i < 2; i++) {
 		thread[i] = thread_start(join_and_end, NULL);
 		if (!i)
@@ -135,7 +136,7 @@ TEST(test_joined_cancelled)
 	while (!waiting())
 		usleep(100);
 	pthread_cancel(thread[1]);
-	usleep(5000); /* the thread could end now, and must not */
+	usleep(5000); /* The thread must not end now. */
 	joiners = 0;
 	for (i = 0; i < 2; i++) {
 		pthread_join(thread[i], &region);
@@ -155,7 +156,7 @@ static void *put_cancelled(void *arg)
 	return arg;
 }
 
-/* Nor is one in the middle of a deregistration: all that follows is done. */
+/* A cancelled thread does not end in a deregistration: its put is completed. */
 TEST(test_put_cancelled)
 {
 	struct mrrc_region *region = get(0, 1);
@@ -180,7 +181,7 @@ static void *may_fail(void *arg)
 	return ret ? arg : NULL;
 }
 
-/* The first registration fails: the other thread tries itself. */
+/* The first registration fails: the waiting thread registers the range. */
 TEST(test_joined_fails)
 {
 	pthread_t thread;
@@ -207,7 +208,7 @@ TEST(test_fork)
 	before = quick();
 	pid = fork();
 	if (!pid) {
-		/* Of its own, and never remembered. */
+		/* The child has a region of its own, without a hint. */
 		if (mrrc_cache_mt_get(cache, (void *) base, 1, MRRC_RW,
 				      &region) ||
 		    region->state != MRRC_REGION_NEW || quick() != before)
@@ -215,7 +216,7 @@ TEST(test_fork)
 		mrrc_cache_mt_put(cache, region);
 		if (fake.live != 1 || mrrc_cache_mt_close(cache))
 			_exit(2);
-		/* all is well; a checker would miss what a child leaves */
+		/* All is well; leak checkers would report the child. */
 		raise(SIGKILL);
 	}
 	child_dies(pid);
@@ -236,7 +237,7 @@ TEST(test_fork)
 
 static struct fake_pin pin;
 
-/* Written now, and seen as such from outside. */
+/* Writes to the pages; returns whether a device would see these words. */
 static bool true_now(char *ptr, unsigned pages)
 {
 	static uint64_t word;
@@ -267,7 +268,7 @@ static void map_again(char *ptr, size_t len, bool raw)
 		ck_assert_ptr_eq(mmap(ptr, len, prot, flags, -1, 0), ptr);
 }
 
-/* One way to have other pages at @ptr. */
+/* Replaces the pages at @ptr in one of several ways. */
 static void change(char *ptr, size_t len, int how)
 {
 	char *other;
@@ -293,7 +294,7 @@ static void change(char *ptr, size_t len, int how)
 		map_again(ptr, len, false);
 		break;
 	default:
-		/* refused where parts of it are watched, and others not */
+		/* refused if some parts are watched and others are not */
 		mremap(ptr, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
 		       ptr + 64 * page);
 		map_again(ptr, len, false);
@@ -350,16 +351,16 @@ TEST(test_alone)
 }
 
 /*
- * The other thread's unmap and its end both fall between two steps of a lookup:
- * a thread that finds itself alone must see what came before that. The count of
- * threads is in a page that may not be read until then.
+ * Another thread's unmap and its end both fall between two steps of a lookup: a
+ * thread that finds itself alone must see the unmap. The count of threads is in
+ * a page that cannot be read before the other thread ends.
  */
 static unsigned *live_page;
 
 static void thread_leaves(int sig)
 {
 	mprotect(live_page, page, PROT_READ | PROT_WRITE);
-	atomic_fetch_or(&mt_mon->seq, 1); /* its event has been read */
+	atomic_fetch_or(&mt_mon->seq, 1); /* the unmap's event has been read */
 	*live_page = 1;
 }
 
@@ -391,7 +392,7 @@ TEST_IF(!under_valgrind(), test_alone_since)
 			told[0] = mrrc_mon_is_told(mt_mon);
 		mrrc_mon_drain(mt_mon);
 	}
-	/* and else it is */
+	/* Without another thread, memory is quiet. */
 	told[1] = mrrc_mon_is_told(mt_mon);
 	quiet[1] = mrrc_mon_quiet(mt_mon, &seq, &probes);
 	mrrc_threads.live = live;
@@ -412,8 +413,8 @@ static void *wait_to_end(void *arg)
 }
 
 /*
- * A child does not have the threads that its parent started for us: the same
- * number of its own threads counts as others.
+ * A child does not have the helper threads of its parent: as many threads of
+ * the child's own count as other threads.
  */
 TEST_IF(CHILD_MAY_THREAD, test_alone_forked)
 {
@@ -432,7 +433,7 @@ TEST_IF(CHILD_MAY_THREAD, test_alone_forked)
 			_exit(2);
 		if (mrrc_threads_alone())
 			_exit(3);
-		/* all is well; a checker would miss what a child leaves */
+		/* All is well; leak checkers would report the child. */
 		raise(SIGKILL);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);

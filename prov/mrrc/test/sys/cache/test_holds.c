@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Holds that only their thread writes (sys/cache/cache_hit.h): put elsewhere, and
- * while the region leaves; and many at once, with an account of their own
- * (fake_reg_use). holds.pml has the protocol.
+ * Holds in words that only their own thread writes (sys/cache/cache_hit.h): put
+ * by other threads, put while the region leaves, and many at once, which
+ * fake_reg_use() counts. holds.pml models the protocol.
  *
  * MRRC_HOLDS: holds of each thread in the last test (default 20000).
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
@@ -39,7 +39,7 @@ static void *put_here(void *arg)
 	return NULL;
 }
 
-/* The same by a thread that has a table. */
+/* Puts the region in a thread that has a table. */
 static void *use_and_put(void *arg)
 {
 	mrrc_cache_mt_put(cache, get_one(base));
@@ -58,7 +58,7 @@ static void *(*const putters[])(void *) = { put_here, use_and_put };
 
 TEST_CASE(holds, mt_setup, mt_teardown);
 
-/* By a thread without a table, and one with. */
+/* A thread without a table puts the region, and one with a table. */
 EACH_TEST(test_put_elsewhere, putters)
 {
 	touch(0, 1);
@@ -69,7 +69,7 @@ EACH_TEST(test_put_elsewhere, putters)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
-/* What has left goes with its last put, whichever thread's that is. */
+/* A region that left is deregistered at its last put, by any thread. */
 TEST(test_last_elsewhere)
 {
 	touch(0, 1);
@@ -81,9 +81,9 @@ TEST(test_last_elsewhere)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
-/* ---- while it leaves ---- */
+/* ---- puts while a region leaves ---- */
 
-#ifndef __SANITIZE_THREAD__ /* where stores need no barrier */
+#ifndef __SANITIZE_THREAD__ /* stores need no barrier there */
 static void appear(void)
 {
 	mrrc_hints_count_hold(mrrc_hints_lane(mrrc_hints_recent,
@@ -91,7 +91,7 @@ static void appear(void)
 			      1);
 }
 
-/* Another's hold becomes visible with the barrier, and no sooner. */
+/* Another thread's hold becomes visible at the barrier, and not before. */
 TEST(test_appears)
 {
 	touch(0, 1);
@@ -133,7 +133,7 @@ static void *wait_for_step(void *arg)
 	return region;
 }
 
-/* Until it waits for the lock, or is through. */
+/* Waits until the other thread waits for the lock, or is through. */
 static void let_it(void)
 {
 	pthread_barrier_wait(&step);
@@ -159,7 +159,7 @@ static void leave_beside(void *(*what)(void *) )
 	pthread_barrier_destroy(&step);
 }
 
-/* The last put comes between: one of both deregisters. */
+/* The last put comes in between: one of both threads deregisters. */
 TEST(test_put_between)
 {
 	leave_beside(put_here);
@@ -167,7 +167,7 @@ TEST(test_put_between)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
-/* What a thread knows is no longer true: it is registered anew. */
+/* A thread's hint is no longer true: the range is registered anew. */
 TEST(test_get_between)
 {
 	leave_beside(get_here);
@@ -181,7 +181,7 @@ static void leave(struct mrrc_mon *mon)
 	mrrc_cache_mt_invalidate(cache, (void *) base, 1);
 }
 
-/* It leaves after the look at the hint, and before the hold. */
+/* A region leaves after the look at its hint, and before the hold. */
 TEST(test_leaves_before_hold)
 {
 	touch(0, 1);
@@ -195,7 +195,7 @@ TEST(test_leaves_before_hold)
 	ck_assert_uint_eq(mrrc_cache_mt_held(cache), 0);
 }
 
-/* Without membarrier all goes through the lock. */
+/* Without membarrier(2), all calls take the lock. */
 
 TEST(test_no_barrier)
 {
@@ -230,12 +230,12 @@ static int hold_in_child(void)
 	return mrrc_cache_mt_held(cache) ? 3 : 0;
 }
 
-/* A child's cache counts nothing of what its parent held. */
+/* A child's cache counts no holds of its parent. */
 TEST(test_fork)
 {
 	struct mrrc_region *got, *again;
 
-	/* the first was counted under the lock, and its put here */
+	/* The first hold is counted under the lock, its put by this thread. */
 	touch(0, 1);
 	got = get(0, 1);
 	again = get(0, 1);
@@ -244,11 +244,11 @@ TEST(test_fork)
 	put(again);
 }
 
-/* ---- many ---- */
+/* ---- many threads ---- */
 
 #define CROWD  3
-#define SLOTS  4  /* held by whichever thread comes by */
-#define PLACES 16 /* of one page: twice what the cache keeps */
+#define SLOTS  4  /* regions that any thread may put */
+#define PLACES 16 /* ranges of a page, twice what the cache keeps */
 
 static _Atomic(struct mrrc_region *) slot[SLOTS];
 static atomic_bool over;
@@ -270,7 +270,7 @@ static void *hold_many(void *arg)
 
 	for (i = 0; i < count; i++) {
 		seed = seed * 1103515245 + 12345;
-		/* mostly one of few, as hits are wanted */
+		/* Half of the requests are for few ranges, so that they hit. */
 		got = get_one(base +
 			      (seed >> 16 & 1 ? seed >> 20 & 3 : seed >> 20) %
 				      PLACES * 2 * page);

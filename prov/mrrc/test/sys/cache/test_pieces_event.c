@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/cache_mt: what may happen while the gaps of a request are registered:
- * events, other requests, other threads.
+ * sys/cache/cache_mt: events, other requests and other threads while the gaps
+ * of a request are registered.
  */
 #include "config.h"
 #include "test/case.h"
@@ -29,7 +29,7 @@ static void hook_event(void *arg, uintptr_t start, size_t len)
 
 TEST_CASE(pieces_event, mt_setup_pieces, mt_teardown);
 
-/* _i: handled before the registration ends, or found by the probe. */
+/* _i: the event is handled during registration, or the probe finds it. */
 LOOP_TEST(test_unmap_held, 0, 2)
 {
 	struct mrrc_region *middle = get(10, 4);
@@ -40,14 +40,14 @@ LOOP_TEST(test_unmap_held, 0, 2)
 	event_skip = 0;
 	fake.hook = hook_event;
 	get_pieces(8, 8, MRRC_RW, 4);
-	/* The operation keeps what it was given, no other one gets it. */
+	/* The operation keeps its region, and no other operation gets it. */
 	ck_assert_uint_eq(plan.count, 3);
 	piece_is(1, 10, 4, middle);
 	ck_assert_int_eq(middle->state, MRRC_REGION_DEAD);
 	ck_assert_int_eq(plan.piece[0].region->state, MRRC_REGION_INDEXED);
 	ck_assert_int_eq(plan.piece[2].region->state, MRRC_REGION_INDEXED);
 	ck_assert_uint_eq(fake.live, 3);
-	/* The kernel itself forgets page 12. */
+	/* The kernel itself has unwatched page 12. */
 	ck_assert(fake_mon_none(mt_mon, 10, 12));
 	ck_assert(fake_mon_none(mt_mon, 13, 14));
 	put_pieces();
@@ -101,7 +101,7 @@ static void *walk(void *arg)
 	enum mrrc_access access;
 
 	for (step = 0; step < STEPS; step++) {
-		/* The one before is in use while the next is asked for. */
+		/* The plan before is in use while the next one is requested. */
 		got = &mine[step % 2];
 		for (i = 0; i < got->count; i++)
 			mrrc_cache_mt_put(cache, got->piece[i].region);
@@ -109,7 +109,7 @@ static void *walk(void *arg)
 		access = pick(&state, 2);
 		first = pick(&state, 56);
 		pages = 1 + pick(&state, 8);
-		/* The last of them can only be read. */
+		/* The last pages can only be read. */
 		if (first + pages > 48)
 			access = MRRC_RO;
 		if (mrrc_cache_mt_get_pieces(cache,

@@ -3,7 +3,7 @@
  * Deregistration by a thread of the cache's own (sys/cache/reaper.c).
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
@@ -15,12 +15,12 @@
 
 static struct mrrc_reg_ops ops;
 static pthread_t mine;
-static atomic_uint by_me; /* regions deregistered by this thread */
+static atomic_uint by_me; /* number of regions deregistered by this thread */
 static atomic_uint by_other;
-static atomic_bool gate; /* the other waits for `open` first */
+static atomic_bool gate; /* the helper waits for open_gate first */
 static sem_t open_gate;
 static sem_t at_gate;
-static bool alone_there; /* mrrc_threads_alone() of the other */
+static bool alone_there; /* result of mrrc_threads_alone() in the helper */
 static unsigned outside_there;
 
 static void dereg(void *arg, struct mrrc_region *const *regions, size_t count)
@@ -79,14 +79,14 @@ static bool becomes(atomic_uint *what, unsigned value)
 
 TEST_CASE(reaper, setup, mt_teardown);
 
-/* However long it takes, threads that miss go on, but not without end. */
+/* If the helper is slow, threads that miss go on, up to a limit of regions. */
 TEST(test_slow)
 {
 	unsigned i;
 
 	gate = true;
 	fill();
-	/* an eighth of 64 pages */
+	/* Eight pages are an eighth of the limit. */
 	for (i = 0; i < 8; i++)
 		touch(20 + 2 * i, 1);
 	ck_assert_uint_eq(by_me, 0);
@@ -100,7 +100,7 @@ TEST(test_slow)
 
 static atomic_bool flushed;
 
-/* Until the flush waits for the helper, or is over. */
+/* Waits until the flush waits for the helper, or is over. */
 static void until_waited_for(void)
 {
 	while (!waiting() && !atomic_load(&flushed))
@@ -114,7 +114,7 @@ static void *post_later(void *arg)
 	return arg;
 }
 
-/* Flush while the helper has one, and another thread does this. */
+/* Flushes while the helper deregisters a region, and a thread runs @other. */
 static pthread_t flush_while(void *(*other)(void *) )
 {
 	pthread_t thread;
@@ -130,7 +130,7 @@ static pthread_t flush_while(void *(*other)(void *) )
 	return thread;
 }
 
-/* The caller of a flush may close what registrations need. */
+/* A flush waits for the helper: its caller may then close what regions need. */
 TEST(test_flush_waits)
 {
 	pthread_t thread = flush_while(post_later);
@@ -151,7 +151,7 @@ static void *evict_more(void *arg)
 	return arg;
 }
 
-/* But not for what comes after, which the helper goes on with. */
+/* A flush does not wait for regions that are evicted later. */
 TEST(test_flush_ends)
 {
 	pthread_t thread = flush_while(evict_more);
@@ -161,7 +161,7 @@ TEST(test_flush_ends)
 	pthread_join(thread, NULL);
 }
 
-/* Deregistering may free, and that unmap: no other thread is alone then. */
+/* Deregistration may unmap memory, so no other thread counts as alone then. */
 TEST(test_outside)
 {
 	fill();
@@ -175,7 +175,7 @@ TEST(test_outside)
 
 TEST(test_open_fails)
 {
-	/* with the fixture's helper */
+	/* This count includes the fixture's helper. */
 	const unsigned threads = fault_threads_left(FAULT_THREADS + 1);
 	const unsigned ours = mrrc_threads.ours;
 	struct mrrc_cache_mt *other;
@@ -187,7 +187,7 @@ TEST(test_open_fails)
 		fault_arm(n);
 		ret = open_helped(&other);
 		fired = fault_disarm();
-		if (fired && !ret) { /* a pool has fewer addresses at first */
+		if (fired && !ret) { /* the pool has fewer addresses at first */
 			ck_assert_int_eq(mrrc_cache_mt_close(other), 0);
 			continue;
 		}
@@ -201,7 +201,7 @@ TEST(test_open_fails)
 	ck_assert_uint_eq(fault_threads_left(threads), threads);
 }
 
-/* The child has no helper, and closes all the same. */
+/* A child has no helper, and can close the cache all the same. */
 TEST(test_fork)
 {
 	pid_t pid;
@@ -211,7 +211,7 @@ TEST(test_fork)
 	if (!pid) {
 		if (mrrc_cache_mt_close(cache))
 			_exit(1);
-		/* all is well; a checker would miss what a child leaves */
+		/* All is well; leak checkers would report the child. */
 		raise(SIGKILL);
 	}
 	child_dies(pid);
@@ -219,7 +219,7 @@ TEST(test_fork)
 	ck_assert(becomes(&by_other, 1));
 }
 
-/* Opened and closed at every moment of the helper's life. */
+/* Caches are opened and closed at every moment of a helper's life. */
 TEST(test_open_close)
 {
 	struct mrrc_cache_mt *other;

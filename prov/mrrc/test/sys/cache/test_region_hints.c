@@ -37,7 +37,7 @@ static void hints_teardown(void)
 
 /* ---- spares ---- */
 
-/* The calling thread keeps as many as it may; returns how many. */
+/* Keeps as many records as the calling thread may; returns their number. */
 static unsigned keep_all(void)
 {
 	void *record[RECORDS];
@@ -65,7 +65,7 @@ static void *keep_and_end(void *arg)
 	return NULL;
 }
 
-/* None is lost with the thread. */
+/* No record is lost when a thread ends. */
 TEST(test_thread_ends)
 {
 	int i;
@@ -76,7 +76,7 @@ TEST(test_thread_ends)
 	}
 }
 
-/* Nor with the cache, of which the thread knows nothing more. */
+/* No record is lost when a cache closes, which the thread does not notice. */
 TEST(test_cache_closes)
 {
 	struct mrrc_pool *before = records;
@@ -88,12 +88,12 @@ TEST(test_cache_closes)
 	ck_assert_uint_eq(mrrc_pool_live(before), 0);
 	mrrc_pool_close(before);
 	touch(0, 1);
-	/* the table is the next cache's */
+	/* The next cache uses the same table. */
 	ck_assert_ptr_eq(mrrc_hints_recent, hints);
 	ck_assert_ptr_null(mrrc_hints_spare(hints));
 }
 
-/* A child's table is of no cache, and its pool is a copy. */
+/* A child's table belongs to no cache, and its pool is a copy. */
 TEST(test_fork)
 {
 	struct mrrc_region *region;
@@ -104,7 +104,7 @@ TEST(test_fork)
 	touch(0, 1);
 	hints = mrrc_hints_recent;
 	ck_assert_uint_ne(hints->hits, 0);
-	/* a hit that no look at the cache has counted yet */
+	/* The hit is not counted by the cache yet. */
 	ck_assert_int_eq(mrrc_cache_mt_get(cache, (void *) base, page, MRRC_RW,
 					   &region),
 			 0);
@@ -112,7 +112,7 @@ TEST(test_fork)
 	ck_assert_uint_lt(hints->counted, hints->hits);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
-	/* its hits so far are not to be counted for another cache */
+	/* These hits must not be counted for another cache. */
 	if (!pid)
 		_exit(mrrc_hints_spare(hints) ||
 		      mrrc_hints_last(&cache->hints_list) || hints->list ||
@@ -124,9 +124,9 @@ TEST(test_fork)
 
 /* ---- the table ---- */
 
-#define SETS 64 /* of a new table */
+#define SETS 64 /* sets of a new table */
 
-/* Their tag is 0: a @ref without a tag is true. */
+/* All tags here are 0: a @ref without a tag is true. */
 static _Alignas(64) char regions[1000 * MRRC_REGION_STRIDE];
 
 static void fill(struct mrrc_hints *hints, uintptr_t addr, uint64_t ref,
@@ -145,7 +145,7 @@ static unsigned found(const struct mrrc_hints *hints, uintptr_t addr,
 	return n;
 }
 
-/* So many buffers, a power of two of pages apart, have room: up to 1 GiB. */
+/* A table has room for 128 buffers that are a power of two of pages apart. */
 LOOP_TEST(test_strides, 0, 13)
 {
 	const size_t stride = (size_t) 4096 << _i;
@@ -171,8 +171,8 @@ LOOP_TEST(test_strides, 0, 13)
 }
 
 /*
- * In sets that fill up, what was remembered last is found. A table that is too
- * small grows soon, and nothing is forgotten by that.
+ * In full sets, the newest hint is found. A table that is too small grows soon,
+ * and then loses no hint.
  */
 TEST(test_growing)
 {
@@ -190,12 +190,12 @@ TEST(test_growing)
 	}
 	ck_assert_uint_gt(hints->bits, bits);
 	ck_assert_uint_le(i, MRRC_HINTS_WAYS * SETS + SETS / 16);
-	/* but for the one that was displaced */
+	/* One hint was displaced before. */
 	ck_assert_uint_ge(found(hints, first, i), before);
 	ck_assert(hints->big);
 }
 
-/* What has gone makes room, and the table stays as small as it is. */
+/* Hints of regions that left make room, and the table does not grow. */
 TEST(test_gone)
 {
 	struct mrrc_hints *hints = mrrc_hints_get(&cache->hints_list);
@@ -212,7 +212,10 @@ TEST(test_gone)
 	ck_assert_uint_eq(found(hints, first, 3 * SETS), 3 * SETS);
 }
 
-/* The first page of a larger unit is not all of it, wherever they meet. */
+/*
+ * A hint for the first page of a larger unit does not serve the whole unit,
+ * even in the same set.
+ */
 TEST(test_units)
 {
 	const uintptr_t unit = (uintptr_t) 1 << MRRC_HINTS_BIG;
@@ -236,9 +239,7 @@ static struct mrrc_region *hit_unasked(void)
 			      false);
 }
 
-/*
- * Where the kernel must not be asked: if it need not be, and memory is quiet.
- */
+/* A hit without asking the kernel needs a quiet monitor that need not ask. */
 TEST(test_unasked)
 {
 	struct mrrc_region *region;
@@ -255,7 +256,7 @@ TEST(test_unasked)
 	mt_mon->ask = MRRC_ASK_ALWAYS;
 }
 
-/* Hits, and what takes the lock. */
+/* A hit asks the kernel once, and so does a call that takes the lock. */
 TEST(test_probes)
 {
 	uint64_t before;
@@ -266,7 +267,7 @@ TEST(test_probes)
 	for (i = 0; i < 10; i++)
 		touch(0, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PROBES), before + 10);
-	/* a miss asks once, for its insertion */
+	/* A miss asks the kernel once, for its insertion. */
 	touch(1, 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_PROBES), before + 11);
 	before = stat_of(MRRC_STAT_PROBES);
@@ -292,12 +293,12 @@ static void *end_late(void *arg)
 	return arg;
 }
 
-/* A destructor that comes after ours looks up, and is counted. */
+/* A destructor that runs after the provider's looks up, and is counted. */
 TEST(test_late_destructor)
 {
 	const uint64_t before = stat_of(MRRC_STAT_LOOKUPS);
 
-	/* which have a key: destructors run in their order */
+	/* The provider's key is first: destructors run in order of keys. */
 	ck_assert_ptr_nonnull(mrrc_hints_get(&cache->hints_list));
 	ck_assert_int_eq(pthread_key_create(&late, look_up_late), 0);
 	pthread_join(thread_start(end_late, NULL), NULL);
@@ -305,7 +306,7 @@ TEST(test_late_destructor)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_LOOKUPS), before + 3);
 }
 
-/* What a ref says of a word. */
+/* A reference identifies one life of a region. */
 TEST(test_ref)
 {
 	struct mrrc_region region = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/observe/stats_shm: what is in a segment, which processes may write, and what a
- * cache counts there. How it is read: util/stat/test.
+ * sys/observe/stats_shm: the contents of a segment, the processes that may
+ * write to it, and the counters of a cache. util/stat/test tests reading.
  */
 #include "config.h"
 #include "test/case.h"
@@ -28,7 +28,7 @@ static const struct mrrc_stats_shm_info info = {
 	.registers = true,
 };
 
-/* The path of the only segment of this process, or false. */
+/* Finds the path of the only segment of this process, or returns false. */
 static bool find(char *path, size_t size)
 {
 	unsigned found = 0;
@@ -105,7 +105,7 @@ static void says_that_it_asks(const char *why)
 	ck_assert_str_eq(head->asks[head->asks_at], why);
 }
 
-/* Why lookups ask, as it is now; a child's answer does not show. */
+/* The segment has the current reason why lookups ask, not a child's reason. */
 TEST(test_asks)
 {
 	char why[MRRC_TRUST_WHY] = "lib\xc3\xb6.so+0x12: a\nb";
@@ -143,7 +143,7 @@ static void lacks_what(void *arg, char text[MRRC_STATS_SHM_LACKS])
 	snprintf(text, MRRC_STATS_SHM_LACKS, "%s", (const char *) arg);
 }
 
-/* What a cache lacks, as it is now, also where lookups never ask. */
+/* The segment has what a cache lacks now, even if lookups never ask. */
 TEST(test_lacks)
 {
 	_Alignas(8) char data[65536];
@@ -165,12 +165,12 @@ TEST(test_lacks)
 	read_segment(data, sizeof(data));
 	ck_assert_uint_eq(head->lacks_at, !at);
 	ck_assert_str_eq(head->lacks[!at], "more");
-	/* a reader that still reads the old text finds it whole */
+	/* A reader of the old text still finds the whole text. */
 	ck_assert_str_eq(head->lacks[at], "hooks:?none");
 	mrrc_stats_shm_close(segment);
 }
 
-/* ---- readers that want the counters of now ---- */
+/* ---- readers that need current counters ---- */
 
 static struct mrrc_stats_shm *served;
 
@@ -179,7 +179,7 @@ static void collect(void *arg)
 	mrrc_stats_add(mrrc_stats_shm_stats(served), MRRC_STAT_HITS, 1);
 }
 
-/* As another process sees it: a mapping that cannot be written to. */
+/* Maps the segment as another process does, for reading only. */
 static const struct mrrc_stats_shm_head *map_segment(void)
 {
 	const void *map;
@@ -194,7 +194,7 @@ static const struct mrrc_stats_shm_head *map_segment(void)
 	return map;
 }
 
-/* Until the thread sleeps, and is woken. */
+/* Waits until the thread sleeps, and wakes it. */
 static void wake(const struct mrrc_stats_shm_head *head)
 {
 	while (syscall(SYS_futex, &head->wake, FUTEX_WAKE, 1, NULL, NULL, 0) <
@@ -213,7 +213,7 @@ static void open_served(const char *what)
 	mrrc_stats_shm_publish(served, &serving);
 }
 
-/* Counters and texts are brought up to date when a reader asks, only then. */
+/* Counters and texts are updated only when a reader asks. */
 TEST(test_update)
 {
 	const unsigned threads = fault_threads_left(FAULT_THREADS);
@@ -255,7 +255,7 @@ static void about_to_wait(void)
 	usleep(50000);
 }
 
-/* The thread is ended at the moment at which it goes to sleep. */
+/* The thread is ended at the moment when it goes to sleep. */
 TEST(test_still)
 {
 	fault_at_futex(about_to_wait);
@@ -267,7 +267,7 @@ TEST(test_still)
 	mrrc_stats_shm_close(served);
 }
 
-/* A child has no such thread, and its parent keeps it. */
+/* A child has no thread that serves readers, and its parent keeps one. */
 TEST(test_child_still)
 {
 	const struct mrrc_stats_shm_head *head;
@@ -290,7 +290,7 @@ TEST(test_child_still)
 	mrrc_stats_shm_close(served);
 }
 
-/* Without a thread all is as before, and readers do not wait for one. */
+/* Without a thread that serves readers, readers do not wait for one. */
 TEST(test_no_thread)
 {
 	struct mrrc_stats_shm_info serving = info;
@@ -310,7 +310,8 @@ TEST(test_no_thread)
 }
 
 static pthread_t main_thread;
-static atomic_int asking; /* 1: inside, 2: about to leave */
+/* 1: the function was called; 2: it is about to return */
+static atomic_int asking;
 
 static void asks_slowly(void *arg, char why[MRRC_TRUST_WHY])
 {
@@ -328,7 +329,7 @@ static void *update(void *arg)
 	return arg;
 }
 
-/* A segment that is being written to is closed afterwards. */
+/* A segment that a thread writes to is closed afterwards. */
 TEST(test_close_asking)
 {
 	struct mrrc_stats_shm_info asking_info = info;
@@ -347,7 +348,7 @@ TEST(test_close_asking)
 	pthread_join(thread, NULL);
 }
 
-/* The number is another file's by now. */
+/* The descriptor's number belongs to another file. */
 TEST(test_fd_reused)
 {
 	struct mrrc_stats_shm *segment;

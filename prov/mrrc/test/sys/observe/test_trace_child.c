@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/observe/trace_file in processes of their own: limits of theirs, disks that are
- * full, files that are damaged, kill -9 and fork.
+ * sys/observe/trace_file in child processes: their limits, full disks, damaged
+ * files, kill -9 and fork.
  */
 #include "config.h"
 #include "test/case.h"
@@ -13,7 +13,7 @@
 
 #include "test/sys/observe/trace_fixture.h"
 
-/* What a child makes of it. */
+/* Returns the result of a child. */
 static int run_child(int (*child)(void))
 {
 	int status;
@@ -24,7 +24,7 @@ static int run_child(int (*child)(void))
 		status = child();
 		fprintf(stderr, "%s",
 			status ? "the child is not content\n" : "");
-		/* a checker would miss what a child leaves */
+		/* A leak checker would report memory that the child leaves. */
 		if (!status)
 			raise(SIGKILL);
 		_exit(status);
@@ -37,7 +37,7 @@ static int run_child(int (*child)(void))
 
 /* ---- damage and limits ---- */
 
-/* Damage, as by another process that writes to the file: it leads beyond it. */
+/* Another process damages the file, so that a link leads beyond the file. */
 static int child_damaged(void)
 {
 	struct mrrc_trace_file *file;
@@ -51,7 +51,7 @@ static int child_damaged(void)
 		rec = mrrc_trace_file_next(file);
 		mrrc_trace_file_chain(file, rec, &chain);
 		mrrc_trace_file_commit(rec, MRRC_TRACE_READ);
-		/* there is one chunk of 64 */
+		/* The file has one chunk of 64. */
 		rec->end = htole64(MRRC_TRACE_OPEN |
 				   (i ? CHUNK * i - i % 2 : UINT64_MAX / 2));
 		mrrc_trace_file_end(file, &chain, 5);
@@ -68,7 +68,7 @@ TEST(test_damaged)
 	ck_assert_int_eq(run_child(child_damaged), 0);
 }
 
-/* Beyond RLIMIT_FSIZE there would be a signal. */
+/* A write beyond RLIMIT_FSIZE would raise a signal. */
 static int child_fsize(void)
 {
 	const struct rlimit limit = { ROOM(1) + 5, ROOM(1) + 5 };
@@ -93,7 +93,7 @@ TEST(test_fsize)
 	ck_assert_uint_eq(trace_found.head.dropped, CHUNK);
 }
 
-/* A disk of a header and one chunk. */
+/* The disk has room for a header and one chunk. */
 static int child_full(void)
 {
 	struct mrrc_trace_file *file;
@@ -113,7 +113,7 @@ static int child_full(void)
 	}
 	if (file->error != -ENOSPC)
 		return 3;
-	/* the others go to the same: not even a header fits */
+	/* The disk is full: not even another header fits. */
 	return mrrc_trace_file_open(second, ROOM(9), &file) == -ENOSPC ? 0 : 4;
 }
 
@@ -143,7 +143,7 @@ static int child_killed(void)
 	}
 }
 
-/* What was recorded before is there, and nothing half of it. */
+/* All earlier records are in the file, and no record is incomplete. */
 LOOP_TEST(test_killed, 0, 3)
 {
 	uint64_t last = 0, more;
@@ -180,7 +180,7 @@ static int child_forked(void)
 	size_t i;
 
 	mrrc_trace_file_forked(parents);
-	/* the parent writes to it */
+	/* The parent writes to this file. */
 	if (mrrc_trace_file_open(trace_path, ROOM(4), &file) != -EBUSY)
 		return 1;
 	snprintf(own, sizeof(own), "%s.child", trace_path);
@@ -215,7 +215,7 @@ TEST(test_forked)
 	mrrc_trace_file_close(parents);
 }
 
-/* What a child ends of its parent's is in no file of its own. */
+/* Requests of its parent that a child ends are not in the child's file. */
 static int child_inherits(void)
 {
 	uint64_t open = 0, chain = parents_chain, mixed = parents_chain;
@@ -226,8 +226,10 @@ static int child_inherits(void)
 	snprintf(own, sizeof(own), "%s.child", trace_path);
 	if (mrrc_trace_file_open(own, ROOM(4), &file))
 		return 1;
-	mrrc_trace_file_end(file, &chain, 5); /* not so long yet */
-	trace_put_chained(file, 0, &open);    /* where the parent's is */
+	/* The child's file is not as long as the parent's chain. */
+	mrrc_trace_file_end(file, &chain, 5);
+	/* This record is at the same place as the parent's. */
+	trace_put_chained(file, 0, &open);
 	chain = parents_chain;
 	mrrc_trace_file_end(file, &chain, 5);
 	trace_put_chained(file, 1, &mixed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/observe/trace_file: records that one thread or many threads have written
- * are in the file; files that cannot be used are refused. Processes that end
- * and disks that are full: test_trace_child.c.
+ * are in the file; files that cannot be used are refused. test_trace_child.c
+ * tests processes that end and full disks.
  */
 #include "config.h"
 #include "test/case.h"
@@ -18,7 +18,7 @@ TEST_CASE(trace_file, trace_setup, trace_teardown);
 
 /* ---- one thread ---- */
 
-/* Costs come from files, which any user may have written. */
+/* Costs come from files that any user may have written. */
 TEST(test_bad_cost)
 {
 	struct mrrc_trace_head head;
@@ -73,7 +73,7 @@ TEST(test_written)
 	ck_assert_uint_eq(trace_found.count, 0);
 	for (i = 0; i < count; i++)
 		ck_assert(trace_put(file, i));
-	/* while it is open */
+	/* The file can be read while it is open. */
 	trace_load(trace_path);
 	trace_check_all(count);
 	mrrc_trace_file_close(file);
@@ -99,7 +99,7 @@ TEST(test_written)
 	}
 }
 
-/* Requests that end together, across chunks; the others stay open. */
+/* Requests of a chain end together, across chunks; other requests stay open. */
 TEST(test_chain)
 {
 	struct mrrc_trace_file *file;
@@ -125,7 +125,7 @@ LOOP_TEST(test_limit, 0, 2)
 	struct mrrc_trace_file *file;
 	size_t i;
 
-	/* less than a chunk is one */
+	/* A limit below one chunk counts as one chunk. */
 	ck_assert_int_eq(
 		mrrc_trace_file_open(trace_path, _i ? ROOM(2) : 1, &file), 0);
 	for (i = 0; i < 3000; i++)
@@ -179,7 +179,7 @@ TEST(test_threads)
 	mrrc_trace_file_close(file);
 	trace_load(trace_path);
 	trace_check_all(THREADS * EACH);
-	/* in the order in which each wrote them */
+	/* Records of a thread are in the order in which it wrote them. */
 	for (i = 0; i < THREADS; i++) {
 		uint64_t time[EACH];
 
@@ -211,7 +211,7 @@ TEST(test_short_threads)
 	ck_assert_uint_eq(trace_found.size, ROOM(2));
 }
 
-/* Many fight for little room: each is recorded or counted. */
+/* Many threads compete for little room: each record is written or counted. */
 TEST(test_threads_limit)
 {
 	struct mrrc_trace_file *file;
@@ -234,12 +234,12 @@ TEST(test_threads_limit)
 	ck_assert_uint_eq(trace_found.count, sum);
 	ck_assert_uint_eq(trace_found.head.dropped, THREADS * EACH - sum);
 	ck_assert_uint_eq(trace_found.size, ROOM(9));
-	/* there is room for one that is last, and leaves part of a chunk */
+	/* A thread may leave a part of the last chunk. */
 	ck_assert_uint_le(sum, 9 * CHUNK);
 	ck_assert_uint_gt(sum, 8 * CHUNK);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 
 TEST(test_refused)
 {
@@ -258,7 +258,7 @@ TEST(test_refused)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert_int_eq(mrrc_trace_file_open(path, ROOM(1), &file), -EINVAL);
 	unlink(path);
-	/* it leads to another file, which stays as it was */
+	/* The link leads to another file, which stays as it was. */
 	snprintf(path, sizeof(path), "%s.link", trace_path);
 	ck_assert_int_eq(mknod(trace_path, S_IFREG | 0600, 0), 0);
 	ck_assert_int_eq(truncate(trace_path, 7), 0);
@@ -272,7 +272,7 @@ TEST(test_refused)
 	ck_assert_uint_eq(stat_of.st_size, 7);
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, UINT64_MAX, &file),
 			 -E2BIG);
-	/* or more than a file can have */
+	/* The size is more than a file can have. */
 	ret = mrrc_trace_file_open(trace_path, 1ULL << 60, &file);
 	ck_assert(ret == -E2BIG || ret == -EINVAL);
 	ck_assert_ptr_null(file);
@@ -283,14 +283,14 @@ TEST(test_refused)
 	mrrc_trace_file_close(file);
 	trace_load(trace_path);
 	trace_check_all(1);
-	/* replaced */
+	/* The old file is replaced. */
 	ck_assert_int_eq(mrrc_trace_file_open(trace_path, ROOM(1), &file), 0);
 	mrrc_trace_file_close(file);
 	trace_load(trace_path);
 	trace_check_all(0);
 }
 
-/* A program that closes all descriptors, and gets the number again. */
+/* A program closes all descriptors, and opens a file with the same number. */
 TEST(test_fd_reused)
 {
 	struct mrrc_trace_file *file;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the tests of sys/observe/trace_file share (trace_fixture.h).
- */
+/* Fixture of the tests of sys/observe/trace_file (trace_fixture.h). */
 #include "config.h"
 #include "test/suites.h"
 #include "test/sys/observe/trace_fixture.h"
@@ -75,9 +73,7 @@ void trace_load(const char *name)
 	found->count = 0;
 	for (at = MRRC_TRACE_HEAD; at < found->size; at += MRRC_TRACE_CHUNK) {
 		rec = (const void *) (data + at);
-		/*
-		 * a process killed while the file grows leaves part of a chunk
-		 */
+		/* A process killed in a growing file leaves part of a chunk. */
 		count = (found->size - at) / sizeof(*rec);
 		if (count > CHUNK)
 			count = CHUNK;
@@ -87,7 +83,7 @@ void trace_load(const char *name)
 			ck_assert_ptr_null(mrrc_trace_check_rec(
 				&found->rec[found->count++]));
 		}
-		/* nothing after the first that was not written */
+		/* No record follows the first one that was not written. */
 		for (; i < count; i++)
 			ck_assert_uint_eq(rec[i].op, 0);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/observe/trace_file share: a folder for the file, records put
- * into it, and what a reader finds.
+ * Fixture of the tests of sys/observe/trace_file: a folder for the file,
+ * functions that write records, and what a reader finds.
  */
 #ifndef MRRC_TEST_TRACE_FIXTURE_H
 #define MRRC_TEST_TRACE_FIXTURE_H
@@ -16,10 +16,10 @@ extern char trace_dir[64], trace_path[96];
 void trace_setup(void);
 void trace_teardown(void);
 
-/* One record; false: dropped. addr tells it from others. */
+/* Writes a record, which addr identifies; false: the record was dropped. */
 bool trace_put(struct mrrc_trace_file *file, uint64_t addr);
 
-/* One record of a chain. */
+/* Writes one record of a chain. */
 void trace_put_chained(struct mrrc_trace_file *file, uint64_t addr,
 		       uint64_t *chain);
 
@@ -27,14 +27,14 @@ struct trace_found {
 	struct mrrc_trace_head head;
 	struct mrrc_trace_rec *rec;
 	size_t count;
-	size_t size; /* bytes */
+	size_t size; /* size in bytes */
 };
 extern struct trace_found trace_found;
 
-/* What is in the file, as a reader finds it. */
+/* Reads the records of a file into trace_found. */
 void trace_load(const char *name);
 
-/* Each of addr 0 to count - 1 is there once. */
+/* Checks that each of addr 0 to count - 1 was found once. */
 void trace_check_all(size_t count);
 
 #endif /* MRRC_TEST_TRACE_FIXTURE_H */
