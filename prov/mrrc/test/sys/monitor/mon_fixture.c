@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the tests of monitors share (mon_fixture.h).
- */
+/* Fixture of the tests of monitors (mon_fixture.h). */
 #include "config.h"
 #include "test/sys/monitor/mon_fixture.h"
 #include "test/suites.h"
@@ -55,7 +53,7 @@ void mon_setup(void)
 	mon = NULL;
 	if (mrrc_mon_open("uffd", NULL, &mon))
 		return;
-	/* else neighbours are watched, too: test_huge.c */
+	/* Huge pages would be watched as a whole: see test_huge.c. */
 	mon->huge.size = 0;
 	mon_probe_init(&mon_probe);
 	mrrc_mon_subscribe(mon, &mon_probe.sub);
@@ -119,7 +117,7 @@ char *mon_map_kind(enum mon_kind kind, size_t pages)
 
 	if (kind == MON_SEGMENT)
 		return map_segment(len);
-	/* memory that is shared without a name is a file in memory, too */
+	/* Anonymous shared memory is a file in memory, too. */
 	fd = kind == MON_SHARED ? -1 : open_file(kind, len);
 	ptr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		   (private ? MAP_PRIVATE : MAP_SHARED) |
@@ -136,7 +134,7 @@ int mon_watch(void *ptr, size_t pages)
 			      &mon_token);
 }
 
-/* Events are read, not yet handled, when the call that caused them returns. */
+/* When a call that causes events returns, they are read, but not handled. */
 unsigned mon_events(void)
 {
 	mrrc_mon_drain(mon);
@@ -166,7 +164,7 @@ void *mon_churn(void *arg)
 		ptr = mon_map(2);
 		mon_watch(ptr, 1);
 		munmap(ptr, 2 * mon_page);
-		free(malloc(300 * 1024)); /* its own mappings */
+		free(malloc(300 * 1024)); /* allocates a mapping of its own */
 	}
 	return NULL;
 }

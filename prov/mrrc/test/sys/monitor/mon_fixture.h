@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of monitors share: the real monitor, where there is one, and
- * a subscriber that remembers what it was told.
+ * Fixture of the tests of monitors: the real monitor, where available, and a
+ * subscriber that records the ranges that it is told.
  */
 #ifndef MRRC_TEST_MON_FIXTURE_H
 #define MRRC_TEST_MON_FIXTURE_H
@@ -12,30 +12,30 @@
 
 struct mon_probe {
 	struct mrrc_mon_sub sub;
-	struct mrrc_lock lock; /* CACHE */
+	struct mrrc_lock lock; /* rank CACHE */
 	atomic_uint count;
-	struct mrrc_range got[MON_SEEN]; /* read once all is quiet */
-	struct mrrc_range hull;		 /* what notify answers */
-	struct mrrc_range keep;		 /* what cover answers */
+	struct mrrc_range got[MON_SEEN]; /* to be read when all is quiet */
+	struct mrrc_range hull;		 /* answer of notify */
+	struct mrrc_range keep;		 /* answer of cover */
 };
 
 extern size_t mon_page;
-extern struct mrrc_mon *mon;	   /* userfaultfd, NULL: not here */
-extern struct mon_probe mon_probe; /* subscribed to it */
+extern struct mrrc_mon *mon;	   /* userfaultfd; NULL: not available here */
+extern struct mon_probe mon_probe; /* subscriber of mon */
 
 void mon_setup(void);
 void mon_teardown(void);
 
-/* An empty memory, and a subscription not yet made. */
+/* Clears the record; the caller subscribes. */
 void mon_probe_init(struct mon_probe *probe);
 
-/* Private anonymous pages, written to. */
+/* Maps private anonymous pages, and writes to them. */
 char *mon_map(size_t pages);
 int mon_watch(void *ptr, size_t pages);
 
 /*
- * Pages to write to that are shared, or of a file, by number; NULL: there are
- * none of that kind.
+ * Kinds of memory that are shared, or of a file. mon_map_kind() maps writable
+ * pages; NULL: this kind is not available.
  */
 enum mon_kind {
 	MON_SHARED,
@@ -47,26 +47,26 @@ enum mon_kind {
 	MON_KINDS
 };
 char *mon_map_kind(enum mon_kind kind, size_t pages);
-extern uint64_t mon_token; /* of the last */
+extern uint64_t mon_token; /* token of the last mon_watch() */
 
-/* How many events so far, all of them handled. */
+/* Returns the number of events so far, all of which are handled. */
 unsigned mon_events(void);
 
-/* Whether one of them was of exactly that range. */
+/* Whether an event was of exactly this range. */
 bool mon_told(void *ptr, size_t pages);
 
-/* Maps, watches and unmaps until *(atomic_bool *)arg. A thread's function. */
+/* A thread that maps, watches and unmaps until *(atomic_bool *)arg is set. */
 void *mon_churn(void *arg);
 
-/* Meanwhile other monitors come and go, hooked or not, and leave nothing. */
+/* Opens and closes other monitors, hooked or not, and checks for leaks. */
 void mon_reopen(bool hook);
 
-/* No event waits to be handled: not yet, perhaps, where one has been told. */
+/* Whether no event waits to be handled; told events may wait a bit longer. */
 bool mon_even(void);
 
-/* Another thread holds the lock from here on until it is let go. */
+/* Another thread holds the lock from now on, until mon_let_go(). */
 void mon_hold(struct mrrc_lock *lock);
-void mon_let_go(void); /* any thread, and more than once */
+void mon_let_go(void); /* by any thread, any number of times */
 void mon_hold_end(void);
 
 #define need_uffd()                                  \

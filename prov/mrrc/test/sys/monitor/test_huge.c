@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/huge and sys/monitor/mon_watch: transparent huge pages stay whole while parts of
- * them are watched, and after that. Skipped, and said so, where there are none.
+ * sys/monitor/huge and sys/monitor/mon_watch: transparent huge pages stay whole
+ * while parts of them are watched, and after that. The tests are skipped, with
+ * a message, where there are no huge pages.
  */
 #include "config.h"
 #include "test/case.h"
@@ -14,12 +15,12 @@
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"
 
-#define PAGES 6 /* huge ones */
+#define PAGES 6 /* number of huge pages */
 
-static size_t size; /* of a huge page */
+static size_t size; /* size of a huge page */
 static char *map, *raw;
 
-/* Bytes of what is mapped at @map that are in huge pages. */
+/* Returns the number of bytes at @map that are in huge pages. */
 static size_t huge_bytes(void)
 {
 	uintptr_t start = 0, end = 0;
@@ -71,7 +72,7 @@ TEST_CASE(huge, setup, teardown);
 			skip("no transparent huge pages"); \
 	} while (0)
 
-/* One range that a cache has. */
+/* Makes a cache's watcher know one range. */
 static void cover(size_t offset, size_t len)
 {
 	hooks_watch(map + offset, len / mon_page);
@@ -85,7 +86,10 @@ static void uncover(size_t offset, size_t len)
 	mrrc_mon_unwatch_idle(mon);
 }
 
-/* Huge pages that are watched whole; threads of the monitor's change them. */
+/*
+ * Returns the number of huge pages that are watched as a whole; the monitor's
+ * threads change the number.
+ */
 static size_t wholes(void)
 {
 	size_t count;
@@ -102,7 +106,7 @@ static void unmap_raw(char *at, size_t len)
 	mrrc_mon_drain(mon);
 }
 
-/* In units of an eighth of a huge page, and of pages more. */
+/* Places and lengths are in eighths of a huge page, plus pages. */
 static const struct {
 	unsigned eighths, pages, len_eighths, len_pages;
 } pieces[] = {
@@ -110,7 +114,7 @@ static const struct {
 	{ 8, 0, 8, 0 }, { 8, 0, 12, 0 }, { 12, 0, 12, 0 }, { 4, 0, 32, 5 },
 };
 
-/* Nothing is split while it is watched, nor afterwards. */
+/* No huge page is split while parts are watched, or afterwards. */
 EACH_TEST(test_kept, pieces)
 {
 	const size_t at =
@@ -124,13 +128,13 @@ EACH_TEST(test_kept, pieces)
 	uncover(at, len);
 	ck_assert_uint_eq(huge_bytes(), PAGES * size);
 	ck_assert_uint_eq(wholes(), 0);
-	/* not watched any more */
+	/* The pages are no longer watched. */
 	atomic_store(&watcher.told, 0);
 	unmap_raw(map, PAGES * size);
 	ck_assert_uint_eq(mon_events(), 0);
 }
 
-/* The rest of the page stays watched for the other range, before it or behind. */
+/* A huge page stays watched for another range, before or behind the first. */
 LOOP_TEST(test_shared, 0, 2)
 {
 	const uintptr_t start = (uintptr_t) map + (_i ? mon_page : size / 2);
@@ -149,7 +153,7 @@ LOOP_TEST(test_shared, 0, 2)
 	mon_probe.keep = (struct mrrc_range){ 0 };
 }
 
-/* Idle ranges keep it, too, and give it back. */
+/* An idle range keeps its huge page watched, and later gives it back. */
 TEST(test_idle_keeps)
 {
 	need_huge();
@@ -166,7 +170,7 @@ TEST(test_idle_keeps)
 	ck_assert_uint_eq(wholes(), 0);
 }
 
-/* An unmapped neighbour is unwatched before, and the range is not. */
+/* An unmapped neighbour is unwatched first, and the range stays watched. */
 TEST(test_neighbour)
 {
 	need_hooks();
@@ -178,13 +182,16 @@ TEST(test_neighbour)
 	unmap_raw(map + mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), 1);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
-	/* with its last range the page is let go */
+	/* With its last range, the huge page is unwatched. */
 	ck_assert_uint_eq(wholes(), 0);
 	unmap_raw(map + 3 * mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), 1);
 }
 
-/* In a huge page that is watched whole nothing is left to be watched. */
+/*
+ * In a huge page that is watched as a whole, further ranges are watched
+ * already.
+ */
 TEST(test_later)
 {
 	need_huge();
@@ -231,7 +238,7 @@ static void discard_raw(char *at)
 static void (*const changes[])(char *at) = { unmap_hooked, unmap_unseen,
 					     discard_raw };
 
-/* After a change of a part that no cache has, that part is watched again. */
+/* After a change of a part that no cache knows, this part is watched again. */
 EACH_TEST(test_changed, changes)
 {
 	unsigned events;
@@ -248,7 +255,7 @@ EACH_TEST(test_changed, changes)
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 }
 
-/* So is a part that a cache had, whose page stayed watched for another part. */
+/* A part that a cache knew before is watched again after a change, too. */
 EACH_TEST(test_changed_later, changes)
 {
 	unsigned events;
@@ -269,7 +276,7 @@ EACH_TEST(test_changed_later, changes)
 	mon_probe.keep = (struct mrrc_range){ 0 };
 }
 
-/* Ranges that are idle in such a page take the place of one. */
+/* All idle ranges of a huge page take the place of one idle range. */
 TEST(test_idle_pages)
 {
 	size_t at;
@@ -286,7 +293,7 @@ TEST(test_idle_pages)
 	ck_assert_uint_eq(huge_bytes(), PAGES * size);
 }
 
-/* Another user may watch what was mapped there since. */
+/* Another user may watch memory that was mapped there since. */
 TEST(test_idle_page_unmapped)
 {
 	unsigned before;
@@ -302,14 +309,14 @@ TEST(test_idle_page_unmapped)
 	ck_assert_uint_eq(atomic_load(&hooks_unwatched), before);
 }
 
-/* What several mappings share is no huge page, and only the range is watched. */
+/* If several mappings share a huge page's place, only the range is watched. */
 TEST(test_several)
 {
 	need_huge();
 	ck_assert_int_eq(mprotect(map + size / 2, mon_page, PROT_READ), 0);
 	cover(mon_page, mon_page);
 	ck_assert_uint_eq(wholes(), 0);
-	/* that is not tried each time */
+	/* Watching the whole huge page is not tried each time. */
 	ck_assert(!mrrc_huge_may(&mon->huge, (uintptr_t) map));
 	unmap_raw(map + 2 * mon_page, mon_page);
 	unmap_raw(map + size / 2, mon_page);
@@ -318,7 +325,7 @@ TEST(test_several)
 	ck_assert_uint_eq(mon_events(), 1);
 }
 
-/* It is tried at once where other memory was mapped since. */
+/* Watching the whole is tried at once if other memory was mapped since. */
 TEST(test_several_before)
 {
 	need_huge();
@@ -344,7 +351,7 @@ static unsigned until_tried(struct mrrc_huge *huge, uintptr_t page)
 	return count;
 }
 
-/* What turns out not to be huge again and again is tried ever less. */
+/* A place that is not huge again and again is tried less and less often. */
 TEST(test_tries)
 {
 	struct mrrc_huge *huge = calloc(1, sizeof(*huge));
@@ -372,7 +379,7 @@ TEST(test_tries)
 	free(huge);
 }
 
-/* The mapping begins, or ends, within the huge page at that end of the range. */
+/* The mapping begins, or ends, within the huge page at one end of the range. */
 LOOP_TEST(test_one_end, 0, 2)
 {
 	const size_t at = _i ? size / 2 : 2 * mon_page;
@@ -387,7 +394,7 @@ LOOP_TEST(test_one_end, 0, 2)
 	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
 }
 
-/* A file, which cannot be watched, lies in the huge page at that end. */
+/* A file, which cannot be watched, is in the huge page at one end. */
 LOOP_TEST(test_refused, 0, 2)
 {
 	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -406,7 +413,7 @@ LOOP_TEST(test_refused, 0, 2)
 	ck_assert_uint_eq(huge_bytes(), (PAGES - 1) * size);
 }
 
-/* More than there is room for: some are forgotten, none twice. */
+/* The table gets too many pages: some are forgotten, none is kept twice. */
 TEST(test_table)
 {
 	struct mrrc_huge *huge = calloc(1, sizeof(*huge));
@@ -431,7 +438,7 @@ TEST(test_table)
 	free(huge);
 }
 
-/* A range has the newest token of its pages, if all have one. */
+/* A range has the newest token of its pages, if all pages have one. */
 TEST(test_token)
 {
 	struct mrrc_huge *huge = calloc(1, sizeof(*huge));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/mon: registry, failure, coverage, life. test_mon_child.c has forked
- * children, test_mon_close.c programs that close its descriptors.
+ * sys/monitor/mon: registry, failure, coverage, life. test_mon_child.c tests
+ * forked children, test_mon_close.c programs that close the monitor's
+ * descriptors.
  */
 #include "config.h"
 #include "test/case.h"
@@ -17,8 +18,9 @@
 TEST_CASE(mon, mon_setup, mon_teardown);
 
 /*
- * Threads can be made to pass a barrier from then on: with several threads it
- * takes the kernel 10 ms to prepare for that, so it is done before ours start.
+ * Opening a monitor registers the process for membarrier(2). With several
+ * threads, the kernel needs 10 ms for that, so the monitor registers before it
+ * starts threads.
  */
 TEST(test_barrier_early)
 {
@@ -91,7 +93,7 @@ TEST(test_none)
 	mrrc_mon_close(none);
 }
 
-/* A probe that is refused: as when a filter was installed meanwhile. */
+/* A probe is refused, as if a seccomp filter was installed meanwhile. */
 TEST(test_probe_refused)
 {
 	struct mrrc_mon *fake;
@@ -146,7 +148,7 @@ TEST(test_cover)
 	ck_assert(fake_mon_all(fake, 5, 12));
 	ck_assert(fake_mon_none(fake, 12, 20));
 	ck_assert(fake_mon_all(fake, 20, 40));
-	/* Part of a kept range, and one that begins within one. */
+	/* One range is inside a kept range, another begins in one. */
 	mrrc_mon_unwatch(fake, base + 8 * mon_page, 2 * mon_page);
 	ck_assert(fake_mon_all(fake, 5, 12));
 	mrrc_mon_unwatch(fake, base + 11 * mon_page, 14 * mon_page);
@@ -154,7 +156,7 @@ TEST(test_cover)
 	ck_assert(fake_mon_none(fake, 12, 25));
 	ck_assert(fake_mon_all(fake, 25, 40));
 
-	/* An unmap in the middle of a region: its rest goes, not the hole. */
+	/* After an unmap in a region, its rest is unwatched, not the hole. */
 	sub[0].hull = (struct mrrc_range){ base + 26 * mon_page,
 					   base + 36 * mon_page };
 	fake_mon_raise(fake, base + 30 * mon_page, base + 32 * mon_page,
@@ -165,7 +167,7 @@ TEST(test_cover)
 	ck_assert(fake_mon_all(fake, 30, 32));
 	ck_assert(fake_mon_none(fake, 32, 36));
 	ck_assert(fake_mon_all(fake, 36, 40));
-	/* Dropped pages stay mapped: all of it goes. */
+	/* Dropped pages stay mapped: the whole region is unwatched. */
 	sub[0].hull = (struct mrrc_range){ base + 36 * mon_page,
 					   base + 38 * mon_page };
 	fake_mon_raise(fake, base + 37 * mon_page, base + 38 * mon_page,
@@ -196,7 +198,7 @@ TEST(test_open_fails)
 		ret = mrrc_mon_open("uffd", why, &got);
 		if (!fault_disarm())
 			break;
-		/* A fault of the last probe is one more round of waiting. */
+		/* A fault in the last probe costs one more round of waiting. */
 		if (!ret) {
 			mrrc_mon_close(got);
 			got = NULL;
@@ -213,14 +215,14 @@ TEST(test_open_fails)
 	ck_assert_uint_eq(fault_threads_left(threads), threads);
 }
 
-/* Opening and closing others, while memory is in motion. */
+/* Other monitors are opened and closed while memory is mapped and unmapped. */
 TEST(test_reopen)
 {
 	need_uffd();
 	mon_reopen(false);
 }
 
-/* The last close with ranges watched does not wait for ended threads. */
+/* The last close with watched ranges does not wait for ended threads. */
 TEST(test_close_watched)
 {
 	char *ptr = mon_map(4);
@@ -232,8 +234,8 @@ TEST(test_close_watched)
 }
 
 /*
- * A child without fork handlers keeps what it inherited: an unmap here must not
- * wait for a reader there.
+ * A child without fork handlers keeps the userfaultfd that it inherited: an
+ * unmap in the parent must not wait for a reader in the child.
  */
 TEST(test_close_cloned)
 {
@@ -251,7 +253,7 @@ TEST(test_close_cloned)
 			pause();
 	}
 	mon_teardown();
-	/* it would be refused where it is watched */
+	/* A range that is still watched would be refused. */
 	mon_setup();
 	ret = mon_watch(ptr, 4);
 	kill(pid, SIGKILL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/mon in other processes: forked children, those that userfaultfd is
- * denied to, and those without privileges.
+ * sys/monitor/mon in other processes: forked children, processes without
+ * permission for userfaultfd, and unprivileged processes.
  */
 #include "config.h"
 #include "test/case.h"
@@ -18,10 +18,10 @@
 #include "test/sys/monitor/mon_fixture.h"
 #include "sys/monitor/uffd.h"
 
-/* USERFAULTFD_IOC_NEW of /dev/userfaultfd, which older headers lack */
+/* USERFAULTFD_IOC_NEW of /dev/userfaultfd, missing in older headers */
 #define UFFD_IOC_NEW _IO(0xAA, 0x00)
 
-/* In a child: a monitor of its own works from start to end. */
+/* Checks in a child that a monitor of its own works from open to close. */
 static int try_new_monitor(void)
 {
 	struct mon_probe own;
@@ -53,7 +53,7 @@ static int in_child(char *ptr)
 		return 1;
 	if (mrrc_mon_check(mon) != -ENODEV)
 		return 2;
-	munmap(ptr, mon_page); /* no event, no thread to wait for */
+	munmap(ptr, mon_page); /* there is no event and no thread to wait for */
 	mrrc_mon_unsubscribe(mon, &mon_probe.sub);
 	mrrc_mon_close(mon);
 	return try_new_monitor();
@@ -68,7 +68,7 @@ TEST(test_fork)
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 4), 0);
 	expect_child(in_child(ptr));
-	/* The parent has lost nothing, not even an event. */
+	/* The parent has lost no event. */
 	ck_assert(mrrc_mon_works(mon));
 	ck_assert_uint_eq(mon_events(), 0);
 	munmap(ptr, 4 * mon_page);
@@ -86,7 +86,7 @@ static int close_in_child(void)
 	return 0;
 }
 
-/* While another thread keeps the monitor busy. */
+/* A child is forked while another thread keeps the monitor busy. */
 TEST(test_fork_busy)
 {
 	atomic_bool stop = false;
@@ -108,7 +108,7 @@ TEST(test_fork_busy)
 	ck_assert(mrrc_mon_works(mon));
 }
 
-/* While another thread is inside the monitor's lock. */
+/* A child is forked while another thread holds the monitor's lock. */
 TEST(test_fork_locked)
 {
 	pid_t pid;
@@ -122,7 +122,7 @@ TEST(test_fork_locked)
 	expect_ended(pid);
 }
 
-/* From now on /dev/userfaultfd gives none either. */
+/* From now on, /dev/userfaultfd is denied, too. */
 static int deny_device(void)
 {
 	struct sock_filter filter[] = {
@@ -143,13 +143,13 @@ static int deny_device(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-/* Where the system call alone is denied, the device gives a userfaultfd. */
+/* If only the system call is denied, the device gives a userfaultfd. */
 static int by_device(void)
 {
 	struct mrrc_mon *own;
 
 #ifdef __SANITIZE_THREAD__
-	return 0; /* no child of several threads may start one there */
+	return 0; /* a child of several threads may not start one there */
 #endif
 	if (access("/dev/userfaultfd", R_OK | W_OK) ||
 	    (syscall(SYS_userfaultfd, 0) < 0 && errno != EPERM))
@@ -173,11 +173,11 @@ static int in_denied_child(void)
 		return ret;
 	if (deny_device())
 		return 1;
-	/* Valgrind knows no userfaultfd to deny. */
+	/* Valgrind knows no userfaultfd. */
 	ret = mrrc_mon_open("uffd", why, &other);
 	if ((ret != -EPERM && ret != -ENOSYS) || !why[0])
 		return 2;
-	/* what to do is said */
+	/* The reason names what the user can do. */
 	if (ret == -EPERM && (!strstr(why, "seccomp profile") ||
 			      !strstr(why, "/dev/userfaultfd")))
 		return 6;
@@ -194,7 +194,7 @@ TEST(test_denied)
 	expect_child(in_denied_child());
 }
 
-/* One answer alone means that memory is quiet. */
+/* Only one answer of the kernel means that memory is quiet. */
 LOOP_TEST(test_probe_answers, 0, 4)
 {
 	static const struct {
@@ -210,7 +210,10 @@ LOOP_TEST(test_probe_answers, 0, 4)
 		     mrrc_uffd_probe(0) != answers[_i].probe);
 }
 
-/* Where the kernel can do it: else other tests are skipped, and all is well. */
+/*
+ * userfaultfd opens where the kernel has it; otherwise all tests would be
+ * skipped unnoticed.
+ */
 TEST(test_opens)
 {
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* user mode only */);
@@ -227,7 +230,7 @@ static int in_unprivileged_child(void)
 {
 	if (setresuid(65534, 65534, 65534))
 		return 1;
-	/* Else /proc/self belongs to root. */
+	/* Without this, /proc/self belongs to root. */
 	prctl(PR_SET_DUMPABLE, 1);
 	return try_new_monitor();
 }

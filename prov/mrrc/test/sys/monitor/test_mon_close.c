@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/mon in programs that close every descriptor, the monitor's included, and
- * use the numbers for files of their own; and whose threads unmap as they end.
- * Each in a child, which has a monitor of its own.
+ * sys/monitor/mon in programs that close every descriptor, the monitor's
+ * included, and use the numbers for files of their own; and in programs whose
+ * threads unmap as they end. Each test runs in a child with a monitor of its
+ * own.
  */
 #include "config.h"
 #include "test/case.h"
@@ -18,7 +19,7 @@
 #include "test/fakes/fault.h"
 #include "test/sys/monitor/mon_fixture.h"
 
-/* In a child, which needs a monitor of its own; NULL: it cannot be */
+/* Maps and watches a page in a child with its own monitor; NULL: impossible. */
 static char *map_watched(void)
 {
 	char *ptr;
@@ -28,7 +29,7 @@ static char *map_watched(void)
 	return mon && !mon_watch(ptr, 1) ? ptr : NULL;
 }
 
-/* A program that closes every descriptor, ours included. */
+/* A program closes every descriptor, the monitor's included. */
 static int close_everything(void)
 {
 	char *ptr = map_watched();
@@ -42,7 +43,7 @@ static int close_everything(void)
 		if (memfd_create("mine", 0) != fd)
 			return 2;
 	}
-	/* The numbers are taken by files that are none of our business. */
+	/* Files that the monitor does not know have the numbers now. */
 	if (mrrc_mon_check(mon) != -ENODEV || mrrc_mon_works(mon))
 		return 3;
 	munmap(ptr, mon_page);
@@ -53,7 +54,7 @@ static int close_everything(void)
 	return 0;
 }
 
-/* All numbers are this file's, under which it does not lie itself */
+/* Gives all numbers to @file, which itself has a higher number. */
 static void take_numbers(int file)
 {
 	int fd;
@@ -80,7 +81,7 @@ static bool mon_fails(void)
 	return comes(!mrrc_mon_works(mon));
 }
 
-/* The same, and what has the numbers now can be read. */
+/* A program reuses the closed numbers for a pipe that has data. */
 static int close_and_reuse(void)
 {
 	char data[4096] = "", *ptr = map_watched();
@@ -99,7 +100,7 @@ static int close_and_reuse(void)
 	return read(64, data, sizeof(data)) == sizeof(data) ? 0 : 4;
 }
 
-/* The same, where there is nothing to read. */
+/* A program reuses the closed numbers for a pipe without data. */
 static int close_and_idle(void)
 {
 	char *ptr = map_watched();
@@ -117,7 +118,7 @@ static int close_and_idle(void)
 	return numbers_taken(64) ? 0 : 4;
 }
 
-/* The same, with a userfaultfd of the application's. */
+/* A program reuses the closed numbers for a userfaultfd of its own. */
 static int close_and_watch(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -127,7 +128,7 @@ static int close_and_watch(void)
 	if (!ptr)
 		return 1;
 	other = mon_map(1);
-	fd = syscall(SYS_userfaultfd, O_NONBLOCK | 1 /* user mode only */);
+	fd = syscall(SYS_userfaultfd, O_NONBLOCK | 1 /* UFFD_USER_MODE_ONLY */);
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
 	    fcntl(fd, F_DUPFD, 64) != 64)
 		return 2;
@@ -140,7 +141,7 @@ static int close_and_watch(void)
 	return numbers_taken(64) ? 0 : 5;
 }
 
-/* The descriptor that stops the reader is reused by the application. */
+/* A program reuses the number of the descriptor that stops the reader. */
 static int close_and_stop(void)
 {
 	uint64_t value;
@@ -164,16 +165,16 @@ static int fresh_child(int (*run)(void))
 {
 	int ret;
 
-	/* it may be caught in the kernel for ever */
+	/* The child may hang in the kernel forever. */
 	end_in(60);
 	ret = run();
-#ifndef __SANITIZE_ADDRESS__ /* it takes cancelled threads' ends for errors */
+#ifndef __SANITIZE_ADDRESS__ /* its checks take cancelled threads for errors */
 	mon_teardown();
 #endif
 	return ret;
 }
 
-/* No thread is left when it forks: the child starts some. */
+/* Runs @run in a child that is forked without a thread of a monitor. */
 static void in_fresh_child(int (*run)(void))
 {
 	mon_setup();
@@ -192,7 +193,7 @@ EACH_TEST(test_closed, closers)
 static char *leftovers;
 static atomic_uint left;
 
-/* Each takes a page of its own. */
+/* Each thread unmaps a page of its own. */
 static void unmap_leftover(void)
 {
 	munmap(leftovers + atomic_fetch_add(&left, 1) * mon_page, mon_page);
@@ -217,8 +218,8 @@ TEST(test_close_unmaps)
 }
 
 /*
- * To the kernel, a monitor that begins or ends closes no file of ours: else
- * it would take the notification back.
+ * For the kernel, a monitor that opens or closes must not close a file of the
+ * application: the kernel would then end the queue's notification.
  */
 TEST(test_no_flush)
 {
@@ -237,7 +238,7 @@ TEST(test_no_flush)
 	ck_assert_int_eq(mq_notify(queue, &quiet), 0);
 	mon_setup();
 	need_uffd();
-	/* the reader begins with the first watch */
+	/* The reader begins with the first watch. */
 	ck_assert_int_eq(mon_watch(mon_map(1), 1), 0);
 	mon_teardown();
 	ck_assert_int_eq(mq_notify(queue, &quiet), -1);
@@ -245,7 +246,7 @@ TEST(test_no_flush)
 	mq_close(queue);
 }
 
-/* The reader holds no file open but the monitor's. */
+/* The reader keeps no file open but the monitor's. */
 TEST(test_end_of_pipe)
 {
 	int ends[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/mon: events between two steps of a call. The other thread's part is a
- * function that the fake monitor, or a wrapped call (fault.h), calls there.
+ * sys/monitor/mon: events between two steps of a call. The fake monitor, or a
+ * wrapped call (fault.h), calls a function there that acts as another thread.
  */
 #include "config.h"
 #include "test/case.h"
@@ -51,7 +51,7 @@ static void handle_event(struct mrrc_mon *self)
 
 TEST_CASE(mon_event, fake_setup, fake_teardown);
 
-/* The probe finds nothing unfinished, as the event has been read. */
+/* The probe finds no unfinished change, as the event has been read. */
 LOOP_TEST(test_quiet_event_in_between, 0, 2)
 {
 	_Atomic uint64_t probes = 0;
@@ -84,7 +84,7 @@ static bool sees(void)
 	return mrrc_mon_sees(fake, base, mon_page, token);
 }
 
-/* What changed while it was looked at is not remembered as seen. */
+/* Pages that change during a look are not remembered as seen. */
 TEST(test_seen_meanwhile)
 {
 	watch();
@@ -94,7 +94,7 @@ TEST(test_seen_meanwhile)
 	ck_assert(!sees());
 }
 
-/* What watching found counts, and only as long as nothing changes. */
+/* Pages that watching has seen count as seen, until they change. */
 TEST(test_seen_by_watching)
 {
 	fake_mon_of(fake)->blind = true;
@@ -108,7 +108,7 @@ TEST(test_seen_by_watching)
 	ck_assert(!sees());
 }
 
-/* Nor if they were looked at before the range was watched anew. */
+/* A look before the range was watched again does not count. */
 TEST(test_seen_too_early)
 {
 	uint64_t early;
@@ -121,7 +121,7 @@ TEST(test_seen_too_early)
 	ck_assert(!sees());
 }
 
-/* Four pages are remembered as seen; from now on none is seen anew. */
+/* Four pages are remembered as seen; from now on no page is seen again. */
 static void remember_four(void)
 {
 	fake_mon_of(fake)->blind = false;
@@ -139,11 +139,11 @@ TEST(test_seen_before)
 	ck_assert(mrrc_mon_sees(fake, base, 2 * mon_page, token));
 	ck_assert(!mrrc_mon_sees(fake, base, 5 * mon_page, token));
 	ck_assert(!mrrc_mon_sees(fake, third, mon_page, token));
-	/* it has changed in part */
+	/* The range has changed in part. */
 	fake_mon_raise(fake, third, third + mon_page, MRRC_MON_REMOVE);
 	mrrc_mon_drain(fake);
 	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page, token));
-	/* it is not watched any more */
+	/* The range is no longer watched. */
 	remember_four();
 	mrrc_mon_unwatch(fake, base, 4 * mon_page);
 	ck_assert(mrrc_mon_sees(fake, base, 4 * mon_page, token));
@@ -151,7 +151,7 @@ TEST(test_seen_before)
 	ck_assert(!mrrc_mon_sees(fake, base, 4 * mon_page, token));
 }
 
-/* At the limit of mappings, those that are watched for nothing go. */
+/* At the limit of mappings, idle ranges are unwatched. */
 TEST(test_watch_limit)
 {
 	struct fake_mon *state = fake_mon_of(fake);
@@ -167,11 +167,9 @@ TEST(test_watch_limit)
 	ck_assert_uint_eq(state->watches, 3);
 }
 
-/* ---- a fork while another thread opens a monitor ---- */
-
 /*
- * Whatever is long or short, and was watched or looked at last: what a change
- * touches is forgotten, and nothing else.
+ * Ranges of all lengths are watched or seen in any order: a change forgets the
+ * ranges that it touches, and no others.
  */
 TEST(test_forget_any)
 {
@@ -184,7 +182,7 @@ TEST(test_forget_any)
 
 	srandom(1);
 	for (turn = 0; turn < 20000; turn++) {
-		/* at times only short ones, so that the long ones go */
+		/* Only short ones at times, so that long ones are displaced. */
 		start = (1 + random() % 4096) * 4096;
 		end = start + lens[random() % (turn / 1000 % 2 ? 8 : 4)] * 4096;
 		token = mrrc_idle_watch(&idle, start, end);
@@ -209,10 +207,13 @@ TEST(test_forget_any)
 			hits += seen + watched;
 		}
 	}
-	/* not in the loop: each assertion is a system call */
+	/* Each assertion is a system call, so none is in the loop. */
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_gt(hits, 1000);
-	/* looked at when it was longer; a large change elsewhere comes first */
+	/*
+	 * The range was longer when it was seen; first comes a large change
+	 * elsewhere.
+	 */
 	idle = (struct mrrc_idle){ 0 };
 	token = mrrc_idle_watch(&idle, 4096, 100 * 4096);
 	mrrc_idle_saw(&idle, 4096, token);
@@ -221,6 +222,8 @@ TEST(test_forget_any)
 	mrrc_idle_forget(&idle, 90 * 4096, 91 * 4096);
 	ck_assert_uint_eq(mrrc_idle_seen(&idle, 4096, 100 * 4096), 0);
 }
+
+/* ---- a fork while another thread opens a monitor ---- */
 
 static sem_t in_open, go_on;
 static atomic_bool opening;
@@ -258,11 +261,14 @@ TEST(test_fork_waits)
 	sem_init(&go_on, 0, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, open_main, NULL), 0);
 	sem_wait(&in_open);
-	/* once this thread is about to wait for the registry */
+	/* The other thread goes on when this one waits for the registry. */
 	fault_at(FAULT_LOCK, let_go);
 	pid = fork();
 	if (!pid) {
-		/* ended there or not, ThreadSanitizer asks for its join */
+		/*
+		 * ThreadSanitizer asks for a join, even of a thread not in the
+		 * child.
+		 */
 		pthread_detach(thread);
 		_exit(atomic_load(&opening));
 	}
@@ -276,7 +282,7 @@ TEST(test_fork_waits)
 
 TEST_CASE(uffd_event, mon_setup, mon_teardown);
 
-/* What the reader queued since the last look at the queue is not settled. */
+/* Events that the reader queued since the last look are not settled. */
 TEST(test_settle)
 {
 	char *ptr = mon_map(1);
@@ -298,7 +304,7 @@ TEST(test_settle)
 
 static atomic_bool posting;
 
-/* As threads that find the lock taken: each handled event brings another. */
+/* Each handled event posts another, as threads do that find the lock taken. */
 static struct mrrc_range post_more(struct mrrc_mon_sub *sub, uintptr_t start,
 				   uintptr_t end)
 {
@@ -321,15 +327,15 @@ TEST(test_drain_ends)
 	mrrc_mon_drain(mon);
 	ck_assert_uint_eq(mrrc_mon_seq(mon) & 1, 1);
 	atomic_store(&posting, false);
-	/* the handler does the rest */
+	/* The handler thread does the rest. */
 	while (mrrc_mon_seq(mon) & 1)
 		mrrc_pause(&tries);
 	munmap(ptr, mon_page);
 }
 
-#define OVERFLOW 80 /* more events than the queue has room for */
+#define OVERFLOW 80 /* more events than fit in the queue */
 
-/* What finds no room makes the last one larger, up or down. */
+/* An event without room makes the last event larger, up or down. */
 LOOP_TEST(test_overflow, 0, 2)
 {
 	char *ptr = mon_map(2 * OVERFLOW), *at = NULL;
@@ -351,7 +357,7 @@ LOOP_TEST(test_overflow, 0, 2)
 			  (uintptr_t) at + (_i ? mon_page : 0));
 	ck_assert_uint_eq(last->end - last->start,
 			  (2 * (OVERFLOW - count) + 1) * mon_page);
-	/* what is still mapped there is not watched any more */
+	/* The page between is mapped, but no longer watched. */
 	munmap(at - (_i ? 1 : -1) * mon_page, mon_page);
 	ck_assert_uint_eq(mon_events(), count);
 	munmap(ptr, 2 * OVERFLOW * mon_page);
@@ -379,7 +385,7 @@ static void disturb(void)
 		atomic_fetch_add(&disturbed, 1);
 }
 
-/* While events are read no handler runs, and no thread is cancelled. */
+/* While events are read, no handler runs, and no thread is cancelled. */
 TEST(test_undisturbed)
 {
 	const struct sigaction act = { .sa_handler = on_signal };
@@ -416,7 +422,7 @@ TEST(test_uffd_odd_before_read)
 	mon_events();
 	atomic_store(&early, 0);
 	fault_at_read(look_at_seq);
-	/* read by the reader, then by the draining thread */
+	/* The reader reads the event, then the draining thread reads. */
 	munmap(ptr, mon_page);
 	mrrc_mon_drain(mon);
 	fault_at_read(NULL);
@@ -432,8 +438,8 @@ static void *write_main(void *arg)
 }
 
 /*
- * The reader meets an event that it does not know, and ends. From then on
- * memory is never found quiet, not even by a call under way.
+ * The reader gets an event that it does not know, and ends. From then on memory
+ * is never quiet, not even for a call that has begun.
  */
 TEST(test_dead_reader)
 {
@@ -456,7 +462,7 @@ TEST(test_dead_reader)
 		;
 	ck_assert_int_lt(fd, 64);
 	ck_assert_int_eq(pthread_create(&thread, NULL, write_main, ptr), 0);
-	/* it goes on when the reader has left */
+	/* The thread goes on when the reader has ended. */
 	pthread_join(thread, NULL);
 	ck_assert(comes(!mrrc_mon_works(mon)));
 	mrrc_lock_acquire(&mon->lock);

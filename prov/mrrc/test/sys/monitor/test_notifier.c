@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/notifier with the kernel's events: a listener that blocks, holds a lock
- * under which it unmaps, or comes late. Skipped, and said so, where
- * userfaultfd is not to be had.
+ * sys/monitor/notifier with the kernel's events: a listener that blocks, holds
+ * a lock under which it unmaps, or comes late. The tests are skipped, with a
+ * message, where userfaultfd is not available.
  */
 #include "config.h"
 #include "test/case.h"
@@ -20,7 +20,7 @@
 
 static struct mrrc_notifier *notifier;
 
-/* What was told; each call takes the lock, as libfabric's caches do. */
+/* Ranges that were told; each call takes the lock, as libfabric's caches do. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mrrc_range told[2 * MANY];
 static atomic_uint told_cnt;
@@ -52,7 +52,7 @@ static void teardown(void)
 	mon_teardown();
 }
 
-/* Other pages, where some are. */
+/* Maps other pages in place of the present ones. */
 static void map_at(char *ptr, size_t pages)
 {
 	ck_assert_ptr_eq(
@@ -76,7 +76,7 @@ static void wait_told(unsigned count)
 	ck_assert_uint_eq(atomic_load(&told_cnt), count);
 }
 
-/* Was all of it told, in whatever pieces? */
+/* Whether all of a range was told in one piece. */
 static bool was_told(const char *ptr, size_t pages)
 {
 	const uintptr_t start = (uintptr_t) ptr;
@@ -108,7 +108,10 @@ TEST(test_changes)
 	wait_told(1);
 	ck_assert(was_told(ptr, 8));
 
-	/* again, with the hole filled: dropped pages */
+	/*
+	 * The range is watched again with the hole filled, then pages are
+	 * dropped.
+	 */
 	map_at(ptr + 2 * mon_page, 1);
 	ck_assert(!valid(ptr, 8));
 	ck_assert_int_eq(watch(ptr, 8), 0);
@@ -119,7 +122,7 @@ TEST(test_changes)
 	munmap(ptr, 8 * mon_page);
 }
 
-/* A watcher of parts that overlap is told of all of them. */
+/* A watcher of overlapping parts is told of all of them. */
 TEST(test_overlap)
 {
 	char *ptr;
@@ -140,7 +143,7 @@ TEST(test_overlap)
 	wait_told(2);
 }
 
-/* The listener's lock is held by a thread that unmaps. */
+/* A thread that unmaps holds the listener's lock. */
 TEST(test_locked)
 {
 	char *ptr;
@@ -152,13 +155,13 @@ TEST(test_locked)
 		ck_assert_int_eq(watch(ptr + 2 * i * mon_page, 1), 0);
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < MANY; i++) {
-		/* more than the queue holds, and none of them told yet */
+		/* Events exceed the queue, and none of them is told yet. */
 		ck_assert(valid(ptr + 2 * i * mon_page, 1));
 		munmap(ptr + 2 * i * mon_page, mon_page);
 		ck_assert(!valid(ptr + 2 * i * mon_page, 1));
 		map_at(ptr + 2 * i * mon_page, 1);
 		ck_assert_int_eq(watch(ptr + 2 * i * mon_page, 1), 0);
-		/* another thread may still know the old one */
+		/* Another thread may still know the old pages. */
 		ck_assert(!valid(ptr + 2 * i * mon_page, 1));
 	}
 	ck_assert_uint_eq(atomic_load(&told_cnt), 0);
@@ -178,14 +181,14 @@ TEST(test_refused)
 	ck_assert_int_eq(mrrc_notifier_watch(notifier, mon_page, 0), -EINVAL);
 	ck_assert_int_eq(mrrc_notifier_watch(notifier, mon_page, SIZE_MAX),
 			 -EINVAL);
-	/* shared memory changes unseen */
+	/* Changes of shared memory are not seen. */
 	ptr = mmap(NULL, mon_page, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(ptr, MAP_FAILED);
 	*ptr = 1;
 	ck_assert_int_ne(watch(ptr, 1), 0);
 	ck_assert(!valid(ptr, 1));
 	munmap(ptr, mon_page);
-	/* a failed monitor vouches for nothing */
+	/* A failed monitor confirms no range. */
 	ptr = mon_map(1);
 	ck_assert_int_eq(watch(ptr, 1), 0);
 	mrrc_mon_fail(mon, "for a test");
@@ -216,7 +219,7 @@ TEST(test_open_faults)
 
 /* ---- valid() against remapping ---- */
 
-/* Even: mapped and watched; odd: mapped anew, and not watched. */
+/* Even: mapped and watched; odd: mapped anew, and not watched yet. */
 static atomic_uint state;
 static atomic_uint stale, hits;
 static atomic_bool stop;
@@ -254,14 +257,14 @@ TEST(test_race)
 	atomic_store(&stale, 0);
 	atomic_store(&hits, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, race_main, NULL), 0);
-	/* on a busy machine the other thread may sleep through all of it */
+	/* On a busy machine the other thread may sleep during all rounds. */
 	for (i = 0; i < ROUNDS || !atomic_load(&hits); i++) {
 		map_at(ptr, 4);
 		atomic_fetch_add(&state, 1);
 		if (i % 2)
 			sched_yield();
 		atomic_fetch_add(&state, 1);
-		/* -EAGAIN: the event of the old mapping may come this late */
+		/* -EAGAIN: the event of the old mapping may come late. */
 		while (watch(ptr, 4) == -EAGAIN)
 			;
 		while (!valid(ptr, 4))
@@ -281,7 +284,7 @@ static void *watch_cancelled(void *arg)
 	return arg;
 }
 
-/* A thread that is to be cancelled does not leave others waiting. */
+/* A cancelled thread does not leave others waiting. */
 TEST(test_cancelled)
 {
 	pthread_t thread;

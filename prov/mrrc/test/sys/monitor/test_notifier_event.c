@@ -18,9 +18,9 @@ static struct mrrc_mon *mon;
 static struct fake_mon *fake;
 static struct mrrc_notifier *notifier;
 static sem_t in_tell, go_on;
-static unsigned outside; /* threads of ours, as it tells */
+static unsigned outside; /* mrrc_threads.outside while tell() runs */
 
-/* Waits where it is told of the first page. */
+/* Waits when it is told of the first page. */
 static void tell(void *arg, uintptr_t start, size_t len)
 {
 	if (start != base)
@@ -65,7 +65,7 @@ static void change(unsigned at)
 		       MRRC_MON_REMOVE);
 }
 
-/* ---- while it is being watched ---- */
+/* ---- changes while a range is being watched ---- */
 
 static void change_handled(struct mrrc_mon *self)
 {
@@ -90,7 +90,10 @@ static void unwatch_all(struct mrrc_mon *self)
 	mrrc_mon_unwatch(self, base, 64 * page);
 }
 
-/* Others need it no more. What is watched stays so until the end. */
+/*
+ * Other users unwatch the range: what the notifier watches stays watched until
+ * its end.
+ */
 TEST(test_watch_stays)
 {
 	ck_assert_int_eq(watch(20, 2), 0);
@@ -123,7 +126,7 @@ LOOP_TEST(test_watch_refused, 0, 4)
 	ck_assert(!valid(0, 1));
 }
 
-/* ---- while it is looked at ---- */
+/* ---- changes during valid() ---- */
 
 static void change_read(void)
 {
@@ -137,8 +140,8 @@ static void read_in_probe(struct mrrc_mon *self)
 }
 
 /*
- * The event is read during the probe, as this thread takes the lock, before,
- * or not yet.
+ * The event is read during the probe, when this thread takes the lock, before
+ * that, or not yet.
  */
 LOOP_TEST(test_valid_changed, 0, 4)
 {
@@ -159,7 +162,7 @@ LOOP_TEST(test_valid_changed, 0, 4)
 	ck_assert(!valid(0, 4));
 }
 
-/* Until it has been told, the old one may still be known. */
+/* Until a change has been told, the listener may still know the old range. */
 TEST(test_valid_telling)
 {
 	ck_assert_int_eq(watch(0, 1), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mrrc_uffd_prepare(): a mapping that was never touched is whole again after
- * parts of it were watched and written to. Memory of files, what is watched
- * already, and what may not be written stay as they are.
+ * mrrc_uffd_prepare(): a mapping that was never touched is one mapping again
+ * after parts of it were watched and written to. Memory of files, watched
+ * memory and read-only memory stay as they are.
  */
 #include "config.h"
 #include "test/case.h"
@@ -63,7 +63,10 @@ static char *map(size_t pages, int prot, int flags, int file)
 	return ptr;
 }
 
-/* No neighbour was written to with which the kernel could merge it. */
+/*
+ * Maps pages next to none that was written to, with which the kernel would
+ * merge.
+ */
 static char *map_apart(size_t pages)
 {
 	char *ptr = map(pages + 2, PROT_NONE, ANON, -1) + page;
@@ -127,7 +130,7 @@ static unsigned mappings(char *ptr, size_t pages)
 	return count.mappings;
 }
 
-/* May the kernel be asked on which node a page is? */
+/* Whether the kernel tells on which node a page is. */
 static bool may_ask(void *ptr)
 {
 	int node;
@@ -137,7 +140,7 @@ static bool may_ask(void *ptr)
 
 TEST_CASE(prepare, setup, teardown);
 
-/* Not even read, or read. */
+/* Before it is watched, memory was not even read, or was read only. */
 LOOP_TEST(test_whole, 0, 2)
 {
 	char *ptr = map_apart(9);
@@ -158,7 +161,7 @@ LOOP_TEST(test_whole, 0, 2)
 	munmap(ptr - page, 11 * page);
 }
 
-/* Afterwards the page is there, and nothing is watched. */
+/* Preparing makes the page present, and watches nothing. */
 TEST(test_first_page)
 {
 	char *ptr = map(3, RW, ANON, -1);
@@ -171,7 +174,7 @@ TEST(test_first_page)
 	munmap(ptr, 3 * page);
 }
 
-/* The parts of a range that is watched are watched all the time. */
+/* Preparing a watched range does not interrupt the watch. */
 TEST(test_watched)
 {
 	char *ptr = map(3, RW, ANON, -1);
@@ -228,7 +231,7 @@ TEST(test_denied)
 	munmap(ptr + page, page);
 }
 
-/* The highest number of a userfaultfd. */
+/* Returns the highest descriptor of a userfaultfd. */
 static int last_uffd(void)
 {
 	char path[64], name[64];
@@ -244,7 +247,7 @@ static int last_uffd(void)
 	return last;
 }
 
-/* A program closes all descriptors, and opens one of its own. */
+/* A program closes all descriptors, and opens a userfaultfd of its own. */
 TEST(test_closed)
 {
 	char *ptr = map(2, RW, ANON, -1);

@@ -82,16 +82,16 @@ TEST(test_remap)
 	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, 4 * mon_page,
 				MREMAP_MAYMOVE | MREMAP_FIXED, to),
 			 to);
-	/* Where it was, and where it is. */
+	/* The old place and the new place are both reported. */
 	ck_assert(mon_told(ptr, 4));
 	ck_assert(mon_told(to, 4));
 	count = mon_events();
-	/* The new place was not to be watched. */
+	/* The new place must not stay watched. */
 	munmap(to, 8 * mon_page);
 	ck_assert_uint_eq(mon_events(), count);
 }
 
-/* The pages go, the mapping stays: no unmap is reported. */
+/* The pages move and the mapping stays: no unmap is reported. */
 TEST(test_remap_stays)
 {
 	char *ptr = mon_map(4), *to;
@@ -119,7 +119,7 @@ TEST(test_remap_shrink)
 	munmap(ptr, mon_page);
 }
 
-/* Watched for a while longer, and its changes are reported. */
+/* An idle range stays watched for some time, and its changes are reported. */
 TEST(test_idle)
 {
 	char *ptr = mon_map(4), *many;
@@ -132,7 +132,7 @@ TEST(test_idle)
 	ck_assert(mrrc_mon_sees(mon, (uintptr_t) ptr, 4 * mon_page, mon_token));
 	munmap(ptr + 3 * mon_page, mon_page);
 	expect(1, ptr + 3 * mon_page, 1);
-	/* what is there now is another's, and not private */
+	/* The memory there now is another mapping, which is not private. */
 	ck_assert_ptr_eq(mmap(ptr, 4 * mon_page, PROT_READ | PROT_WRITE,
 			      MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0),
 			 ptr);
@@ -143,12 +143,15 @@ TEST(test_idle)
 	munmap(ptr, 4 * mon_page);
 	known = mon_events();
 
-	/* until there are too many */
+	/* Idle ranges are unwatched when they are too many. */
 	ptr = mon_map(1);
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
 	mrrc_mon_unwatch(mon, (uintptr_t) ptr, mon_page);
 	many = mon_map(MRRC_IDLE_MAX + 3);
-	/* the same again and again are one, and as long as the longest */
+	/*
+	 * Equal ranges count as one idle range, which is as long as the
+	 * longest.
+	 */
 	for (i = 0; i < 3 * MRRC_IDLE_MAX; i++) {
 		ck_assert_int_eq(mon_watch(many, 1 + i % 3), 0);
 		mrrc_mon_unwatch(mon, (uintptr_t) many, (1 + i % 3) * mon_page);
@@ -175,7 +178,7 @@ TEST(test_idle)
 	munmap(many, MRRC_IDLE_MAX * mon_page);
 }
 
-/* ---- what must not be cached ---- */
+/* ---- memory that must not be cached ---- */
 
 static void unwatch_now(char *ptr, size_t pages)
 {
@@ -190,14 +193,14 @@ static bool refused(char *ptr, size_t pages)
 			      mon_token);
 }
 
-/* What comes into a hole later would not be watched. */
+/* Memory mapped into a hole later would not be watched. */
 TEST(test_hole)
 {
 	char *ptr = mon_map(1024), *hole = ptr + 511 * mon_page;
 
 	need_uffd();
 	munmap(hole, 2 * mon_page);
-	/* nothing of it is mapped, but its neighbours are */
+	/* No page of the hole is mapped, but its neighbours are. */
 	ck_assert_int_eq(mon_watch(hole, 1), -EINVAL);
 	ck_assert_int_eq(mon_watch(hole - mon_page, 3), -EFAULT);
 	ck_assert_int_eq(mon_watch(hole - mon_page, 2), -EFAULT);
@@ -206,7 +209,7 @@ TEST(test_hole)
 	ck_assert_uint_eq(mon_events(), 0);
 }
 
-/* A file in the middle, which was never watched, keeps nothing watched. */
+/* A file in the middle, never watched, does not keep the rest watched. */
 TEST(test_unwatch_pieces)
 {
 	char *ptr = mon_map(5);
@@ -228,7 +231,7 @@ TEST(test_unwatch_pieces)
 	fclose(file);
 }
 
-/* Refused, or watched in vain: holes punched would go unseen. */
+/* Such memory is refused, as the kernel does not report punched holes. */
 LOOP_TEST(test_refused, 0, MON_KINDS)
 {
 	char *ptr = mon_map_kind(_i, 4);
@@ -239,12 +242,12 @@ LOOP_TEST(test_refused, 0, MON_KINDS)
 	ck_assert(refused(ptr, 4));
 	unwatch_now(ptr, 4);
 	munmap(ptr, 4 * mon_page);
-	/* Nothing there at all, where the kernel maps nothing unasked. */
+	/* Nothing is mapped at this low address. */
 	ck_assert(refused((char *) (1UL << 20), 4));
 	expect(0, NULL, 0);
 }
 
-/* A page in no memory, one in the file's alone, and one that is written. */
+/* Checks an absent page, a page of the file alone, and a written page. */
 static void expect_file(int fd, enum mon_kind kind)
 {
 	char *ptr = mon_map_kind(kind, 4);
@@ -260,7 +263,7 @@ static void expect_file(int fd, enum mon_kind kind)
 	munmap(ptr, 4 * mon_page);
 }
 
-/* What the kernel says without a look at the pages. */
+/* The kernel tells whether memory is anonymous, without a look at the pages. */
 TEST(test_anonymous)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -276,11 +279,11 @@ TEST(test_anonymous)
 	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, mon_page));
 	ck_assert_int_eq(mrrc_uffd_register(fd, (uintptr_t) ptr, 4 * mon_page),
 			 0);
-	/* present or not */
+	/* Pages may be present or not. */
 	munmap(ptr + 3 * mon_page, mon_page);
 	madvise(ptr, mon_page, MADV_DONTNEED);
 	ck_assert(mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 3 * mon_page));
-	/* a hole, and two mappings */
+	/* One range has a hole, another has two mappings. */
 	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 4 * mon_page));
 	mprotect(ptr, mon_page, PROT_READ);
 	ck_assert(!mrrc_uffd_anonymous(fd, (uintptr_t) ptr, 3 * mon_page));
@@ -300,8 +303,8 @@ static void *unmapper(void *arg)
 }
 
 /*
- * A thread sleeps in our lock for as long as it takes: events are read all the
- * same, and until they are handled memory does not count as quiet.
+ * A thread sleeps with the monitor's lock held: events are read all the same,
+ * and until they are handled memory does not count as quiet.
  */
 TEST(test_probe)
 {
@@ -327,7 +330,7 @@ TEST(test_probe)
 	ck_assert_uint_eq(count, 0);
 	expect(1, ptr, 1);
 	ck_assert_uint_gt(mrrc_mon_seq(mon), seq);
-	/* told, and then even again */
+	/* After the event is told, seq becomes even again. */
 	ck_assert(comes(mon_even()));
 }
 
@@ -348,13 +351,13 @@ TEST(test_fail)
 	ck_assert_int_eq(mon_watch(ptr, 4), -ENODEV);
 	mrrc_mon_fail(mon, "again");
 	ck_assert_str_eq(mrrc_mon_reason(mon), "for a test");
-	/* No thread reads events, so none may wait for it. */
+	/* No thread reads events, so this munmap must not wait. */
 	munmap(ptr, 4 * mon_page);
-	/* While in use, every open returns the same monitor. */
+	/* While the monitor is in use, each open returns the same one. */
 	ck_assert_int_eq(mrrc_mon_open("uffd", NULL, &other), 0);
 	ck_assert_ptr_eq(other, mon);
 	mrrc_mon_close(other);
-	/* Afterwards a new one works. */
+	/* After the last close, a new monitor works. */
 	mon_teardown();
 	mon_setup();
 	ck_assert(mrrc_mon_works(mon));
@@ -362,7 +365,7 @@ TEST(test_fail)
 
 static struct rlimit descriptors;
 
-/* From here on the process can open none, and poll(2) takes none. */
+/* From now on the process can open no descriptors, and poll(2) accepts none. */
 static void no_descriptors(void)
 {
 	struct rlimit none;
@@ -373,7 +376,7 @@ static void no_descriptors(void)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 }
 
-/* Unmapping waits for the reader, which is there still. */
+/* An unmap waits for the reader, which still works. */
 TEST(test_no_descriptors)
 {
 	char *ptr = mon_map(4);
@@ -389,7 +392,7 @@ TEST(test_no_descriptors)
 	ck_assert(mrrc_mon_works(mon));
 }
 
-/* A monitor that fails leaves no thread waiting. */
+/* A failing monitor leaves no thread waiting. */
 TEST(test_fail_no_descriptors)
 {
 	char *ptr = mon_map(4);
@@ -402,7 +405,7 @@ TEST(test_fail_no_descriptors)
 	setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
-/* The reader is told to end by a descriptor that it cannot wait for. */
+/* The reader is stopped through a descriptor that it cannot poll. */
 TEST(test_close_no_descriptors)
 {
 	char *ptr = mon_map(1);
@@ -410,14 +413,14 @@ TEST(test_close_no_descriptors)
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
 	no_descriptors();
-	/* from this event on */
+	/* The reader cannot poll from this event on. */
 	munmap(ptr, mon_page);
 	mon_teardown();
 	setrlimit(RLIMIT_NOFILE, &descriptors);
 	mon_setup();
 }
 
-/* Parts of mappings are watched whole, with huge pages or without. */
+/* Parts of mappings are watched as a whole, with huge pages or without. */
 TEST(test_parts)
 {
 	struct mrrc_mon *other;

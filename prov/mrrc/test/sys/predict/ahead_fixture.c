@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tests of a helper that registers ahead of use share. */
+/* Fixture of the tests of a helper that registers ahead of use. */
 #include "config.h"
 #include "test/sys/predict/ahead_fixture.h"
 
@@ -114,7 +114,7 @@ bool registered(unsigned first, unsigned pages)
 	return found;
 }
 
-static unsigned moments; /* until the call */
+static unsigned moments; /* locks before the call */
 static void (*act)(void);
 
 static void act_later(void)

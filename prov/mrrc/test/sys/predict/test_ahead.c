@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/predict/ahead: what a helper deregisters between uses, and registers ahead of
- * them.
+ * sys/predict/ahead: regions that a helper deregisters between uses, and
+ * registers ahead of uses.
  */
 #include "config.h"
 #include "test/case.h"
@@ -42,7 +42,7 @@ TEST(test_just_in_time)
 			  stat_of(MRRC_STAT_PREDICTED_5));
 }
 
-/* A wrong range is for the call to refuse. */
+/* Uses of wrong ranges are ignored; the data call refuses them. */
 TEST(test_no_range)
 {
 	mrrc_cache_use(cache, (void *) base, SIZE_MAX, SITE);
@@ -54,7 +54,7 @@ TEST(test_no_range)
 	ck_assert_uint_eq(cache->ahead->buffers.count, 0);
 }
 
-/* An operation may last as long as it likes. */
+/* A region stays while an operation uses it, however long. */
 TEST(test_in_use)
 {
 	struct mrrc_region *region;
@@ -73,10 +73,10 @@ TEST(test_in_use)
 	ck_assert(!registered(0, PAGES));
 }
 
-/* Held between the look at it and its end: its last put deregisters it. */
+/* A region that is held before it leaves; its last put deregisters it. */
 static struct mrrc_region *caught;
 
-/* As a hit that has looked at the word before it was written. */
+/* Holds the region, as a hit does that looked at its word before the change. */
 static void hold_it(void)
 {
 	mrrc_hints_count_hold(mrrc_hints_lane(mrrc_hints_recent,
@@ -98,7 +98,7 @@ TEST(test_held_meanwhile)
 	put(caught);
 }
 
-/* Two buffers share a region: it stays for the one that is used often. */
+/* Two buffers share a region, which stays for the one that is used often. */
 TEST(test_shared)
 {
 	unsigned i;
@@ -115,7 +115,7 @@ TEST(test_shared)
 	ck_assert_uint_eq(fake.regs, 1);
 }
 
-/* Not for a time that is hardly longer than it takes. */
+/* Periods hardly longer than a deregistration and registration are not used. */
 TEST(test_not_worth)
 {
 	unsigned i;
@@ -125,12 +125,12 @@ TEST(test_not_worth)
 		pass(MS / 2);
 	}
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EARLY), 0);
-	/* but in the end */
+	/* At the end of its uses, the region is deregistered. */
 	pass(100 * PERIOD);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EARLY), 1);
 }
 
-/* Nothing is evicted for the sake of a prediction. */
+/* No region is evicted for a prediction. */
 TEST(test_no_room)
 {
 	size_t regs;
@@ -148,7 +148,7 @@ TEST(test_no_room)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_EVICTIONS), 0);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AWAY_BYTES), 0);
-	/* as if it had never been */
+	/* The next use registers the range as usual. */
 	use(0, PAGES);
 	ck_assert(registered(0, PAGES));
 }
@@ -162,14 +162,14 @@ static void fill_now(void *arg, uintptr_t start, size_t len)
 		touch(10 + 2 * i, 1);
 }
 
-/* Another thread registers a part of it, and a part of what is beside it. */
+/* Another thread registers a part of the range, and pages beside it. */
 static void overlap_now(void *arg, uintptr_t start, size_t len)
 {
 	fake.hook = NULL;
 	touch(PAGES - 1, 2);
 }
 
-/* Not either if there was room when it began. */
+/* A registration is refused if the room is taken after it began. */
 LOOP_TEST(test_no_room_meanwhile, 0, 2)
 {
 	learn(0, PAGES);
@@ -185,7 +185,7 @@ LOOP_TEST(test_no_room_meanwhile, 0, 2)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 }
 
-/* A limit of the system: once, and nothing makes way. */
+/* At a limit of the system, one try is made, and no region makes room. */
 TEST(test_limit)
 {
 	size_t fails;
@@ -205,7 +205,7 @@ TEST(test_limit)
 	ck_assert(registered(0, PAGES));
 }
 
-/* Peers have the key of such a one. */
+/* Regions with remote access are not deregistered, as peers have the key. */
 TEST(test_remote)
 {
 	const enum mrrc_access access = MRRC_RW | MRRC_REMOTE_WRITE;
@@ -226,7 +226,10 @@ static void change(enum mrrc_mon_event event)
 	fake_mon_raise(mt_mon, base + page, base + 2 * page, event);
 }
 
-/* What was unmapped or dropped is not brought back, whatever is there now. */
+/*
+ * Memory that was unmapped or dropped is not registered ahead again, whatever
+ * is mapped there now.
+ */
 LOOP_TEST(test_changed, 0, 3)
 {
 	size_t regs;
@@ -245,7 +248,7 @@ LOOP_TEST(test_changed, 0, 3)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AWAY_BYTES), 0);
 }
 
-/* Another cache has registered what is mapped there now: still another plan. */
+/* Another cache registered the new memory: the old plan does not apply. */
 TEST(test_other_memory)
 {
 	struct mrrc_cache_mt *other;
@@ -273,7 +276,7 @@ static void change_now(void *arg, uintptr_t start, size_t len)
 	fake_mon_read(mt_mon);
 }
 
-/* While it is being registered: not kept. */
+/* A region that changes while it is being registered is not kept. */
 TEST(test_changes_meanwhile)
 {
 	learn(0, PAGES);
@@ -291,7 +294,10 @@ static void change_it(void)
 	mrrc_mon_invalidate(mt_mon, base + page, page);
 }
 
-/* Nor can it be watched any more: nothing makes room for it. */
+/*
+ * Memory that can no longer be watched is not registered, and no range makes
+ * room.
+ */
 LOOP_TEST(test_unwatchable, 0, 12)
 {
 	struct fake_mon *mon = fake_mon_of(mt_mon);
@@ -314,7 +320,7 @@ LOOP_TEST(test_unwatchable, 0, 12)
 	fault_at(FAULT_LOCK, NULL);
 	fake.max_live = 0;
 	mon->watch_rc = 0;
-	/* once more without the ranges that no cache needs */
+	/* The watch is tried once more without idle ranges. */
 	ck_assert_uint_le(mon->watches - watches, 2);
 	ck_assert(mon->watches == watches || !fake.fails);
 	ck_assert_uint_eq(fake.regs, regs);
@@ -322,11 +328,11 @@ LOOP_TEST(test_unwatchable, 0, 12)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AHEAD_REFUSED), 1);
 }
 
-/* What was unmapped is not counted as saved for long. */
+/* Unmapped memory does not count as saved for long. */
 TEST(test_swept)
 {
 	learn(0, PAGES);
-	/* no use any more: expected for some time, then gone */
+	/* Further uses are expected for some time, then no longer. */
 	pass(20 * PERIOD);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_AWAY_BYTES), PAGES * page);
 	change(MRRC_MON_UNMAP);

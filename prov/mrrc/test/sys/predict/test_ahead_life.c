@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * sys/predict/ahead: flushes, rings of threads, sleep, fork, opening.
- */
+/* sys/predict/ahead: flushes, rings of uses, sleep, fork, opening. */
 #include "config.h"
 #include "test/case.h"
 #include "test/sys/predict/ahead_fixture.h"
@@ -23,7 +21,7 @@ TEST(test_flushed)
 	regs = fake.regs;
 	mrrc_cache_mt_flush(cache);
 	pass(PERIOD);
-	/* nor by what is noted after it */
+	/* A use that is noted after the flush brings no region back, either. */
 	note(0, PAGES);
 	pass(20 * PERIOD);
 	ck_assert_uint_eq(fake.regs, regs);
@@ -49,7 +47,7 @@ static uint64_t flushes(void)
 	return count;
 }
 
-/* As the helper does while it registers a region. */
+/* Acts as the helper while it registers a region. */
 static void registering(bool is)
 {
 	mrrc_lock_acquire(&cache->lock);
@@ -73,13 +71,16 @@ static void flush_now(void *arg, uintptr_t start, size_t len)
 
 	fake.hook = NULL;
 	begin_flush();
-	/* some time to end, which it must not */
+	/* The flush has time to end, but must not. */
 	for (i = 0; i < 20; i++)
 		usleep(1000);
 	ck_assert(!atomic_load(&flushed));
 }
 
-/* What is being registered goes, too, and what is due next stays away. */
+/*
+ * A flush removes a region that is being registered, and regions due later stay
+ * away.
+ */
 TEST(test_flush_waits)
 {
 	size_t regs;
@@ -97,7 +98,7 @@ TEST(test_flush_waits)
 	ck_assert_uint_eq(fake.live, 0);
 	regs = fake.regs;
 	fake.hook = flush_now;
-	/* both are due in one turn */
+	/* Both regions are due in one turn. */
 	clock_set(now + PERIOD - PERIOD / 4);
 	turns();
 	ck_assert_ptr_null(fake.hook);
@@ -106,7 +107,7 @@ TEST(test_flush_waits)
 	ck_assert_uint_eq(fake.live, 0);
 }
 
-/* Nor what left between the beginning of a flush and its end. */
+/* A region that leaves during a flush does not come back, either. */
 TEST(test_flush_meanwhile)
 {
 	size_t regs;
@@ -158,8 +159,8 @@ static void ask_now(void *arg, uintptr_t start, size_t len)
 }
 
 /*
- * Nor does what the helper holds for a moment keep the cache open, or is left of
- * a range that was invalidated.
+ * A region that the helper holds for a moment does not keep a cache open, and
+ * does not survive an invalidation of its range.
  */
 LOOP_TEST(test_held_waits, 0, 2)
 {
@@ -181,7 +182,7 @@ static void help(void)
 	turns();
 }
 
-/* It does not come back, whenever it is due. */
+/* An invalidated region does not come back, whenever it is due. */
 LOOP_TEST(test_invalidated, 0, 8)
 {
 	struct mrrc_deadline *due;
@@ -211,12 +212,12 @@ TEST(test_lost)
 		note(0, PAGES);
 	turns();
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 3 * MRRC_USES_RING);
-	/* and the one that the thread might be writing over */
+	/* The note that the thread might be overwriting is lost, too. */
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTES_LOST),
 			  2 * MRRC_USES_RING + 1);
 }
 
-/* What this thread noted before: two other buffers in its place. */
+/* Overwrites this thread's notes with those of two other buffers. */
 static void overwrite(void)
 {
 	unsigned i;
@@ -225,7 +226,7 @@ static void overwrite(void)
 		note(2 * PAGES * (1 + i % 2), PAGES);
 }
 
-/* Between uses of which some were overwritten is no gap. */
+/* Two uses have no gap if uses between them were overwritten. */
 TEST(test_lost_gap)
 {
 	struct mrrc_predict *predict = &cache->ahead->predict;
@@ -240,11 +241,11 @@ TEST(test_lost_gap)
 	turns();
 	ck_assert_uint_ge(stat_of(MRRC_STAT_NOTES_LOST), MRRC_USES_RING);
 	ck_assert_uint_lt(predict->longest, 2 * PERIOD);
-	/* but later ones are: of the two others, seen again and again */
+	/* Later uses of the two other buffers make gaps. */
 	ck_assert_uint_gt(predict->gaps, gaps);
 }
 
-/* A thread that loses uses, and later uses the buffer twice. */
+/* A thread loses uses, and later uses the buffer twice. */
 static void *note_around(void *arg)
 {
 	overwrite();
@@ -254,7 +255,7 @@ static void *note_around(void *arg)
 	return NULL;
 }
 
-/* Nor if another thread's uses in between were overwritten. */
+/* Two uses have no gap if another thread's uses between were overwritten. */
 TEST(test_lost_gap_of_another)
 {
 	struct mrrc_predict *predict = &cache->ahead->predict;
@@ -281,7 +282,7 @@ static void *note_and_end(void *arg)
 	return NULL;
 }
 
-/* What an ended thread left is read, and then its ring freed. */
+/* The notes of an ended thread are read, then its ring is freed. */
 TEST(test_thread_ends)
 {
 	elsewhere(note_and_end);
@@ -290,13 +291,13 @@ TEST(test_thread_ends)
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), 3);
 	turns();
 	ck_assert(TAILQ_EMPTY(&cache->hints_list.uses));
-	/* and if none is left at the end, it goes with the cache */
+	/* A ring without unread notes ends with the cache. */
 	elsewhere(note_and_end);
 }
 
 /* ---- sleep ---- */
 
-/* No look just before a step, as that looks, too. */
+/* The helper does not look just before a step, as each step looks, too. */
 TEST(test_few_looks)
 {
 	unsigned looks = 0;
@@ -309,17 +310,17 @@ TEST(test_few_looks)
 		clock_set(wake);
 	}
 	ck_assert(registered(0, PAGES));
-	/* after 2, 4 and 8 ms, and the step */
+	/* The helper looks after 2, 4 and 8 ms, and at the step. */
 	ck_assert_uint_le(looks, 4);
 }
 
-/* By a thread that has looked at the flag before it was set. */
+/* Notes a use, as a thread does that looked at the flag before it was set. */
 static void note_it(void)
 {
 	mrrc_uses_add(mrrc_hints_recent->uses, 1, base, PAGES * page);
 }
 
-/* Noted while it falls asleep. */
+/* A use is noted while the helper falls asleep. */
 TEST(test_not_asleep)
 {
 	bool asleep = false;
@@ -349,7 +350,7 @@ static void *lock_it(void *arg)
 	return arg;
 }
 
-/* The child notes nothing, and takes no lock that the helper may have had. */
+/* A child notes no uses, and takes no lock that the helper may have held. */
 TEST(test_fork)
 {
 	pthread_t thread;

@@ -13,7 +13,7 @@
 
 TEST_CASE(ahead_node, ahead_setup, ahead_teardown);
 
-/* Without leave it only learns; with it again it goes on. */
+/* A helper that may not act only learns; when it may, it goes on. */
 TEST(test_leave)
 {
 	learn(0, PAGES);
@@ -31,7 +31,7 @@ TEST(test_leave)
 	ck_assert(!registered(0, PAGES));
 }
 
-/* Deadlines are earlier by what other helpers may take. */
+/* Deadlines are earlier by the time that other helpers may take. */
 TEST(test_delay)
 {
 	uint64_t plain;
@@ -47,7 +47,7 @@ TEST(test_delay)
 	ck_assert(!registered(0, PAGES));
 	pass(plain - 9 * MS);
 	ck_assert(registered(0, PAGES));
-	/* or there is no time at all */
+	/* With a longer delay there is no time to deregister at all. */
 	pass(PERIOD - PERIOD / 4 - (plain - 9 * MS));
 	leave(true, PERIOD);
 	use(0, PAGES);
@@ -55,7 +55,7 @@ TEST(test_delay)
 	ck_assert(registered(0, PAGES));
 }
 
-/* Where others may have the processor, it looks no more often than these do. */
+/* If others may use the processor, the helper looks as rarely as they do. */
 TEST(test_crowded)
 {
 	uint64_t move;
@@ -69,7 +69,7 @@ TEST(test_crowded)
 	}
 }
 
-/* Nor does it ask more often whether an operation has ended. */
+/* A helper asks no more often whether an operation has ended, either. */
 TEST(test_crowded_in_use)
 {
 	struct mrrc_region *region;
@@ -90,7 +90,7 @@ TEST(test_crowded_in_use)
 	put(region);
 }
 
-/* It may not act: it looks less and less often, and knows the uses later. */
+/* A helper that may not act looks less and less often, and reads uses later. */
 TEST(test_barred)
 {
 	uint64_t wake, noted;
@@ -108,7 +108,7 @@ TEST(test_barred)
 		wake = turns();
 		looks++;
 	}
-	/* every 512 ms in the end */
+	/* In the end, it looks every 512 ms. */
 	ck_assert_uint_le(looks, 100 * PERIOD / (512 * MS) + 8);
 	ck_assert(!atomic_load(&cache->asleep));
 	ck_assert(registered(0, PAGES));
@@ -142,7 +142,7 @@ static void node_join(struct mrrc_budget *budget, enum mrrc_node_helpers policy)
 	mrrc_cache_mt_budget_open(cache);
 }
 
-/* With the cache, in place of which there is a new one. */
+/* Closes the budget with the cache, and opens a new cache. */
 static void node_leave(struct mrrc_budget *budget)
 {
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
@@ -153,8 +153,8 @@ static void node_leave(struct mrrc_budget *budget)
 }
 
 /*
- * With one processor there is none for a helper, unless all processes are to
- * have one. A helper that sleeps or has ended needs none.
+ * With one processor no helper may run, unless the policy allows each process a
+ * helper. A helper that sleeps or has ended needs no processor.
  */
 LOOP_TEST(test_node, 0, 2)
 {
@@ -172,7 +172,7 @@ LOOP_TEST(test_node, 0, 2)
 	ck_assert(cache->member.would);
 	ck_assert(registered(0, PAGES) == !_i);
 	ck_assert(_i == !!cache->ahead->leave.move_ns);
-	/* neither policy asks for idle time */
+	/* Neither policy reads the idle time. */
 	ck_assert_uint_eq(budget->cpus.when, 0);
 	pass(100 * PERIOD);
 	ck_assert(atomic_load(&cache->asleep));
@@ -185,7 +185,7 @@ LOOP_TEST(test_node, 0, 2)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-/* Two processes of two processors: none is left for a helper until one ends. */
+/* Two processes have two processors: a helper may run when one process ends. */
 TEST(test_node_ends)
 {
 	char dir[] = "/dev/shm/test_ahead.XXXXXX", path[80];
@@ -217,7 +217,7 @@ TEST(test_node_ends)
 	ck_assert(registered(0, PAGES));
 	ck_assert(atomic_load(&cache->asleep));
 	ck_assert(!cache->member.would);
-	/* it asks, but not all the time */
+	/* The helper asks, but not all the time. */
 	wake = turns();
 	ck_assert_uint_le(wake, now + 1000 * MS);
 	ck_assert_uint_ge(wake, now + 100 * MS);
@@ -225,7 +225,7 @@ TEST(test_node_ends)
 	pass(2000 * MS);
 	ck_assert(!registered(0, PAGES));
 	ck_assert_uint_eq(stat_of(MRRC_STAT_NOTED), LEARN + 1);
-	/* and nothing is left to ask for */
+	/* There is nothing left to ask for. */
 	pass(100 * PERIOD);
 	ck_assert_uint_eq(turns(), UINT64_MAX);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A predicting helper as a thread of its own (sys/predict/ahead, sys/cache/reaper): asleep
- * where nothing is used, woken by the next use, beside threads that use, change
- * and flush, and closed at any moment. Registrations are fake, and check that
- * none is deregistered in use or twice.
+ * A predicting helper as a thread of its own (sys/predict/ahead,
+ * sys/cache/reaper): asleep while nothing is used, woken by the next use,
+ * beside threads that use, change and flush, and closed at any moment.
+ * Registrations are fake; the fake checks that no region is deregistered in use
+ * or twice.
  */
 #include "config.h"
-/* before another `cache` */
+/* This header precedes those that declare a global `cache`. */
 #include "sys/cache/cache_use.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"
@@ -18,8 +19,8 @@
 
 #define PAGES  5 /* more than 16 KiB */
 #define CROWD  3
-#define PLACES 10   /* of PAGES: a few more than the cache keeps */
-#define US     3000 /* between two uses of a thread, about */
+#define PLACES 10   /* places of PAGES pages: a few more than the cache keeps */
+#define US     3000 /* microseconds between two uses of a thread */
 
 static struct mrrc_mon_ops ops;
 static struct mrrc_budget *budget;
@@ -89,7 +90,7 @@ static void use(struct mrrc_cache_mt *of, unsigned place)
 	mrrc_cache_mt_put(of, region);
 }
 
-/* How often the helper has been woken. */
+/* Returns how often the helper was woken. */
 static long wakes(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -126,7 +127,7 @@ static void until_asleep(void)
 
 TEST_CASE(helper, setup, teardown);
 
-/* An idle process: a second without a wake-up, and nothing stays registered. */
+/* In an idle process, a second passes without a wake-up; no region stays. */
 TEST(test_idle)
 {
 	unsigned i;
@@ -139,7 +140,7 @@ TEST(test_idle)
 	until_asleep();
 	while (fake.live)
 		usleep(1000);
-	/* it says that it is asleep before it is: on a busy machine, seconds */
+	/* The helper says early that it sleeps: seconds before, if busy. */
 	for (i = 0; i < 10; i++) {
 		before = wakes();
 		ck_assert_int_ge(before, 1);
@@ -165,7 +166,7 @@ TEST(test_wakes)
 	}
 }
 
-/* ---- a crowd ---- */
+/* ---- several threads ---- */
 
 static atomic_bool over;
 
@@ -174,7 +175,7 @@ static void *walk(void *arg)
 	unsigned seed = (uintptr_t) arg;
 	unsigned i;
 
-	/* regular for a while, then not */
+	/* The uses are regular for a while, then irregular. */
 	for (i = 0; !atomic_load(&over); i++) {
 		use(cache, i / 64 % 2 ? (unsigned) rand_r(&seed) / 7 % PLACES :
 					(i + seed) % PLACES);
@@ -209,7 +210,7 @@ TEST(test_crowd)
 			thread[i] = thread_start(walk, (void *) (uintptr_t) i);
 		usleep(700000);
 		atomic_store(&over, true);
-		/* threads end with uses in their rings */
+		/* Threads end with unread uses in their rings. */
 		for (i = 0; i < CROWD; i++)
 			pthread_join(thread[i], NULL);
 		pthread_join(other, NULL);
@@ -221,7 +222,7 @@ TEST(test_crowd)
 	       stat_of(MRRC_STAT_LATE));
 }
 
-/* Several caches of a process, closed at every moment, with uses unread. */
+/* Several caches are closed at every moment, with uses unread. */
 TEST(test_open_close)
 {
 	struct mrrc_cache_mt *other;
