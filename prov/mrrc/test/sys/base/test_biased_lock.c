@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/base/biased_lock: nothing behind a biased lock changes while it is shut, and
- * no owner is inside once it was waited for.
+ * sys/base/biased_lock: data that a biased lock guards do not change while the
+ * lock is shut, and no owner is inside after a wait.
  *
  * Without a barrier an owner could look whether the biased lock is shut before
  * other threads see that it is inside. So the test delays the owner's stores:
@@ -23,8 +23,8 @@
 #define SKIPPED 77
 #define ROUNDS	100000
 #define LINES	16
-#define PAUSES	30  /* inside */
-#define LOOKS	200 /* of the other: longer than that */
+#define PAUSES	30  /* length of the owner's stay inside */
+#define LOOKS	200 /* looks of the other thread, for longer than PAUSES */
 
 static struct {
 	_Alignas(64) _Atomic uint64_t word;
@@ -32,9 +32,9 @@ static struct {
 
 static struct mrrc_biased_lock biased;
 static atomic_bool stop;
-static _Atomic uint64_t entered; /* the owner's */
+static _Atomic uint64_t entered; /* number of times that the owner entered */
 
-/* Protected by the biased lock; volatile, so that each access is made. */
+/* Guarded by the biased lock; volatile, so that each access is made. */
 static volatile uint64_t begun, ended;
 
 static void keep_behind(void)
@@ -52,7 +52,7 @@ static void pause_for(int n)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* The nth of the processors that this thread may use. */
+/* Pins this thread to the nth of the processors that it may use. */
 static bool pin(const cpu_set_t *may, int nth)
 {
 	cpu_set_t one;
@@ -70,7 +70,7 @@ static bool pin(const cpu_set_t *may, int nth)
 
 static cpu_set_t may;
 
-/* Opened again: the owner can enter, on a busy machine some time later. */
+/* Whether the owner can enter an opened lock; if busy, after a while. */
 static bool enters(void)
 {
 	const uint64_t was = entered;
@@ -78,7 +78,7 @@ static bool enters(void)
 	return comes(entered != was);
 }
 
-/* Two threads on two processors, until the other finds something wrong. */
+/* Runs two threads on two processors, until @other finds an error. */
 static void duel(void *(*owner)(void *), bool (*other)(void))
 {
 	pthread_t thread;
@@ -142,7 +142,7 @@ TEST(shut)
 	duel(change, look);
 }
 
-/* Taken away, and used by threads that found it before. */
+/* Data that are taken away while threads that found them use them. */
 static volatile int taken;
 static volatile int *_Atomic offered = &taken;
 static atomic_uint misused;
@@ -162,7 +162,10 @@ static void *use(void *arg)
 		if (found && *found)
 			atomic_fetch_add(&misused, 1);
 		mrrc_biased_leave(&biased);
-		/* outside for longer, so that the other sees it there soon */
+		/*
+		 * The owner is outside for longer, so that the other thread
+		 * sees it there.
+		 */
 		pause_for(10 * PAUSES);
 	}
 	return NULL;
@@ -188,7 +191,7 @@ TEST(waited)
 	duel(use, take_away);
 }
 
-/* The owner's store becomes visible with the barrier: it is inside. */
+/* The owner's store becomes visible at the barrier: the owner is inside. */
 __attribute__((unused)) static void appear(void)
 {
 	atomic_store(&biased.inside, 1);
@@ -214,7 +217,7 @@ static void wait_at_it(void)
 	mrrc_biased_wait(&biased);
 }
 
-/* Returns whether it waits until the owner has left. */
+/* Returns whether @call waits until the owner has left. */
 static bool waits(void (*call)(void))
 {
 	left = false;
@@ -224,7 +227,7 @@ static bool waits(void (*call)(void))
 	return left;
 }
 
-/* The owner and the waiting side in one thread, step by step. */
+/* The owner and the waiting side are one thread, step by step. */
 LOOP_TEST(steps, 0, 2)
 {
 	void (*const call)(void) = _i ? wait_at_it : shut_it;
@@ -235,7 +238,7 @@ LOOP_TEST(steps, 0, 2)
 	if (!mrrc_biased_enter(&biased))
 		skip("no membarrier");
 	ck_assert(waits(call));
-#ifndef __SANITIZE_THREAD__ /* there a biased lock is a lock */
+#ifndef __SANITIZE_THREAD__ /* a biased lock is a plain lock there */
 	fault_at(FAULT_BARRIER, appear);
 	ck_assert(waits(call));
 #endif
@@ -255,7 +258,7 @@ TEST(no_barrier)
 	ck_assert(!mrrc_biased_enter(&biased));
 }
 
-/* As by a sandbox. */
+/* membarrier(2) fails from now on, as in a sandbox. */
 static bool forbid_barriers(void)
 {
 	return kernel_answers(SYS_membarrier, EPERM);
@@ -275,7 +278,7 @@ static void ignore(int number)
 {
 }
 
-/* In place of a barrier, whatever signals come. */
+/* Whether the wait in place of a barrier is long enough despite signals. */
 static bool waits_long(void)
 {
 	const struct itimerval often = { { 0, 500 }, { 0, 500 } };
@@ -303,7 +306,7 @@ static int forbidden_child(void)
 	return opens(&one) || opens(&other);
 }
 
-/* What uses biased locks next asks again whether there is a barrier. */
+/* The next user of biased locks checks again whether there is a barrier. */
 static int forbidden_setup_child(void)
 {
 	struct mrrc_biased_lock one;
@@ -327,7 +330,7 @@ static void *cancelled_barrier(void *arg)
 	return arg;
 }
 
-/* The wait is no place where a thread ends: it may hold locks. */
+/* A thread is not cancelled in the wait, as it may hold locks. */
 static int forbidden_cancel_child(void)
 {
 	pthread_t thread;
@@ -347,7 +350,7 @@ static int (*const forbidden_children[])(void) = {
 	forbidden_cancel_child,
 };
 
-/* A biased lock that no barrier guards any more does not open again. */
+/* A biased lock without a barrier does not open again. */
 LOOP_TEST(forbidden, 0, 3)
 {
 	int status;

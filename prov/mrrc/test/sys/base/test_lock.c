@@ -76,7 +76,7 @@ static void before_wait(void)
 	pthread_create(&waker, NULL, wake, NULL);
 }
 
-/* A thread that were cancelled there would leave with the lock held. */
+/* A thread that was cancelled in the wait would leave with the lock held. */
 TEST(test_wait)
 {
 	fault_at(FAULT_WAIT, before_wait);
@@ -89,7 +89,7 @@ TEST(test_wait)
 	ck_assert_int_eq(cancel_state, PTHREAD_CANCEL_ENABLE);
 }
 
-/* Those of the layer above: held while it calls out. */
+/* A mutex of the layer above may be held while a core is called. */
 TEST(test_mutex)
 {
 	mrrc_mutex_lock(&outer);
@@ -102,7 +102,7 @@ TEST(test_mutex)
 	mrrc_mutex_unlock(&inner);
 	ck_assert(!mrrc_mutex_try(&outer));
 	mrrc_mutex_unlock(&outer);
-	/* a try waits for nothing, hence in any order */
+	/* A try does not wait, so any order is allowed. */
 	mrrc_mutex_lock(&inner);
 	ck_assert(mrrc_mutex_try(&outer));
 	mrrc_mutex_unlock(&outer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/base/own_file: what is made, what is opened as it is, and what is refused
- * and left alone.
+ * sys/base/own_file: files that are made, files that are opened unchanged, and
+ * files that are refused and left unchanged.
  */
 #include "config.h"
 #include "test/case.h"
@@ -88,7 +88,7 @@ TEST(link_is_refused)
 	ck_assert_int_eq(link(other, path), 0);
 	ck_assert_int_eq(mrrc_own_file_open(path, O_RDWR), -EPERM);
 	check(other, 0644, 7);
-	/* to nothing: nothing is made there */
+	/* A link to nothing makes no file. */
 	unlink(path);
 	unlink(other);
 	ck_assert_int_eq(symlink(other, path), 0);
@@ -96,7 +96,7 @@ TEST(link_is_refused)
 	ck_assert_int_eq(access(other, F_OK), -1);
 }
 
-/* Only root can give a file away. */
+/* The test needs root, which alone can give a file away. */
 TEST(of_others_is_refused)
 {
 	if (geteuid())

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * sys/base/pages: what a mapping that fails leaves.
- */
+/* sys/base/pages: memory that a failed mapping leaves. */
 #include "config.h"
 #include "test/case.h"
 
@@ -14,9 +12,9 @@
 
 static char *others;
 static bool others_done;
-static char *failed; /* what was being mapped */
+static char *failed; /* address that was being mapped */
 
-/* Another thread maps what has been given back, right behind. */
+/* Another thread maps the addresses behind, which have been given back. */
 static void map_behind(char *addr, size_t len)
 {
 	failed = addr;
@@ -29,7 +27,7 @@ static void map_behind(char *addr, size_t len)
 
 TEST_CASE(pages, NULL, NULL);
 
-/* As at vm.max_map_count: the ends are gone when the last step fails. */
+/* At vm.max_map_count, the last step fails after the ends were unmapped. */
 TEST(others_memory_stays)
 {
 	const struct mrrc_pages_attr attr = {
@@ -53,12 +51,12 @@ TEST(others_memory_stays)
 	ck_assert_int_eq(mincore(others, 4096, &there), 0);
 	ck_assert_int_eq(others[0], 42);
 	munmap(others, 4096);
-	/* and ours is gone */
+	/* The failed mapping itself is unmapped. */
 	ck_assert_int_eq(mincore(failed - 8192, 4096, &there), -1);
 	ck_assert_int_eq(mincore(failed, 4096, &there), -1);
 }
 
-/* As at vm.max_map_count: the addresses stay, and no memory is behind them. */
+/* At vm.max_map_count, the addresses stay, but no memory is behind them. */
 TEST(memory_goes_unmapped_or_not)
 {
 	const struct mrrc_pages_attr attr = {

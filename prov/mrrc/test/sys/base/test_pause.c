@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A thread that waits for another lets it run. Yielding the processor lets no
- * thread of lower real-time priority run there, so each place of sys where a
- * wait is not ended by waking the thread sleeps after some yields (sys/base/pause.h).
- * The tests end each wait from inside its first sleep.
+ * thread of lower real-time priority run there, so each wait in sys that no
+ * wake-up ends sleeps after some yields (sys/base/pause.h). The tests end each
+ * wait from inside its first sleep.
  */
 #include "config.h"
 #include "test/case.h"
@@ -20,7 +20,7 @@
 #include "sys/base/vm.h"
 #include "sys/heap/heap_open.h"
 
-#define YIELDS 10000 /* more than a wait makes before it sleeps */
+#define YIELDS 10000 /* more yields than a wait makes before it sleeps */
 
 static void (*end_wait)(void);
 static unsigned yields;
@@ -40,7 +40,7 @@ static void on_yield(void)
 		end_wait();
 }
 
-/* @wait has to sleep, whereupon @end ends it. */
+/* Checks that @wait sleeps; @end then ends the wait. */
 static void wait_for(void (*wait)(void), void (*end)(void))
 {
 	end_wait = end;
@@ -74,7 +74,7 @@ static void biased_shut(void)
 	mrrc_biased_open(&biased);
 }
 
-/* false: there are no biased locks here */
+/* Returns false if there are no biased locks here. */
 static bool biased_enter(void)
 {
 	mrrc_biased_setup();
@@ -105,7 +105,7 @@ static void *cancelled_main(void *arg)
 	return arg;
 }
 
-/* The waiting thread may hold locks: it is not cancelled there. */
+/* The waiting thread is not cancelled, as it may hold locks. */
 TEST(not_cancelled)
 {
 	pthread_t thread;
@@ -204,7 +204,7 @@ TEST(closes_heap)
 	heap_teardown();
 }
 
-/* ---- memory that changes: it is not waited for as long as it takes ---- */
+/* ---- memory that changes: a wait does not yield all the time ---- */
 
 static void changes(void)
 {

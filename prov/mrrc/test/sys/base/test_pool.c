@@ -26,7 +26,7 @@ TEST(test_arguments)
 
 /* ---- addresses ---- */
 
-/* KiB of this process. */
+/* Returns the KiB of addresses of this process. */
 static size_t addresses(void)
 {
 	size_t pages = 0;
@@ -46,7 +46,7 @@ static unsigned take_all(struct mrrc_pool *pool)
 
 #define MANY (1u << 20)
 
-/* A domain's records: few addresses at first, and all objects in the end. */
+/* A pool for a domain's records has few addresses at first, all in the end. */
 TEST_IF(!under_valgrind(), test_grows)
 {
 	const size_t before = addresses();
@@ -74,7 +74,7 @@ TEST_IF(!under_valgrind(), test_grows)
 	ck_assert_uint_le(addresses(), before + 64);
 }
 
-/* The limit for addresses leaves less than a step, or a few of them. */
+/* The limit of addresses leaves less than a step, or a few steps. */
 LOOP_TEST_IF(!under_valgrind(), test_part, 0, 2)
 {
 	struct mrrc_pool *pool = NULL;
@@ -97,12 +97,12 @@ LOOP_TEST_IF(!under_valgrind(), test_part, 0, 2)
 	ck_assert_uint_lt(n, MANY);
 	ck_assert_uint_eq(mrrc_pool_live(pool), n);
 	ck_assert(!mrrc_pool_is_live(pool, pool->base + (size_t) n * 256));
-	/* with more addresses it goes on */
+	/* With more addresses the pool goes on. */
 	ck_assert_ptr_eq(mrrc_pool_alloc(pool), pool->base + (size_t) n * 256);
 	mrrc_pool_close(pool);
 }
 
-/* Something lies where the next step begins: it stays as it is. */
+/* Another mapping is where the next step begins, and stays unchanged. */
 TEST_IF(!under_valgrind(), test_other_mapping)
 {
 	struct mrrc_pool *pool;
@@ -127,7 +127,7 @@ TEST_IF(!under_valgrind(), test_other_mapping)
 	munmap(other, mrrc_vm_page());
 }
 
-/* More than there are windows: the kernel chooses where the others are. */
+/* There are more pools than windows: the kernel places the others. */
 TEST_IF(!under_valgrind(), test_many)
 {
 	static struct mrrc_pool *pool[1200];
@@ -189,7 +189,7 @@ TEST(test_foreach)
 #define HELD	16
 #define ROUNDS	20000
 
-/* Each thread writes its name on what it holds and finds it unchanged. */
+/* Each thread writes its name to its objects and finds it unchanged. */
 static void *churn(void *arg)
 {
 	struct mrrc_pool *pool = arg;
@@ -224,7 +224,7 @@ TEST(test_threads)
 	void *bad;
 	int i;
 
-	/* Too few objects for all: exhaustion is part of it. */
+	/* There are too few objects for all threads, so allocations fail. */
 	ck_assert_int_eq(mrrc_pool_open(64, THREADS * HELD / 2, &pool), 0);
 	for (i = 0; i < THREADS; i++)
 		thread[i] = thread_start(churn, pool);
@@ -236,12 +236,12 @@ TEST(test_threads)
 	mrrc_pool_close(pool);
 }
 
-/* ---- another thread between the load and the exchange of the head ---- */
+/* in a page of its own */
 
 static struct mrrc_pool *aba; /* in a page of its own */
 static void *aba_second;
 
-/* The first write to the head: take two, and give back the first. */
+/* Acts at the first write to the head: takes two, gives back the first. */
 static void aba_other(int sig)
 {
 	void *first;
@@ -301,7 +301,7 @@ TEST(test_open_fails)
 		fired = fault_disarm();
 		if (!fired)
 			break;
-		if (!ret) { /* fewer addresses at first */
+		if (!ret) { /* the pool has fewer addresses at first */
 			part++;
 			mrrc_pool_close(pool);
 			pool = NULL;
@@ -313,9 +313,9 @@ TEST(test_open_fails)
 	}
 	ck_assert_int_eq(ret, 0);
 	ck_assert_int_ge(n, 5);
-	/* there all are reserved at once */
+	/* Under valgrind, all addresses are reserved at once. */
 	ck_assert(part || under_valgrind());
-	/* No memory to commit: no object; later there is. */
+	/* Without memory to commit there is no object; later there is one. */
 	fault_arm(1);
 	ck_assert_ptr_null(mrrc_pool_alloc(pool));
 	fault_disarm();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/base/sockets: on real connections, some of which have sent something; also
- * where no descriptor is left.
+ * sys/base/sockets, with real connections, some of which have sent data; also
+ * if no descriptor is left.
  */
 #include "config.h"
 #include "test/case.h"
@@ -17,7 +17,7 @@
 
 #define PAIRS	4
 #define LONG_MS 600000
-#define FDS	256 /* where none is left */
+#define FDS	256 /* limit of descriptors */
 
 static int listener, spare, from[PAIRS], to[PAIRS];
 static struct sockaddr_in where;
@@ -59,7 +59,7 @@ static void teardown(void)
 	close(spare);
 }
 
-/* It is over for the side that connected, as soon as that has been told. */
+/* The connection ends for the side that connected, after a moment. */
 static void ends(int i)
 {
 	struct pollfd end = { .fd = from[i], .events = POLLIN };
@@ -68,7 +68,7 @@ static void ends(int i)
 	ck_assert_int_eq(recv(from[i], &(char){ 0 }, 1, MSG_DONTWAIT), 0);
 }
 
-/* It has not ended, as far as is known yet. */
+/* The connection has not ended, as far as is known. */
 static void goes_on(int i)
 {
 	ck_assert_int_eq(recv(from[i], &(char){ 0 }, 1, MSG_DONTWAIT), -1);
@@ -77,7 +77,7 @@ static void goes_on(int i)
 static void say(int i)
 {
 	ck_assert_int_eq(send(from[i], "x", 1, 0), 1);
-	/* it has arrived */
+	/* The byte has arrived. */
 	ck_assert_int_eq(recv(to[i], &(char){ 0 }, 1, MSG_PEEK), 1);
 }
 
@@ -91,7 +91,7 @@ TEST(test_cloexec)
 	ck_assert_int_eq(fcntl(from[0], F_GETFD), 0);
 }
 
-/* A read of a connection that sends nothing ends. */
+/* A read of a connection without data ends. */
 TEST(test_impatient)
 {
 	mrrc_sockets_impatient(AT);
@@ -117,7 +117,7 @@ TEST(test_silent)
 	goes_on(1);
 }
 
-/* The port alone is others', too. */
+/* Sockets of others may have the same port. */
 TEST(test_elsewhere)
 {
 	int i;
@@ -143,7 +143,7 @@ TEST(test_oldest_of_many)
 	from[0] = socket(AF_INET, SOCK_STREAM, 0);
 	ck_assert_int_eq(connect(from[0], AT, sizeof(where)), 0);
 	to[0] = accept(listener, NULL, NULL);
-	/* the others are older */
+	/* The other connections are older. */
 	ck_assert_uint_le(mrrc_sockets_end_silent(AT, LONG_MS, 1, spare), 1);
 	for (i = 1; i < PAIRS; i++)
 		ends(i);
@@ -153,7 +153,7 @@ TEST(test_unread)
 {
 	char byte;
 
-	/* nothing was read of any */
+	/* No byte was read of any connection. */
 	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);
 	say(0);
 	ck_assert_uint_eq(mrrc_sockets_unread(AT), PAIRS);

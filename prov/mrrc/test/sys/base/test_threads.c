@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/base/threads: threads of ours. Whether the application has others:
- * test_hit_threads.c.
+ * sys/base/threads: the provider's threads. test_hit_threads.c tests whether
+ * threads of the application are noticed.
  */
 #include "config.h"
 #include "test/case.h"
@@ -20,7 +20,7 @@ static void *read_mask(void *arg)
 
 TEST_CASE(threads, NULL, NULL);
 
-/* Handlers of the application run in its own threads. */
+/* The application's signal handlers run in its own threads. */
 TEST(test_signals)
 {
 	sigset_t mask, mine;
@@ -31,7 +31,7 @@ TEST(test_signals)
 	mrrc_thread_join(thread);
 	ck_assert_int_eq(sigismember(&mask, SIGUSR1), 1);
 	ck_assert_int_eq(sigismember(&mask, SIGTERM), 1);
-	/* but what is its own fault is told */
+	/* Signals of the thread's own errors are not blocked. */
 	ck_assert_int_eq(sigismember(&mask, SIGSEGV), 0);
 	ck_assert_int_eq(sigismember(&mask, SIGBUS), 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &mine);
@@ -46,7 +46,7 @@ static void *write_local(void *arg)
 	return arg;
 }
 
-/* libc puts what is local to a thread on its stack, and refuses small ones. */
+/* libc puts thread-local variables on the stack, and refuses small stacks. */
 TEST(test_large_locals)
 {
 	pthread_t thread;
@@ -57,7 +57,10 @@ TEST(test_large_locals)
 	ck_assert_int_eq(local[sizeof(local) - 1], 0);
 }
 
-/* One that does not start is none of ours: the next one may be another's. */
+/*
+ * A thread that does not start does not count as the provider's: the next
+ * thread may be the application's.
+ */
 TEST(test_start_fails)
 {
 	const unsigned ours = mrrc_threads.ours;
@@ -91,7 +94,7 @@ static bool joined(void)
 	return task.st_nlink <= 3 + mrrc_threads.ours;
 }
 
-/* One that libc does not know of is one for good. */
+/* A thread that libc does not know counts for good. */
 TEST(test_bare)
 {
 	static _Alignas(16) char stack[16384];

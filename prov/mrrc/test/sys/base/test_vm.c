@@ -46,8 +46,8 @@ TEST(test_private)
 		skip("no /proc/self/pagemap");
 	close(pagemap);
 	/*
-	 * Not touched yet. Where it might become a huge page, older kernels
-	 * show the shared huge page of zeroes: either answer is right.
+	 * The memory is not touched yet. If a huge page is possible, older
+	 * kernels show the shared huge page of zeroes: either answer is right.
 	 */
 	private(ptr, 2000);
 	memset(ptr, 1, 2000 * page);
@@ -55,7 +55,7 @@ TEST(test_private)
 	ptr[0] = ptr[1999 * page] = 1;
 	ck_assert(private(ptr, 2000));
 	ck_assert(private(ptr + 1999 * page, 1));
-	/* A hole, then a page without access. */
+	/* The range has a hole, then a page without access. */
 	munmap(ptr + 1000 * page, page);
 	ck_assert(!private(ptr, 2000));
 	ck_assert(private(ptr, 1000));
@@ -63,7 +63,7 @@ TEST(test_private)
 	mmap(ptr + 5 * page, page, PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	ck_assert(!private(ptr, 6));
-	/* Dropped pages come back as private ones; read-only ones count. */
+	/* Dropped pages come back private; read-only ones count, too. */
 	madvise(ptr + 10 * page, 5 * page, MADV_DONTNEED);
 	mprotect(ptr + 12 * page, page, PROT_READ);
 	ck_assert(private(ptr + 10 * page, 5));
@@ -91,7 +91,7 @@ LOOP_TEST(test_shared, 0, MON_KINDS)
 	ck_assert(!private(ptr, 4));
 	ptr[0] = 1;
 	ck_assert(!private(ptr, 4));
-	/* All of it our own pages, yet truncation would take them away. */
+	/* All pages are private, yet truncation would take them away. */
 	memset(ptr, 1, 4 * page);
 	if (!file || kernel_at_least(6, 11))
 		ck_assert(!private(ptr, 4));
@@ -103,7 +103,7 @@ TEST(test_program)
 	ck_assert(!private((void *) ((uintptr_t) setup & ~(page - 1)), 1));
 }
 
-/* As by a kernel that does not say which mappings are of files. */
+/* Acts as on a kernel that does not tell which mappings are of files. */
 static bool private_unsaid(const char *ptr, size_t pages)
 {
 	bool is;
@@ -122,7 +122,7 @@ TEST(test_unsaid)
 	ptr = map(4, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	ck_assert(private_unsaid(ptr, 4));
 	munmap(ptr, 4 * page);
-	/* pages that are not there yet, and then are */
+	/* The pages are not present at first, then they are. */
 	ptr = map(4, rw, MAP_SHARED | MAP_ANONYMOUS, -1);
 	ck_assert(!private_unsaid(ptr, 4));
 	ptr[0] = 1;
@@ -130,7 +130,7 @@ TEST(test_unsaid)
 	munmap(ptr, 4 * page);
 }
 
-/* The second mapping of two is of a file, though its page is our own. */
+/* The second of two mappings is of a file, though its page is private. */
 TEST(test_second_file)
 {
 	const int rw = PROT_READ | PROT_WRITE;
@@ -154,7 +154,7 @@ TEST(test_mixed)
 	const int rw = PROT_READ | PROT_WRITE;
 	char *ptr = map(1500, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-	/* One foreign page, far from either end. */
+	/* One page is foreign, far from either end. */
 	ck_assert_ptr_ne(mmap(ptr + 1200 * page, page, rw,
 			      MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 MAP_FAILED);
@@ -201,7 +201,7 @@ static int limited_child(void)
 	return mrrc_vm_memlock() == 1 << 20 ? 0 : 4;
 }
 
-/* Without the capability the limit counts; in a child, as it is one way. */
+/* Without the capability the limit counts; a child drops it for good. */
 TEST(test_memlock)
 {
 	if (geteuid())

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * What the tests of the allocator with one thread share (heap_fixture.h).
- */
+/* Fixture of the tests of the allocator with one thread (heap_fixture.h). */
 #include "config.h"
 #include "test/sys/heap/heap_fixture.h"
 #include "test/suites.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of the allocator with one thread share: a domain with one
- * heap, and registrations that are none.
+ * Fixture of the tests of the allocator with one thread: a domain with one
+ * heap, and fake registrations.
  */
 #ifndef MRRC_TEST_HEAP_FIXTURE_H
 #define MRRC_TEST_HEAP_FIXTURE_H
@@ -10,23 +10,23 @@
 #include "sys/heap/heap_fast.h"
 
 #define MIB	((size_t) 1 << 20)
-#define HEAP_MS UINT64_C(100000) /* the time, which stands */
+#define HEAP_MS UINT64_C(100000) /* the clock, which stands */
 
 extern struct fake_heap heap_fake;
 extern struct mrrc_heaps *heaps;
 extern struct mrrc_heap *heap;
-extern const struct mrrc_heap_attr heap_plain; /* what it was opened with */
+extern const struct mrrc_heap_attr heap_plain; /* attributes of `heap` */
 
 void heap_setup(void);
 void heap_teardown(void);
 
-/* A domain without limit, 0, or with one. */
+/* Opens a domain with a limit; 0: without a limit. */
 void heap_domain(size_t max_bytes);
 
-/* Another heap in it. */
+/* Opens another heap in the domain. */
 struct mrrc_heap *heap_open(const struct mrrc_heap_attr *attr);
 
-/* These must succeed. */
+/* Allocate and free; both must succeed. */
 void *heap_get(struct mrrc_heap *from, size_t align, size_t len,
 	       unsigned flags);
 void heap_put(void *addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator, one thread: what it gives, and which block it is of.
- * model_heap.c has threads.
+ * The allocator with one thread: allocations, and their blocks. model_heap.c
+ * tests threads.
  */
 #include "config.h"
 #include "test/case.h"
@@ -10,7 +10,7 @@
 
 TEST_CASE(heap, heap_setup, heap_teardown);
 
-/* ---- what is given ------------------------------------------------------- */
+/* ---- allocations --------------------------------------------------------- */
 
 TEST(every_alignment)
 {
@@ -48,7 +48,7 @@ TEST(refused_arguments)
 	ck_assert_int_eq(mrrc_heap_alloc(heap, (size_t) 1 << 41, 1, 0, &addr,
 					 &cookie),
 			 -EINVAL);
-	/* where there are magazines to take it from, too */
+	/* Lengths are refused also if there are magazines. */
 	heap_put(heap_get(heap, 1, 1, 0));
 	heap_put(heap_get(heap, 64, 1, 0));
 	for (i = 0; i < 64; i++) {
@@ -128,7 +128,7 @@ TEST(heaps_share_no_block)
 		ck_assert(a.block + a.block_len <= b.block ||
 			  b.block + b.block_len <= a.block);
 	}
-	/* what is live in it goes with it, and is named */
+	/* Live objects end with their heap, and are reported. */
 	mrrc_heap_close(other);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LEAK],
 			  MRRC_HEAP_LEAKS_MAX);
@@ -137,7 +137,7 @@ TEST(heaps_share_no_block)
 	ck_assert_int_eq(mrrc_heap_query(heaps, b.base, &b), -ENOENT);
 }
 
-/* As the kernel sees it. */
+/* Returns whether the kernel can read the address. */
 static bool readable(const char *addr)
 {
 	int fd[2], ret;
@@ -165,11 +165,11 @@ TEST(isolated_ones_are_alone)
 	ck_assert_uint_eq(a.block_len, 4096);
 	ck_assert_uint_eq(a.len, 100);
 	ck_assert_uint_eq(heap_fake.live, 2);
-	/* and what is behind it is in no block */
+	/* The address behind the object is in no block. */
 	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one, a.block_len + 1));
 	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one + a.block_len + 1, 1));
 	ck_assert(under_valgrind() || !readable(one + a.block_len));
-	/* its key is dead when free returns */
+	/* The object's key is invalid when free returns. */
 	heap_put(one);
 	ck_assert_uint_eq(heap_fake.live, 1);
 	ck_assert_ptr_null(mrrc_heap_cookie(heaps, one, 1));

@@ -36,7 +36,7 @@ static void *other_get(size_t len)
 
 TEST(abandoned_objects_stay)
 {
-	static char *each[4]; /* valgrind: not lost */
+	static char *each[4]; /* so that valgrind sees no leak */
 	unsigned i, round;
 
 	for (i = 0; i < 4; i++) {
@@ -57,7 +57,7 @@ TEST(abandoned_objects_stay)
 	ck_assert_ptr_null(mrrc_heap_owner(&round));
 }
 
-/* The hot slot has an object of it. */
+/* The hot slot has an object of the abandoned domain. */
 TEST(abandoned_hot_object)
 {
 	void *addr = heap_get(heap, 1, 64, 0);
@@ -71,7 +71,7 @@ TEST(abandoned_hot_object)
 	mrrc_heaps_close(others);
 }
 
-/* Another heap has its place in the threads' tables. */
+/* Another heap has the abandoned heap's place in the threads' tables. */
 TEST(abandoned_slot)
 {
 	const unsigned slot = heap->slot;
@@ -91,7 +91,7 @@ TEST(abandoned_slot)
 	mrrc_heaps_close(others);
 }
 
-/* A later domain may have its address, and thus its key. */
+/* A later domain may have the same address, and thus the same key. */
 TEST(abandoned_key)
 {
 	struct mrrc_heap_got got;

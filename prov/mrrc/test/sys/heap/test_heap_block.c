@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocks of the allocator: limits, failures, which are given back when, and
- * kinds of page.
+ * Blocks of the allocator: limits, failures, the time at which blocks are given
+ * back, and kinds of page.
  */
 #include "config.h"
 #include "test/case.h"
@@ -32,7 +32,7 @@ TEST(heap_limit)
 	ck_assert(!heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
 	ck_assert_uint_le(heap_stats_of(small).bytes, 2 * MIB);
 	ck_assert_uint_eq(heap_stats_of(small).limit, 2 * MIB);
-	/* what is idle makes room */
+	/* Idle blocks make room. */
 	heap_put(addr[0]);
 	heap_put(addr[1]);
 	heap_put(heap_get(small, 1, 2 * MIB - 65536, 0));
@@ -40,7 +40,7 @@ TEST(heap_limit)
 					 &cookie),
 			 -ENOMEM);
 	ck_assert(heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
-	/* other heaps have their own */
+	/* Other heaps have limits of their own. */
 	heap_put(heap_get(heap, 1, 3 * MIB, 0));
 	ck_assert_int_eq(mrrc_heap_alloc(heap_open(&attr), 1, 3 * MIB, 0,
 					 &addr[0], &cookie),
@@ -60,7 +60,7 @@ TEST(domain_limit)
 			 -ENOMEM);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
 	heap_put(addr);
-	/* the other heap's idle block goes */
+	/* The other heap's idle block is given back. */
 	heap_put(heap_get(heap_open(&heap_plain), 1, 2 * MIB, 0));
 	ck_assert_uint_le(heap_fake.live_bytes, 4 * MIB);
 }
@@ -70,7 +70,7 @@ TEST(registration_fails)
 	void *addr, *cookie;
 	unsigned char there;
 
-	/* the cache gives way */
+	/* The cache's regions make room. */
 	heap_fake.fail_in = 1;
 	heap_fake.fail_rc = -ENOMEM;
 	heap_fake.reapable = 1;
@@ -78,20 +78,20 @@ TEST(registration_fails)
 	ck_assert_uint_eq(heap_fake.reaps, 1);
 	ck_assert_uint_eq(heap_stats_of(heap).reg_fails, 1);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_NO_REG], 0);
-	/* idle blocks give way */
+	/* Idle blocks make room. */
 	mrrc_heap_trim(heap);
 	heap_put(heap_get(heap, 1, 5 * MIB, 0));
 	heap_fake.max_live_bytes = 8 * MIB;
 	heap_put(heap_get(heap, 1, 7 * MIB, 0));
-	/* nothing gives way */
+	/* No region and no block can make room. */
 	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
 			 -ENOMEM);
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_NO_REG], 1);
 	ck_assert_int_eq(heap_fake.note[MRRC_HEAP_NO_REG].err, -ENOMEM);
-	/* and nothing is left of it */
+	/* No mapping of the failed block is left. */
 	addr = (void *) heap_fake.note[MRRC_HEAP_NO_REG].addr;
 	ck_assert_int_eq(mincore(addr, 4096, &there), -1);
-	/* what is no limit is not tried again */
+	/* An error that is no limit is not tried again. */
 	heap_fake.max_live_bytes = 0;
 	heap_fake.reaps = 0;
 	heap_fake.fail_in = 1;
@@ -99,7 +99,7 @@ TEST(registration_fails)
 	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
 			 -EOPNOTSUPP);
 	ck_assert_uint_eq(heap_fake.reaps, 0);
-	/* nor where the owner has done all */
+	/* A registration is not tried again if the owner gave up. */
 	heap_fake.fail_in = 1;
 	heap_fake.fail_rc = -EDQUOT;
 	heap_fake.reapable = 1;
@@ -111,7 +111,7 @@ TEST(registration_fails)
 	ck_assert(mrrc_heap_valid(heap));
 }
 
-/* Grown by ever longer blocks, a heap ends where its limit is. */
+/* A heap whose blocks grow ever longer reaches its limit exactly. */
 TEST(heap_limit_is_reached)
 {
 	struct mrrc_heap_attr attr = heap_plain;
@@ -129,7 +129,7 @@ TEST(heap_limit_is_reached)
 	ck_assert_uint_eq(n, 36);
 	ck_assert_uint_eq(heap_stats_of(small).bytes, 18 * MIB);
 	mrrc_heap_close(small);
-	/* and the domain's */
+	/* A heap reaches the domain's limit exactly, too. */
 	mrrc_heaps_close(heaps);
 	heap_domain(18 * MIB);
 	for (n = 0; n < 40; n++) {
@@ -140,7 +140,10 @@ TEST(heap_limit_is_reached)
 	ck_assert_uint_eq(n, 36);
 }
 
-/* There is room: no block is asked for again, which is refused each time. */
+/*
+ * While blocks have room, no further block is requested, which would be
+ * refused.
+ */
 TEST(refused_once_at_limits)
 {
 	void *addr[MIB / 4096], *cookie;
@@ -174,7 +177,7 @@ static void *take_one(void *from)
 	return mrrc_heap_alloc(from, 1, 64, 0, &addr, &cookie) ? from : NULL;
 }
 
-/* Threads share the one block that there may be, in any order. */
+/* Threads share the only block that the limit allows, in any order. */
 TEST(one_block_for_all)
 {
 	struct mrrc_heap_attr attr = heap_plain;
@@ -200,7 +203,7 @@ TEST(one_block_for_all)
 	ck_assert_uint_eq(failed, 0);
 }
 
-/* What there was no room for has never been there. */
+/* Blocks that there was no room for do not count in peaks. */
 TEST(peaks_are_of_what_was)
 {
 	struct mrrc_heap_stats stats;
@@ -251,7 +254,7 @@ static void nth_fails(size_t len, unsigned flags)
 		ck_assert_uint_eq(heap_fake.live, 0);
 		if (!fired)
 			break;
-		/* a missing magazine or barrier is no failure */
+		/* A missing magazine or barrier is no failure. */
 		ck_assert_msg(!ret || ret == -ENOMEM || ret == -EAGAIN,
 			      "step %u: %d", nth, ret);
 	}
@@ -269,13 +272,16 @@ TEST(each_step_fails)
 
 /* ---- idle blocks --------------------------------------------------------- */
 
-/* Sets the clock, from when the domain was opened. */
+/* Sets the clock to @ms after the domain was opened. */
 static void after(uint64_t ms)
 {
 	fault_clock((HEAP_MS + ms) * 1000000);
 }
 
-/* For other processes: not what is in use, or free for a moment. */
+/*
+ * Idle blocks are given to other processes; blocks in use, or free only for a
+ * moment, are not.
+ */
 TEST(idle_blocks_are_given)
 {
 	struct mrrc_heap_attr attr = heap_plain;
@@ -294,7 +300,7 @@ TEST(idle_blocks_are_given)
 	after(199);
 	mrrc_heaps_trim_idle(heaps, 200);
 	ck_assert_uint_eq(heap_stats_of(some).blocks, 3);
-	/* blocks with objects in magazines are idle from then on */
+	/* Blocks with objects in magazines are idle from now on. */
 	for (i = 2; i <= 3; i++) {
 		after(i * 200);
 		mrrc_heaps_trim_idle(heaps, 200);
@@ -311,7 +317,7 @@ TEST(blocks_grow_with_the_heap)
 
 	for (i = 0; i < 2000; i++)
 		addr[i] = heap_get(heap, 1, 100000, 0);
-	/* 200 MB: far fewer registrations than MiB, and little to spare */
+	/* 200 MB need far fewer registrations than MiB, and little spare. */
 	ck_assert_uint_lt(heap_fake.regs, 100);
 	ck_assert_uint_lt(heap_fake.live_bytes, 2000 * 100000UL / 4 * 5);
 	for (i = 0; i < 2000; i++)
@@ -321,7 +327,7 @@ TEST(blocks_grow_with_the_heap)
 
 /* ---- what threads keep --------------------------------------------------- */
 
-/* One of a size that is used seldom costs little more than itself. */
+/* An object of a seldom used size costs little more than itself. */
 TEST(little_is_fetched_at_once)
 {
 	static const size_t sizes[] = { 5000, 10000, 30000, 200000 };
@@ -336,7 +342,7 @@ TEST(little_is_fetched_at_once)
 	}
 }
 
-/* Of large ones no more than some tens, the thread's and the heap's. */
+/* Thread and heap together keep no more than some tens of large objects. */
 TEST(few_are_kept)
 {
 	static void *addr[300];
@@ -347,11 +353,14 @@ TEST(few_are_kept)
 	for (i = 0; i < 300; i++)
 		heap_put(addr[i]);
 	ck_assert_uint_le(heap_stats_of(heap).kept_bytes, 44 * 16384);
-	/* 16 at a time go by the magazine alone */
+	/* 16 objects at a time go past the magazine. */
 	ck_assert_uint_ge(heap_stats_of(heap).kept_bytes, 16 * 16384);
 }
 
-/* Blocks of one object: not too short, nor longer by more than a quarter. */
+/*
+ * Blocks of one object are reused if not too short, and not longer by more than
+ * a quarter.
+ */
 TEST(the_last_freed_that_fits_is_reused)
 {
 	char *small = heap_get(heap, 1, 5 * MIB, 0);
@@ -369,7 +378,7 @@ TEST(the_last_freed_that_fits_is_reused)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* By default transparent huge pages are for what is there in full. */
+/* By default, only fully populated blocks use transparent huge pages. */
 TEST(huge_pages_only_where_all_is_populated)
 {
 	static const struct {
@@ -384,7 +393,10 @@ TEST(huge_pages_only_where_all_is_populated)
 		attr.prefault = cases[i].prefault;
 		attr.populated = cases[i].populated;
 		from = heap_open(&attr);
-		/* with what debug builds put behind it */
+		/*
+		 * The length includes the bytes that debug builds put behind an
+		 * object.
+		 */
 		heap_put(heap_get(from, 1, 5 * MIB - MRRC_HEAP_CANARY, 0));
 		ck_assert_uint_eq(heap_stats_of(from).thp_bytes,
 				  i ? 6 * MIB : 0);
@@ -419,7 +431,10 @@ TEST(page_kinds)
 							 (uintptr_t) addr,
 							 &place),
 					 0);
-			/* or what there is in its place */
+			/*
+			 * The block has these pages, or available ones in their
+			 * place.
+			 */
 			ck_assert_int_le(place.pages, kinds[i]);
 			ck_assert_int_ne(place.pages, MRRC_PAGES_AUTO);
 			ck_assert_uint_eq(place.block_len %
@@ -440,7 +455,7 @@ TEST(page_kinds)
 				mrrc_pages_size(kinds[i]));
 		mrrc_heap_close(paged);
 	}
-	/* said once for each kind */
+	/* A fallback is reported once for each kind. */
 	ck_assert_uint_le(heap_fake.events[MRRC_HEAP_FALLBACK], 2);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the allocator reports of the application's mistakes. */
+/* Mistakes of the application that the allocator reports. */
 #include "config.h"
 #include "test/case.h"
 
@@ -23,7 +23,7 @@ TEST(double_free)
 				  i + 1);
 		ck_assert_uint_eq(heap_fake.note[MRRC_HEAP_DOUBLE_FREE].addr,
 				  (uintptr_t) addr);
-		/* it is not handed out twice */
+		/* The object is not handed out twice. */
 		ck_assert_ptr_ne(heap_get(heap, 1, lens[i], 0),
 				 heap_get(heap, 1, lens[i], 0));
 	}
@@ -60,7 +60,10 @@ TEST(foreign_and_inside)
 	}
 }
 
-/* Of neighbours, which begin anywhere in a page; one of them is freed. */
+/*
+ * Neighbours begin anywhere in a page, and one of them is freed: addresses
+ * inside are refused.
+ */
 TEST(inside_of_every_class)
 {
 	char *addr[9];
@@ -88,7 +91,10 @@ TEST(inside_of_every_class)
 	ck_assert(mrrc_heap_valid(heap));
 }
 
-/* All of a block but the one object, before and after that is freed. */
+/*
+ * All other addresses of a block are refused, before and after its only object
+ * is freed.
+ */
 TEST(never_allocated)
 {
 	static const size_t lens[] = { 64, 1000, 5000, 300000, 3000000 };
@@ -170,7 +176,7 @@ static void *trim_other(void *arg)
 	return NULL;
 }
 
-/* It may take as long as the log does: others trim meanwhile. */
+/* Logging may take long: other threads can trim meanwhile. */
 static void trim_meanwhile(void)
 {
 	struct timespec until;
@@ -207,7 +213,7 @@ TEST(said_outside_locks)
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_USED_FREED], 2);
 }
 
-/* Lengths that 31 bits do not hold, fresh and used again. */
+/* Lengths exceed 31 bits, in new blocks and in reused ones. */
 TEST(gigabytes)
 {
 	static const size_t lens[] = { (size_t) 2 << 30, (size_t) 3 << 30 };

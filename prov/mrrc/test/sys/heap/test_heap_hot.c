@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What makes a thread's next allocation fast (sys/heap/heap_fast.h): the hot slot, an
- * object that it frees there and allocates first; and the heap that it allocated
- * from last.
+ * Fast allocations (sys/heap/heap_fast.h): a thread's hot slot, with the object
+ * that the thread freed last and allocates first; and the heap that the thread
+ * allocated from last.
  */
 #include "config.h"
 #include "test/case.h"
@@ -43,7 +43,7 @@ TEST(freed_last_stays_in_its_heap)
 		ck_assert_ptr_eq(place.heap, i % 2 ? heap : other);
 	}
 	heap_put(addr);
-	/* the heap that takes its place gets none of it */
+	/* A heap in the closed heap's place gets none of its objects. */
 	mrrc_heap_close(heap);
 	heap = heap_open(&heap_plain);
 	for (i = 0; i < 100; i++)
@@ -58,7 +58,7 @@ static void *only_free(void *addr)
 	return NULL;
 }
 
-/* Nothing else takes its place. */
+/* Frees of other sizes do not displace the object. */
 TEST(freed_last_stays)
 {
 	void *addr = heap_get(heap, 1, 64, 0);
@@ -69,7 +69,7 @@ TEST(freed_last_stays)
 	ck_assert_uint_eq(heap_stats_of(heap).live, 1);
 }
 
-/* A thread that has nothing of the heap's but that. */
+/* A thread ends that has freed one object of the heap, and no more. */
 TEST(freed_last_by_a_thread_that_ends)
 {
 	unsigned i;
@@ -85,7 +85,7 @@ TEST(freed_last_by_a_thread_that_ends)
 	ck_assert_uint_eq(heap_fake.live, 0);
 }
 
-/* The first one after what is kept: it begins where a page does. */
+/* Returns the first object behind kept ones, at the beginning of a page. */
 static char *get_first(size_t len)
 {
 	char *each[64], *first;
@@ -101,18 +101,18 @@ static char *get_first(size_t len)
 		if (each[i] != first)
 			heap_put(each[i]);
 	}
-	/* so that nothing is at hand */
+	/* After this, no object is kept at hand. */
 	mrrc_heap_trim(heap);
 	return first;
 }
 
-/* Live again, it is still known: what others did to it meanwhile counts. */
+/* An object that is live again stays known: frees by other threads count. */
 static char *freed_by_another(size_t len)
 {
 	char *addr = get_first(len);
 	unsigned i;
 
-	/* until a look finds that it is wanted */
+	/* The object becomes hot when a look finds that it is wanted. */
 	for (i = 0; i <= 2 * MRRC_HOT_MISSES; i++) {
 		heap_put(addr);
 		ck_assert_ptr_eq(heap_get(heap, 1, len, 0), addr);
@@ -142,7 +142,7 @@ TEST(freed_last_and_by_another_thread)
 		ck_assert_ptr_eq(heap_get(heap, 1, lens[i], 0), addr);
 		ck_assert_int_eq(mrrc_heap_free(others, addr), -EDOM);
 		heap_put(addr);
-		/* and when its block is gone */
+		/* The object's block is unmapped, too. */
 		addr = freed_by_another(lens[i]);
 		mrrc_heap_trim(heap);
 		ck_assert_uint_eq(heap_fake.live, 0);
@@ -156,7 +156,7 @@ TEST(freed_last_and_by_another_thread)
 	mrrc_heaps_close(others);
 }
 
-/* Its page becomes part of something else, at the same address. */
+/* The object's page becomes part of another object, at the same address. */
 TEST(freed_last_and_cut_anew)
 {
 	static const size_t lens[] = { 64, 48, 4096, 40000, 12288, 1024 };
@@ -166,7 +166,7 @@ TEST(freed_last_and_cut_anew)
 
 	for (i = 0; i < 36; i++) {
 		addr = freed_by_another(lens[i / 6]);
-		/* to the arena */
+		/* The objects return to the arena. */
 		mrrc_heap_trim(heap);
 		for (n = 0; n < 512; n++) {
 			again[n] = heap_get(heap, 1, lens[i % 6], 0);
@@ -185,15 +185,15 @@ TEST(freed_last_and_cut_anew)
 		ck_assert_uint_eq(heap_stats_of(heap).live_bytes, bytes);
 		mrrc_heap_trim(heap);
 	}
-	/* else nothing was tested */
+	/* Otherwise no object was tested. */
 	ck_assert_uint_ge(same, 20);
 	heap_put(kept);
 }
 
 /*
- * An object that is not wanted any more leaves the hot slot: at the second look
- * after its last use, which an allocation makes that finds none left before it.
- * The slot is then for what that call allocates.
+ * An object that is not wanted any more leaves the hot slot at the second look
+ * after its last use. An allocation looks after 512 others from the magazines,
+ * and its own object then gets the slot.
  */
 TEST(freed_last_gives_way)
 {
@@ -213,7 +213,7 @@ TEST(freed_last_gives_way)
 	heap_put(addr);
 	ck_assert_uint_eq(hot->object, (uintptr_t) addr);
 	ck_assert_ptr_nonnull(hot->mag);
-	/* where it went to it is found */
+	/* The object is found where it went. */
 	heap_get(heap, 1, 64, 0);
 	ck_assert_uint_eq(heap_stats_of(heap).live, 1);
 	ck_assert_uint_eq(heap_stats_of(heap).allocs, most + 4);
@@ -221,7 +221,7 @@ TEST(freed_last_gives_way)
 
 /* ---- the heap that a thread allocated from last -------------------------- */
 
-/* 0: not from here */
+/* Returns an object, or 0 if the fast path has none. */
 static uintptr_t by_key(uintptr_t key, size_t len)
 {
 	struct mrrc_heap_got got;
@@ -250,7 +250,7 @@ TEST(usual_has_the_key)
 	for (i = 0; i < 16; i++) {
 		of = i % 2 ? heap : other;
 		k = i / 2;
-		/* so that there are magazines, with one object each */
+		/* After this there are magazines, with one object each. */
 		heap_put(heap_get(of, 1, lens[k] - MRRC_HEAP_CANARY, 0));
 		mrrc_heap_usual(of, 32 + i);
 		ck_assert_uint_eq(by_key(31 + i, lens[k]), 0);
@@ -266,7 +266,7 @@ TEST(usual_has_the_key)
 	mrrc_heap_close(other);
 }
 
-/* Even if another heap has its place in the thread's table. */
+/* A closed heap is not usual any more, even if another one has its place. */
 TEST(usual_ends_with_the_heap)
 {
 	struct mrrc_heap *other = heap_open(&heap_plain);
@@ -299,7 +299,7 @@ static void *idle_while_closed(void *arg)
 	heap_put(heap_get(self->heap, 1, 100000, 0));
 	mrrc_heap_usual(self->heap, 32);
 	pthread_barrier_wait(&self->turn);
-	/* it is closed here */
+	/* The heap is closed here. */
 	pthread_barrier_wait(&self->turn);
 	self->got[0] = by_key(32, 64);
 	self->got[1] = by_key(32, 100000);
@@ -334,8 +334,9 @@ static void *trim_on(void *arg)
 }
 
 /*
- * A trim takes it away: either the trim or the thread has it, never both. The
- * scheduler decides how long a loop takes.
+ * A trim takes the hot object away: either the trim or the thread gets the
+ * object, never both. The time limit is there as the scheduler decides how long
+ * a loop takes.
  */
 TEST(freed_last_is_taken_away)
 {
@@ -365,11 +366,11 @@ TEST(freed_last_is_taken_away)
 /* ---- children of children ------------------------------------------------ */
 
 #define GENERATIONS 10
-#define HEAPS	    40 /* of each: more in all than there are slots */
+#define HEAPS	    40 /* heaps of each process: more in all than slots */
 
 /*
- * A domain and heap of this process's own, with magazines, whatever its
- * parents have; and of theirs it gets nothing. 0, or what is wrong.
+ * A child opens a domain and heaps with magazines, whatever its parents have,
+ * and gets no object of theirs. Returns 0, or the number of an error.
  */
 static int descend(unsigned generation)
 {
@@ -392,7 +393,7 @@ static int descend(unsigned generation)
 		_exit(3);
 	object = heap_get(heap, 1, 64, 0);
 	heap_put(object);
-	/* what this thread freed last, and its magazine, are of this heap */
+	/* The hot object and its magazine are of this heap. */
 	if (mrrc_heap_alloc(their_heap, 1, 64, 0, &got, &cookie) !=
 		    -EOPNOTSUPP ||
 	    mrrc_heap_free(theirs, their_object))
@@ -406,7 +407,7 @@ static int descend(unsigned generation)
 
 TEST(each_generation_has_magazines)
 {
-	/* a child that ends in _exit() leaves what it allocated */
+	/* A child that ends in _exit() leaves its objects allocated. */
 	if (under_valgrind())
 		skip("it takes a child's end for a leak");
 	ck_assert_int_eq(descend(GENERATIONS), 0);

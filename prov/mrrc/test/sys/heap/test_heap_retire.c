@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * sys/heap/heap_retire: what becomes of the addresses of blocks that have ended.
- */
+/* sys/heap/heap_retire: the addresses of ended blocks. */
 #include "config.h"
 #include "test/case.h"
 
@@ -16,7 +14,7 @@
 #define REMOTE (MRRC_RW | MRRC_REMOTE_WRITE)
 
 static struct mrrc_heap *remote;
-static unsigned unmaps; /* before the address is given back */
+static unsigned unmaps; /* number of unmaps before the block ended */
 
 static struct mrrc_heap *open_remote(enum mrrc_access access)
 {
@@ -39,7 +37,7 @@ static bool mapped(const char *addr)
 	return !mincore((void *) addr, PAGE, &there);
 }
 
-/* Is it kept, so that no other mapping can take its place? */
+/* Whether the address is kept, so that no other mapping can take its place. */
 static bool reserved(const char *addr)
 {
 	return !fault_unmapped(addr, unmaps) && mapped(addr);
@@ -52,7 +50,7 @@ static bool present(const char *addr)
 	return !mincore((void *) addr, PAGE, &there) && there & 1;
 }
 
-/* Isolated, written to, and freed. */
+/* Allocates an isolated object, writes to it, frees it. */
 static char *retire_of(struct mrrc_heap *from, size_t len)
 {
 	char *addr = heap_get(from, 1, len, MRRC_HEAP_ISOLATED);
@@ -100,7 +98,7 @@ LOOP_TEST(addresses_stay, 0, 3)
 		for (k = 0; k < 2; k++) {
 			unmaps = since[k];
 			ck_assert_int_eq(reserved(addr[k]), _i < 2);
-			/* and the rest of its last MiB */
+			/* The rest of the block's last MiB is kept, too. */
 			ck_assert_int_eq(reserved(addr[k] + MIB - PAGE),
 					 _i < 2);
 			ck_assert(!reserved(addr[k]) || !present(addr[k]));
@@ -124,7 +122,7 @@ TEST(closing_gives_them_back)
 	ck_assert(!reserved(addr));
 }
 
-/* A transfer that goes on finds nothing, and breaks nothing. */
+/* A transfer that goes on finds empty memory, and damages no other data. */
 TEST(empty_memory_is_there)
 {
 	char *addr = retire(2 * MIB);
@@ -148,12 +146,12 @@ TEST(the_oldest_go)
 		ck_assert_int_eq(reserved(addr[i]), i >= 1);
 	ck_assert_uint_eq(heaps->retired_cnt, 3);
 	ck_assert_uint_eq(heaps->retired_bytes, 3 * MIB);
-	/* and by bytes of addresses */
+	/* The bytes of addresses are limited as well. */
 	heaps->retired_max_bytes = 4 * MIB;
 	addr[4] = retire(2 * MIB + 1);
 	for (i = 1; i < 5; i++)
 		ck_assert_int_eq(reserved(addr[i]), i >= 3);
-	/* what is beyond all that alone is not kept, and moves nothing */
+	/* A block beyond the limit is not kept, and displaces no other. */
 	addr[0] = retire(4 * MIB + 1);
 	ck_assert(!reserved(addr[0]));
 	ck_assert(reserved(addr[3]) && reserved(addr[4]));
@@ -162,7 +160,7 @@ TEST(the_oldest_go)
 	ck_assert(!reserved(addr[0]));
 }
 
-/* What was written there later does not stay for ever. */
+/* Memory that was written to later is given back after some time. */
 TEST(pages_are_given_back_again)
 {
 	char *addr = retire(MIB), *large;
@@ -179,7 +177,7 @@ TEST(pages_are_given_back_again)
 	ck_assert_uint_eq(heaps->retired_cnt, 3);
 }
 
-/* A block cannot be mapped: the addresses are given back, and it can. */
+/* If a block cannot be mapped, kept addresses are given back for it. */
 TEST(room_for_new_blocks)
 {
 	bool released = false, fired = true;
@@ -201,7 +199,7 @@ TEST(room_for_new_blocks)
 	ck_assert(released);
 }
 
-/* Its addresses cannot be kept: then its pages go, still. */
+/* If the addresses cannot be kept, the pages are given back all the same. */
 TEST(without_a_mapping)
 {
 	char *addr = heap_get(remote, 1, MIB, MRRC_HEAP_ISOLATED);
@@ -239,7 +237,7 @@ TEST(children_have_none)
 	addr[0] = 42;
 	pid = fork();
 	if (!pid) {
-		/* a tool may have mapped something else by now */
+		/* A tool may have mapped other memory there by now. */
 		end_in(60);
 		_exit(present(addr) && addr[0] == 42);
 	}
@@ -280,7 +278,7 @@ TEST(threads_retire)
 	ck_assert_uint_eq(bytes, heaps->retired_bytes);
 }
 
-/* Of limits on addresses, an eighth at most. */
+/* At most an eighth of a limit on addresses is spare. */
 LOOP_TEST(spare_addresses, 0, 2)
 {
 	const int which = _i ? RLIMIT_DATA : RLIMIT_AS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/heap/heap_shard: threads get small objects from different shards of a heap,
- * and what another thread frees goes back to the shard it is of.
+ * sys/heap/heap_shard: threads get small objects from different shards of a
+ * heap, and an object that another thread frees goes back to its own shard.
  */
 #include "config.h"
 #include "test/case.h"
@@ -10,16 +10,16 @@
 #include "sys/heap/heap_thread.h"
 
 #define OBJECTS 500
-#define SIZE	512 /* of the objects' class */
+#define SIZE	512 /* size of the objects' class */
 #define LEN	(SIZE - MRRC_HEAP_CANARY)
-#define HEAPS	200 /* with shards: more than slots */
+#define HEAPS	200 /* heaps with shards: more than slots */
 
 static const struct mrrc_heap_attr halves = { .node = -1,
 					      .idle_ms = MRRC_HEAP_IDLE_KEEP,
 					      .shards = 2 };
 
 static struct mrrc_heap *sharded;
-static unsigned first_shard; /* this thread's */
+static unsigned first_shard; /* shard of this thread */
 static void *object[OBJECTS];
 
 static void setup(void)
@@ -38,7 +38,7 @@ static void setup(void)
 			skip("no magazines here"); \
 	} while (0)
 
-/* In a thread that the other shard serves, which this then waits for. */
+/* Runs @call if the other shard serves this thread. */
 static void *if_other(void *call)
 {
 	mrrc_tcache_get();
@@ -96,8 +96,9 @@ static void count_block(void)
 }
 
 /*
- * What this thread frees of the other's is never what it allocates next, and
- * all but a magazine of it is there for the other soon.
+ * An object of the other shard that this thread frees is never its next
+ * allocation, and all such objects but a magazine are soon available to the
+ * other shard.
  */
 TEST(freed_elsewhere_goes_back)
 {
@@ -117,12 +118,18 @@ TEST(freed_elsewhere_goes_back)
 		got = heap_get(sharded, 1, LEN, 0);
 		ck_assert_uint_eq(block_of(got), mine);
 		heap_put(object[i]);
-		/* an empty slot may have the address of an earlier heap's */
+		/*
+		 * An empty slot may have the address of an earlier heap's
+		 * object.
+		 */
 		ck_assert(!hot->mag || hot->object != (uintptr_t) object[i]);
 		heap_put(got);
 	}
 	ck_assert_uint_ne(mine, theirs);
-	/* a magazine and a depot of theirs, and half a magazine of ours */
+	/*
+	 * The other shard keeps a magazine and a depot, this one half a
+	 * magazine.
+	 */
 	ck_assert_uint_le(heap_stats_of(sharded).kept_bytes,
 			  (16 + MRRC_DEPOT / 2 + MRRC_MAG / 2 + 1) * SIZE);
 	ck_assert_uint_eq(heap_stats_of(sharded).live, 0);
@@ -132,7 +139,7 @@ TEST(freed_elsewhere_goes_back)
 	put_all();
 }
 
-/* Where a limit leaves no more, what other shards have is taken. */
+/* At a limit, objects of other shards are used. */
 TEST(no_memory_while_a_shard_has_some)
 {
 	const size_t all = 2 * MIB / SIZE;
@@ -147,12 +154,12 @@ TEST(no_memory_while_a_shard_has_some)
 	while (!mrrc_heap_alloc(sharded, 1, LEN, 0, &addr, &cookie))
 		count++;
 	ck_assert_uint_ge(count + OBJECTS, all - all / 16);
-	/* once, at the end: nothing is trimmed, or said, for each before */
+	/* The limit is reported once, at the end, not for each object. */
 	ck_assert_uint_eq(heap_fake.events[MRRC_HEAP_LIMIT_DOMAIN], 1);
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
 }
 
-/* A heap that chooses for itself leaves most of a small limit to one shard. */
+/* By default, a heap leaves most of a small limit to one shard. */
 TEST(small_limits_are_not_shared)
 {
 	const struct mrrc_heap_attr chosen = { .node = -1 };
@@ -214,7 +221,7 @@ static void use_many(void)
 	}
 }
 
-/* Shards leave slots to heaps, and there are none without. */
+/* Shards leave slots to heaps: no heap is without a slot. */
 TEST(shards_leave_slots)
 {
 	unsigned i;

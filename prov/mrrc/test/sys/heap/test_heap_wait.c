@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the allocator waits for before it takes something away: threads inside
- * their biased locks, and those that walk over a domain's heaps; and what it
- * takes away before it grows.
+ * The allocator waits for threads inside their biased locks, and for threads
+ * that walk over a domain's heaps, before it takes objects away; and it takes
+ * kept objects before it grows.
  */
 #include "config.h"
 #include "test/case.h"
@@ -14,18 +14,21 @@
 #include "test/sys/heap/heap_fixture.h"
 #include "sys/heap/heap_thread.h"
 
-/* ---- threads inside their biased locks ------------------------------------------ */
+/*
+ * ---- threads inside their biased locks
+ * ---------------------------------------
+ */
 
-static size_t deregs; /* before */
+static size_t deregs; /* number of deregistrations before */
 static bool waited;
 
-/* What a thread stored becomes visible with the barrier: it is inside. */
+/* A thread's store becomes visible at the barrier: the thread is inside. */
 static void come_in(void)
 {
 	atomic_store(&mrrc_tcache_self->biased.inside, 1);
 }
 
-/* It is waited for, and what it looks at is still there. */
+/* The thread is waited for, and the objects that it uses are still there. */
 static void go_out(void)
 {
 	waited = heap_fake.deregs == deregs;
@@ -63,7 +66,7 @@ static void detach(void)
 
 TEST_CASE(heap_wait, heap_setup, heap_teardown);
 
-/* The thread inside and the waiting one, in one thread, step by step. */
+/* The thread inside and the waiting one are one thread, step by step. */
 LOOP_TEST(biased_locks_are_waited_for, 0, 5)
 {
 	static void (*const call[])(void) = { end_block, drain, count, reclaim,
@@ -87,11 +90,14 @@ LOOP_TEST(biased_locks_are_waited_for, 0, 5)
 	ck_assert(waited);
 }
 
-/* ---- what magazines keep, before a heap grows ------------------------------- */
+/*
+ * ---- kept objects, used before a heap grows
+ * ----------------------------------
+ */
 
 #define KEPT_SIZE ((size_t) 64 << 10)
 #define KEPT_LEN  (KEPT_SIZE - MRRC_HEAP_CANARY)
-#define KEPT_CNT  (MIB / KEPT_SIZE) /* a block of them */
+#define KEPT_CNT  (MIB / KEPT_SIZE) /* objects of a block */
 
 static unsigned barriers;
 
@@ -100,7 +106,7 @@ static void count_barrier(void)
 	barriers++;
 }
 
-/* Has all of a block in its magazine, until it is told to end. */
+/* Keeps all objects of a block in this thread's magazine, until told to end. */
 static void *keep(void *arg)
 {
 	void *addr[KEPT_CNT];
@@ -118,7 +124,7 @@ static void *keep(void *arg)
 	return NULL;
 }
 
-/* Of this thread, without a barrier; or of another one. */
+/* Kept objects are this thread's, without a barrier, or another thread's. */
 LOOP_TEST(what_is_kept_is_used_first, 0, 2)
 {
 	pthread_t thread;
@@ -149,7 +155,7 @@ LOOP_TEST(what_is_kept_is_used_first, 0, 2)
 	}
 }
 
-/* All places for magazines are taken: what the depot has is used first, too. */
+/* If all magazines are taken, objects of the depot are used first, too. */
 TEST(what_the_depot_has_is_used_first)
 {
 	unsigned i;
@@ -165,7 +171,7 @@ TEST(what_the_depot_has_is_used_first)
 	ck_assert_uint_eq(heap_fake.regs, 1);
 }
 
-/* Count objects of len, which the magazines have afterwards. */
+/* Allocates and frees objects, which the magazines then keep. */
 static void keep_some(size_t len, unsigned count)
 {
 	void *addr[KEPT_CNT];
@@ -177,7 +183,7 @@ static void keep_some(size_t len, unsigned count)
 		heap_put(addr[i]);
 }
 
-/* A heap of at most so much, and of one shard. */
+/* Opens a heap of at most @max_bytes, with one shard. */
 static void limited_heap(size_t max_bytes)
 {
 	struct mrrc_heap_attr attr = heap_plain;
@@ -197,7 +203,7 @@ static void *keep_one(void *arg)
 	return NULL;
 }
 
-/* The last block was refused: small ones, too, before one is asked for again. */
+/* After a refusal, small kept objects are used, too, before a new request. */
 TEST(all_are_used_at_the_limit)
 {
 	void *live, *addr, *cookie;
@@ -245,7 +251,7 @@ static void *close_heap(void *arg)
 	return NULL;
 }
 
-/* In the middle of a walk. */
+/* Closes the heap in the middle of a walk. */
 static void close_meanwhile(void *arg, uint64_t allocs, uint64_t frees)
 {
 	if (!walks)
@@ -299,8 +305,8 @@ static void *alloc_cancelled(void *arg)
 }
 
 /*
- * A thread is not cancelled where it logs, or in the core: others wait for what
- * it does.
+ * A thread is not cancelled while it logs, or in the core, as other threads
+ * wait for it.
  */
 LOOP_TEST(cancelled_threads_go_on, 0, 2)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * ELF files of tests (code_fixture.h).
- */
+/* ELF files that tests assemble (code_fixture.h). */
 #include "config.h"
 #include "test/sys/proof/code_fixture.h"
 
@@ -14,8 +12,8 @@
 
 struct code_elf elf;
 
-#define ENTRIES 0x800	       /* .eh_frame */
-#define SIGNAL	(ENTRIES + 24) /* the second CIE */
+#define ENTRIES 0x800	       /* offset of .eh_frame */
+#define SIGNAL	(ENTRIES + 24) /* offset of the second CIE */
 #define GUARD	0x1000
 
 /* CIE: length, 0, version 1, "zR" or "zRS", factors 1 and -8, register 16 */
@@ -99,7 +97,7 @@ void elf_open(struct code_elf *one, unsigned machine)
 	one->shdrs = 1;
 	elf_section(one, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, ELF_TEXT,
 		    ELF_TEXT_LEN);
-	/* Where nothing is put, there is a return. */
+	/* All other bytes of the code are returns. */
 	if (machine == EM_X86_64)
 		memset(one->bytes + ELF_TEXT, 0xc3, ELF_TEXT_LEN);
 	one->image = (struct mrrc_code_image){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ELF files that tests put together, in memory and as a file of the same
- * bytes. What lies behind them cannot be read.
+ * ELF files that tests assemble, in memory and as a file of the same bytes.
+ * Memory behind the file's bytes cannot be read.
  */
 #ifndef MRRC_TEST_CODE_FIXTURE_H
 #define MRRC_TEST_CODE_FIXTURE_H
@@ -10,11 +10,11 @@
 
 #include "sys/proof/code.h"
 
-#define ELF_FRAMES   0x400  /* .eh_frame_hdr */
-#define ELF_TEXT     0x1000 /* the mapping that holds code */
+#define ELF_FRAMES   0x400  /* offset of .eh_frame_hdr */
+#define ELF_TEXT     0x1000 /* offset of the mapping that holds code */
 #define ELF_TEXT_LEN 0x1000
-#define ELF_TABLES   0x2000 /* relocations and symbols */
-#define ELF_SECTIONS 0x3000 /* section headers */
+#define ELF_TABLES   0x2000 /* offset of relocations and symbols */
+#define ELF_SECTIONS 0x3000 /* offset of section headers */
 #define ELF_LEN	     0x4000
 #define ELF_SITES    16
 #define ANY	     MRRC_CODE_ANY
@@ -22,47 +22,53 @@
 
 struct code_elf {
 	uint8_t *bytes;
-	int fd; /* of the file */
+	int fd; /* descriptor of the file */
 	char path[32];
-	unsigned functions; /* in the order of addresses */
-	size_t fde;	    /* where the next goes */
+	unsigned functions; /* number of functions, in the order of addresses */
+	size_t fde;	    /* offset of the next FDE */
 	unsigned shdrs;
 	struct mrrc_code_image image;
-	/* what the memory has in place of the file's bytes, in a look */
+	/* bytes that memory has in place of the file's bytes, in elf_look() */
 	size_t over_at, over_len;
 	uint8_t over[16];
-	/* of the last look */
+	/* results of the last elf_look() */
 	int ret;
 	struct mrrc_code_site site[ELF_SITES];
 	unsigned sites;
 	struct mrrc_code_counts counts;
 };
 
-/* The one that tests use, for x86-64. */
+/* The ELF file that tests use, for x86-64. */
 extern struct code_elf elf;
 
 void elf_setup(void);
 void elf_teardown(void);
 
-/* One with headers, a table without functions, and .text as its section. */
+/*
+ * Opens a file with headers, a table without functions, and .text as its
+ * section.
+ */
 void elf_open(struct code_elf *one, unsigned machine);
 void elf_close(struct code_elf *one);
 
 Elf64_Ehdr *elf_ehdr(struct code_elf *one);
 
-/* 0: the headers; 1: code; 2: .eh_frame_hdr; 3: notes. */
+/*
+ * Returns a program header: 0: the headers; 1: code; 2: .eh_frame_hdr; 3:
+ * notes.
+ */
 Elf64_Phdr *elf_phdr(struct code_elf *one, unsigned n);
 
-/* 1: .text; others as they were added. */
+/* Returns a section header: 1: .text; others in the order of elf_section(). */
 Elf64_Shdr *elf_shdr(struct code_elf *one, unsigned n);
 
-/* These bytes at an offset from the start of the code. */
+/* Puts these bytes at an offset from the start of the code. */
 void elf_put(struct code_elf *one, size_t at, const void *bytes, size_t len);
 
-/* A function is there. @signal: it returns from a signal's handler. */
+/* Adds a function; @signal: it returns from a signal's handler. */
 void elf_function(struct code_elf *one, size_t at, size_t len, bool signal);
 
-/* These bytes are a function. */
+/* Puts these bytes, and makes them a function. */
 #define elf_code(elf, at, ...)                                  \
 	do {                                                    \
 		static const uint8_t code_[] = { __VA_ARGS__ }; \
@@ -71,7 +77,7 @@ void elf_function(struct code_elf *one, size_t at, size_t len, bool signal);
 		elf_function(elf, at, sizeof(code_), false);    \
 	} while (0)
 
-/* These bytes are in no function. */
+/* Puts these bytes, which are in no function. */
 #define elf_bytes(elf, at, ...)                                  \
 	do {                                                     \
 		static const uint8_t bytes_[] = { __VA_ARGS__ }; \
@@ -79,17 +85,17 @@ void elf_function(struct code_elf *one, size_t at, size_t len, bool signal);
 		elf_put(elf, at, bytes_, sizeof(bytes_));        \
 	} while (0)
 
-/* A section at an offset from the start of the file. */
+/* Adds a section at an offset from the start of the file. */
 void elf_section(struct code_elf *one, unsigned type, unsigned long flags,
 		 size_t at, size_t len);
 
-/* Writes the file, and looks at the code. */
+/* Writes the file, and analyses the code. */
 void elf_look(struct code_elf *one);
 
-/* The look has this one site, and @pairs. */
+/* Checks that the analysis finds only this site, and @pairs. */
 void elf_is(struct code_elf *one, unsigned pairs, size_t at, long number);
 
-/* A function, which has one pair: a site that passes @number, or NONE. */
+/* A function with one pair: a site that passes @number, or NONE. */
 struct elf_one {
 	uint8_t at, code[20], len;
 	long number;
@@ -102,19 +108,19 @@ struct elf_one {
 	}
 void elf_one(const struct elf_one *one);
 
-/* It has none, and @pairs. */
+/* Checks that the analysis finds no site, and @pairs. */
 void elf_none(struct code_elf *one, unsigned pairs);
 
 /*
- * Puts functions at 0x3f0 and 0x500, and between them a pair at 0x404, in what
- * decodes to no instruction.
+ * Puts functions at 0x3f0 and 0x500, and between them a pair at 0x404, in bytes
+ * that decode to no instruction.
  */
 void elf_gap(void);
 
 /* Puts a pair at 0x802, in a section of data. */
 void elf_data(void);
 
-/* Counts a site, and wants no more. */
+/* Counts one site, and ends the analysis. */
 bool elf_count(void *arg, const struct mrrc_code_site *site);
 
 #endif /* MRRC_TEST_CODE_FIXTURE_H */

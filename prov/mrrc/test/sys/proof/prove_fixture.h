@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the tests of sys/proof/prove share: a hooked monitor, and libraries to be
- * loaded. In test_prove.c.
+ * Fixture of the tests of sys/proof/prove, defined in test_prove.c: a hooked
+ * monitor, and libraries to be loaded.
  */
 #ifndef MRRC_PROVE_FIXTURE_H
 #define MRRC_PROVE_FIXTURE_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* before "mon", which its parameters would hide */
+/* These headers precede `mon`, which their parameters would shadow. */
 #include "sys/monitor/mon.h"
 #include "sys/hooks/trust.h"
 
@@ -19,24 +19,27 @@ extern size_t page;
 extern char why[MRRC_TRUST_WHY];
 
 void open_hooked(enum mrrc_mon_probe probe);
-void setup(void);	/* trust has been given */
-void setup_alone(void); /* the same without another thread */
+void setup(void);	/* opens mon, and waits until trust is given */
+void setup_alone(void); /* like setup(), but without another thread */
 
-/* As if lookups had asked often; within what a busy machine may take. */
+/* Whether trust is or becomes @wanted, as if lookups had asked often. */
 bool trusted(bool wanted);
 
-/* Not now, and not once it has been looked at: @text says why. */
+/*
+ * Checks that trust is not given, now or after a look at the code, due to
+ * @text.
+ */
 void never_trusted(const char *text);
 
-void *load(const char *name); /* next to this program */
-char *map(int prot);	      /* a page */
+void *load(const char *name); /* loads a library next to this program */
+char *map(int prot);	      /* maps a page */
 
-/* A page that is watched, and known to a subscriber until it is unmapped. */
+/* Maps and watches a page that a subscriber knows until it is unmapped. */
 char *keep(void);
-extern struct mrrc_range kept; /* zeros: none */
+extern struct mrrc_range kept; /* the page's range; zeros: unmapped */
 extern struct mrrc_mon_sub kept_sub;
 
-/* The function of libc begins with a jump to the other from now on. */
+/* Makes the function of libc begin with a jump to another function. */
 void overwrite_near(const char *name, const char *to);
 
 #endif /* MRRC_PROVE_FIXTURE_H */

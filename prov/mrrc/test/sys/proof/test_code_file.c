@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: files with errors are read within their bounds, and what they do
- * not say is not known.
+ * sys/proof/code: files with errors are read within their bounds, and what such
+ * files do not tell is unknown.
  */
 #include "config.h"
 #include "test/case.h"
@@ -26,17 +26,17 @@ TEST(test_frames)
 		uint8_t byte;
 	} bad[] = {
 		{ 0, 2 },	 { 1, 0xff },	  { 1, 0x01 }, { 2, 0x0b },
-		{ 3, 0x1b },	 { 11, 0x80 }, /* too many entries */
-		{ 15, 0x70 },		       /* the function is elsewhere */
-		{ 19, 0x70 },		       /* its FDE is */
-		{ 0x438, 1 }, /* its function, not as in the table */
-		{ 0x43d, 0x10 }, { 0x43f, 0x70 }, /* its length */
+		{ 3, 0x1b },	 { 11, 0x80 },	  /* too many entries */
+		{ 15, 0x70 },			  /* function is elsewhere */
+		{ 19, 0x70 },			  /* FDE is elsewhere */
+		{ 0x438, 1 },			  /* not the table's function */
+		{ 0x43d, 0x10 }, { 0x43f, 0x70 }, /* wrong length */
 	};
 	uint8_t was;
 	size_t i;
 
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
-	/* In no function, it is entered by its symbol. */
+	/* A symbol enters the code, even if it is in no function. */
 	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES, sizeof(*symbol));
 	symbol->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
 	symbol->st_shndx = 1;
@@ -57,19 +57,19 @@ TEST(test_frames)
 	elf_is(&elf, 1, 0x105, ANY);
 }
 
-/* The table may not be where it cannot be read. */
+/* A table must not be read where memory cannot be read. */
 TEST(test_frames_outside)
 {
 	elf_code(&elf, 0x100, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0xc3);
 	elf_phdr(&elf, 2)->p_vaddr = ELF_LEN;
 	elf_is(&elf, 1, 0x105, ANY);
-	/* A segment reaches further than the file's memory does. */
+	/* A segment reaches beyond the file's memory. */
 	elf_phdr(&elf, 0)->p_filesz = ELF_LEN + 0x1000;
 	elf_is(&elf, 1, 0x105, ANY);
 	elf_phdr(&elf, 0)->p_filesz = ELF_LEN;
 	elf_phdr(&elf, 2)->p_vaddr = ELF_FRAMES;
 	elf_is(&elf, 1, 0x105, 9);
-	/* The file has less than the memory. */
+	/* The file is shorter than the memory. */
 	elf_phdr(&elf, 0)->p_filesz = ELF_FRAMES + 0x438;
 	elf_is(&elf, 1, 0x105, ANY);
 	elf_phdr(&elf, 0)->p_filesz = ELF_LEN;
@@ -81,7 +81,7 @@ TEST(test_frames_outside)
 
 TEST(test_signal)
 {
-	/* A byte that belongs to no instruction; mov $15, %rax; syscall */
+	/* The bytes are: no instruction; mov $15, %rax; syscall */
 	elf_bytes(&elf, 0x100, 0, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05);
 	elf_function(&elf, 0x100, 10, true);
 	elf_is(&elf, 1, 0x108, 15);
@@ -111,7 +111,10 @@ TEST(test_flips)
 			if (!seed_below(&seed, 4))
 				elf.bytes[at] = 0xff;
 		}
-		/* In memory and in the file, or in one of them. */
+		/*
+		 * Bits are wrong in memory and in the file, or in only one of
+		 * them.
+		 */
 		if (i % 3)
 			elf_look(&elf);
 		else
@@ -151,7 +154,10 @@ TEST(test_headers)
 	ck_assert_int_eq(elf.ret, -EOPNOTSUPP);
 }
 
-/* What glibc's own calls look like, and what only begins as they do. */
+/*
+ * Known calls of glibc are recognised, and code that only begins like them is
+ * not.
+ */
 LOOP_TEST(test_glibc, 0, 3)
 {
 	static const struct {

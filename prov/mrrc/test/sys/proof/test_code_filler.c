@@ -10,7 +10,7 @@
 
 #ifdef HAVE_ZYDIS
 
-/* From the start of the code; 0: none. */
+/* Returns an offset from the start of the code; 0: there is no filler. */
 static size_t filler(size_t at, size_t end, size_t size)
 {
 	const uintptr_t start = elf.image.start;
@@ -24,7 +24,7 @@ static size_t filler(size_t at, size_t end, size_t size)
 
 TEST_CASE(code_filler, elf_setup, elf_teardown);
 
-/* What aligns the next function, of which some may be in use. */
+/* Filler aligns the next function; some of the bytes may be in use. */
 TEST(test_between)
 {
 	elf_code(&elf, 0x100, 0xc3);
@@ -37,7 +37,10 @@ TEST(test_between)
 	ck_assert_uint_eq(filler(0x10c, 0x110, 5), 0);
 }
 
-/* Where a function may go on or jump to, or something else is there. */
+/*
+ * Bytes are no filler if a function may go on or jump there, or if they are no
+ * padding.
+ */
 TEST(test_between_run)
 {
 	elf_code(&elf, 0x0fe, 0xff, 0xe0, 0x90);
@@ -54,7 +57,7 @@ TEST(test_between_run)
 	ck_assert_uint_eq(filler(0x80, 0x110, 5), 0);
 }
 
-/* For another processor. */
+/* Code of another processor has no filler. */
 TEST(test_machine)
 {
 	elf_code(&elf, 0x100, 0xc3);

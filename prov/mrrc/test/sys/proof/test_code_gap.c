@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: what lies between functions. A pair that something may lead to is
- * never said to be data.
+ * sys/proof/code: bytes between functions. A pair that code may reach is never
+ * taken for data.
  */
 #include "config.h"
 #include "test/case.h"
@@ -28,14 +28,14 @@ TEST(test_gap_no_sections)
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* What a function before the gap has. */
+/* The codes of a function before the gap. */
 static const struct elf_one froms[] = {
-	ELF_ONE(0, ANY, 0xe8, 0xff, 0x02, 0, 0, 0xc3), /* to 0x404 */
+	ELF_ONE(0, ANY, 0xe8, 0xff, 0x02, 0, 0, 0xc3), /* leads to 0x404 */
 	ELF_ONE(0, ANY, 0x48, 0x8d, 0x05, 0xfd, 0x02, 0, 0, 0xc3),
 	ELF_ONE(0, ANY, 0x0f, 0x84, 0xfe, 0x02, 0, 0, 0xc3),
-	/* to the start of the table, which is no code */
+	/* This function refers to the start of the table, which is no code. */
 	ELF_ONE(0, NONE, 0x48, 0x8d, 0x05, 0xf9, 0x02, 0, 0, 0xc3),
-	/* as distances: a constant, and one byte of a branch */
+	/* A constant and one byte of a branch are no distances. */
 	ELF_ONE(0, NONE, 0xb8, 0xff, 0x02, 0, 0, 0xc3),
 	ELF_ONE(0, NONE, 0x74, 0xff, 0x02, 0, 0, 0xc3, 0xc3),
 };
@@ -53,10 +53,11 @@ EACH_TEST(test_gap_from, froms)
 		elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* The branch leads to what comes before it, or to a branch there. */
+/* A branch leads to a place before the pair, or to a branch there. */
 TEST(test_gap_path)
 {
-	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
+	/* leads to 0x400 */
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);
 	elf_gap();
 	elf_bytes(&elf, 0x400, 0x90, 0x66, 0x90, 0x90);
 	elf_is(&elf, 1, 0x404, ANY);
@@ -66,7 +67,7 @@ TEST(test_gap_path)
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* The same in bytes that are in no function: it may be a branch. */
+/* A branch in bytes outside functions may be executed. */
 TEST(test_gap_gap)
 {
 	elf_code(&elf, 0x80, 0x90, 0xc3);
@@ -75,37 +76,38 @@ TEST(test_gap_gap)
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* In filler between two functions, it is none. */
+/* A branch in filler between two functions is not executed. */
 TEST(test_gap_filler)
 {
 	elf_code(&elf, 0x100, 0x90, 0xc3);
-	/* nopw with what looks like a call, by its displacement, to the pair */
+	/* The displacement of this nopw looks like a call to the pair. */
 	elf_bytes(&elf, 0x102, 0x66, 0x0f, 0x1f, 0x84, 0xe8, 0xfa, 0x02, 0, 0);
 	elf_code(&elf, 0x10b, 0x90, 0xc3);
 	elf_gap();
 	elf_bytes(&elf, 0x403, 0x06);
 	elf_none(&elf, 1);
-	/* The distance is from 0x10b to 0x405, one too far. */
+	/* This distance is from 0x10b to 0x405, one byte too far. */
 	elf_bytes(&elf, 0x107, 0xf9);
 	elf_none(&elf, 1);
 }
 
-/* A constant leads to the pair, and a call to the middle of the same way. */
+/* A constant leads to the pair, and a call to the middle of the same code. */
 TEST(test_gap_again)
 {
-	/* movabs, of a call to 0x400 */
+	/* movabs of a call to 0x400 */
 	elf_code(&elf, 0x100, 0x48, 0xb8, 0xe8, 0xf9, 0x02, 0, 0, 0, 0, 0,
 		 0xc3);
-	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3); /* 0x402 */
+	elf_code(&elf, 0x110, 0xe8, 0xed, 0x02, 0, 0, 0xc3); /* calls 0x402 */
 	elf_gap();
 	elf_bytes(&elf, 0x400, 0x90, 0x90, 0x90, 0x90);
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* An instruction ends in the next function: that is not as it was decoded. */
+/* An instruction that ends in the next function cannot be decoded that way. */
 TEST(test_gap_over)
 {
-	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3); /* 0x4ff */
+	/* leads to 0x4ff */
+	elf_code(&elf, 0x100, 0xe9, 0xfa, 0x03, 0, 0, 0xc3);
 	elf_gap();
 	elf_none(&elf, 1);
 	elf_bytes(&elf, 0x4ff, 0xb8);
@@ -115,14 +117,14 @@ TEST(test_gap_over)
 TEST(test_gap_near)
 {
 	elf_gap();
-	/* jmp, in the function before the gap */
+	/* A jmp in the function before the gap leads to the pair. */
 	elf_bytes(&elf, 0x3f0, 0xeb, 0x12);
 	elf_is(&elf, 1, 0x404, ANY);
 	elf_bytes(&elf, 0x3f0, 0x74);
 	elf_is(&elf, 1, 0x404, ANY);
 	elf_bytes(&elf, 0x3f0, 0x90, 0xc3);
 	elf_none(&elf, 1);
-	/* and in the one behind it */
+	/* A jmp in the function behind the gap leads to a pair. */
 	elf_bytes(&elf, 0x490, 0x0f, 0x05, 0xc3);
 	elf_bytes(&elf, 0x404, 0x06, 0x06);
 	elf_bytes(&elf, 0x500, 0xeb, 0x8e);
@@ -159,7 +161,7 @@ TEST(test_gap_relocation)
 	elf_none(&elf, 1);
 	elf_shdr(&elf, 2)->sh_type = SHT_REL;
 	elf_is(&elf, 1, 0x404, ANY);
-	/* behind a symbol */
+	/* The relocation adds to a symbol. */
 	elf_shdr(&elf, 2)->sh_type = SHT_RELA;
 	elf_section(&elf, SHT_DYNSYM, SHF_ALLOC, ELF_TABLES + 64,
 		    2 * sizeof(*symbol));
@@ -172,12 +174,12 @@ TEST(test_gap_relocation)
 	rela->r_addend = 4;
 	elf_is(&elf, 1, 0x404, ANY);
 	rela->r_addend = 0;
-	/* A table that is not there. */
+	/* The section header points to a table that is not in the file. */
 	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* Packed: the address is in the data, at any even place. */
+/* Packed relocations have addresses in the data, at any even place. */
 TEST(test_gap_packed)
 {
 	const uint64_t name = ELF_TEXT + 0x404;
@@ -190,7 +192,7 @@ TEST(test_gap_packed)
 	elf_is(&elf, 1, 0x404, ANY);
 	elf_shdr(&elf, 2)->sh_type = SHT_NOBITS;
 	elf_none(&elf, 1);
-	/* where nothing can be read */
+	/* The data cannot be read. */
 	elf_shdr(&elf, 2)->sh_type = SHT_PROGBITS;
 	elf_shdr(&elf, 2)->sh_addr = ELF_LEN;
 	elf_is(&elf, 1, 0x404, ANY);
@@ -212,7 +214,7 @@ TEST(test_gap_entries)
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* What takes addresses without a trace. */
+/* Such files may refer to addresses without a relocation. */
 TEST(test_gap_fixed)
 {
 	elf_gap();
@@ -223,7 +225,7 @@ TEST(test_gap_fixed)
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
-/* A linker's jump to another library is known whatever leads there. */
+/* A linker's jump to another library is known, whatever leads there. */
 TEST(test_gap_slot)
 {
 	static const uint8_t slot[] = { 0xff, 0x25, 0, 0,    0, 0, 0x68, 0x0f,
@@ -244,7 +246,8 @@ TEST(test_gap_slot)
 
 TEST(test_gap_indirect)
 {
-	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
+	/* leads to 0x400 */
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);
 	elf_gap();
 	elf_bytes(&elf, 0x400, 0xff, 0xe0); /* jmp *%rax */
 	elf_is(&elf, 1, 0x404, ANY);
@@ -253,7 +256,7 @@ TEST(test_gap_indirect)
 	elf_none(&elf, 1);
 }
 
-/* To a function that may be absent, by a pointer to functions elsewhere. */
+/* A jump to a function that may be absent goes through a pointer. */
 TEST(test_gap_optional)
 {
 	static const uint8_t jump[] = { 0x48, 0x8b, 0x05, 0,	0xcd,
@@ -261,7 +264,8 @@ TEST(test_gap_optional)
 					0x74, 0x02, 0xff, 0xe0, 0xc3 };
 	size_t i;
 
-	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3); /* 0x400 */
+	/* leads to 0x400 */
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);
 	elf_gap();
 	elf_put(&elf, 0x400, jump, sizeof(jump));
 	elf_none(&elf, 1);
@@ -269,14 +273,17 @@ TEST(test_gap_optional)
 		if ((i >= 3 && i < 7) || i == 11)
 			continue;
 		elf_put(&elf, 0x400, jump, sizeof(jump));
-		/* another register, branch, or jump; fe e0 is none */
+		/*
+		 * A changed byte makes another register, branch or jump; fe e0
+		 * is no jump.
+		 */
 		elf.bytes[ELF_TEXT + 0x400 + i] ^= i == 2 ? 8 : 1;
 		elf_look(&elf);
 		ck_assert_uint_eq(elf.counts.unknown, i != 12);
 	}
 }
 
-/* The mapping is not passed over for ever. */
+/* An analysis reads the mapping a limited number of times. */
 TEST(test_gap_many)
 {
 	unsigned i;
@@ -294,7 +301,7 @@ TEST(test_gap_many)
 	ck_assert_int_eq(elf.site[0].number, ANY);
 }
 
-/* clone(): its unwinding ends before the system call. */
+/* The unwind information of clone() ends before the system call. */
 TEST(test_gap_falls)
 {
 	elf_bytes(&elf, 0x100, 0xb8, 0x38, 0, 0, 0, 0x0f, 0x05, 0xc3);

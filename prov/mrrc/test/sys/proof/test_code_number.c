@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: the numbers of system calls, in hand-assembled functions. What
- * passes no known number is never said to pass one.
+ * sys/proof/code: the numbers of system calls, in hand-assembled functions. A
+ * site without a known number is never said to pass one.
  */
 #include "config.h"
 #include "test/case.h"
@@ -29,7 +29,7 @@ static const struct elf_one ones[] = {
 		0x0f, 0x89, 0xd0, CALL, 0x75, 0xf8, 0xc3),
 	/* je over a lock prefix, as libc has them: lock; 1: incl (%rdi) */
 	ELF_ONE(10, 9, MOV_9, 0x74, 1, 0xf0, 0xff, 0x07, CALL, 0xc3),
-	/* call 1f; ret; 1: pop %rcx: as unwinding of signals does */
+	/* As unwinding of signals does: call 1f; ret; 1: pop %rcx */
 	ELF_ONE(12, 9, MOV_9, 0xe8, 1, 0, 0, 0, 0xc3, 0x59, CALL, 0xc3),
 
 	ELF_ONE(0, ANY, CALL),				/* an argument */
@@ -44,22 +44,22 @@ static const struct elf_one ones[] = {
 	ELF_ONE(3, ANY, 0x83, 0xc8, 0xff, CALL),	/* or -1 */
 	ELF_ONE(5, ANY, 0xb8, 0xff, 0xff, 0xff, 0xff, CALL),
 	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0x80, CALL),
-	/* of the x32 ABI: a number that no kernel has */
+	/* a number of the x32 ABI, which no kernel has */
 	ELF_ONE(5, 0x40000009, 0xb8, 9, 0, 0, 0x40, CALL),
 	ELF_ONE(4, ANY, 0x66, 0xb8, 9, 0, CALL),	 /* ax */
 	ELF_ONE(10, ANY, MOV_9, 0xe8, 0, 1, 0, 0, CALL), /* call */
 	ELF_ONE(8, ANY, MOV_9, 0xcd, 0x81, 0x58, CALL),
-	/* mov $202, %r8d, which a call does not keep; mov %r8d, %eax */
+	/* A call does not keep %r8d: mov $202, %r8d; call; mov %r8d, %eax */
 	ELF_ONE(14, ANY, 0x41, 0xb8, 0xca, 0, 0, 0, 0xe8, 0, 1, 0, 0, 0x44,
 		0x89, 0xc0, CALL, 0xc3),
-	/* je past the mov: one of two paths */
+	/* Two paths lead to the call: a je goes past the mov. */
 	ELF_ONE(9, ANY, 0x85, 0xff, 0x74, 5, MOV_9, CALL, 0xc3),
-	/* what comes back from a loop: 1: mov %edx, %eax; syscall; ...; jmp */
+	/* A loop comes back: 1: mov %edx, %eax; syscall; ...; jmp */
 	ELF_ONE(7, ANY, 0xba, 9, 0, 0, 0, 0x89, 0xd0, CALL, 0x8b, 0x17, 0xeb,
 		0xf8),
-	/* je 1f; ret; mov %edi, %edi, where something may lead; 1: syscall */
+	/* Something may lead to mov: je 1f; ret; mov %edi, %edi; 1: syscall */
 	ELF_ONE(10, ANY, MOV_9, 0x74, 3, 0xc3, 0x89, 0xff, CALL, 0xc3),
-	/* je into mov $1, %ecx: what is done there is not known */
+	/* A je leads into mov $1, %ecx, whose effect is unknown then. */
 	ELF_ONE(12, ANY, MOV_9, 0x74, 1, 0xb9, 1, 0, 0, 0, CALL, 0xc3),
 };
 
@@ -71,26 +71,26 @@ EACH_TEST(test_one, ones)
 	ck_assert_uint_eq(elf.counts.instructions, 1);
 }
 
-/* In another instruction. */
+/* The pair is inside another instruction. */
 TEST(test_inside)
 {
 	elf_one(&(struct elf_one) ELF_ONE(0, NONE, 0xb8, CALL, 0, 0, 0xc3));
 	ck_assert_uint_eq(elf.counts.instructions, 0);
 }
 
-/* ---- several, and what else is there ---- */
+/* ---- several system calls, and other instructions ---- */
 
 static const struct {
-	struct elf_one code; /* with the second number */
+	struct elf_one code; /* number: that of the second call */
 	long first;
 } twos[] = {
-	/* mov $202, %ecx, which the first clobbers; xor %eax, %eax */
+	/* The first call clobbers %ecx: mov $202, %ecx; xor %eax, %eax */
 	{ ELF_ONE(0, ANY, 0xb9, 0xca, 0, 0, 0, 0x31, 0xc0, CALL, 0x89, 0xc8,
 		  CALL, 0xc3),
 	  0 },
-	/* the second passes what the first has answered */
+	/* The second call passes the result of the first one. */
 	{ ELF_ONE(0, ANY, MOV_9, CALL, CALL, 0xc3), 9 },
-	/* int $0x80; sysenter */
+	/* These are int $0x80 and sysenter. */
 	{ ELF_ONE(0, ANY, MOV_9, 0xcd, 0x80, MOV_9, 0x0f, 0x34, 0xc3), ANY },
 };
 
@@ -116,7 +116,7 @@ TEST(test_two_paths)
 	ck_assert_uint_eq(elf.counts.instructions, 1);
 }
 
-/* A loop that calls what never returns, which does not lose the number. */
+/* A call of a function that never returns does not lose the number. */
 TEST(test_no_return)
 {
 	/* mov $202, %r8d; jmp 2f; 1: call; 2: mov %r8d, %eax; syscall */
@@ -125,13 +125,13 @@ TEST(test_no_return)
 	elf_bytes(&elf, 0x200, 0x90, 0xeb, 0xfd, 0xc3);
 	elf_function(&elf, 0x200, 3, false);
 	elf_is(&elf, 1, 0x110, 202);
-	elf_bytes(&elf, 0x201, 0x74); /* a branch, and a return behind it */
+	elf_bytes(&elf, 0x201, 0x74); /* a branch, with a return behind */
 	elf_is(&elf, 1, 0x110, ANY);
 	elf_bytes(&elf, 0x200, 0xc3);
 	elf_is(&elf, 1, 0x110, ANY);
 	elf_bytes(&elf, 0x200, 0x90, 0xff, 0xe0);
 	elf_is(&elf, 1, 0x110, ANY);
-	/* a jump to another function */
+	/* The called function jumps to another function. */
 	elf_bytes(&elf, 0x200, 0x90, 0xeb, 0x0e);
 	elf_is(&elf, 1, 0x110, ANY);
 }

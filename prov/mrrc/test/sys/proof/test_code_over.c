@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/proof/code: functions that a patcher has overwritten. A system call that
- * something may lead to is never said to be dead.
+ * code may reach is never said to be dead.
  */
 #include "config.h"
 #include "test/case.h"
@@ -10,7 +10,7 @@
 
 #ifdef HAVE_ZYDIS
 
-#define SITE 0x10e /* in the function at 0x100, of 17 bytes */
+#define SITE 0x10e /* system call of the function at 0x100, of 17 bytes */
 
 #define elf_over(...)                                           \
 	do {                                                    \
@@ -20,8 +20,11 @@
 		elf.over_len = sizeof(over_);                   \
 	} while (0)
 
-/* mov $11, %eax; push %rbx, 9 times; syscall; ret; over it, a jump. Behind it,
- * a function of returns, which are distances as others. */
+/*
+ * A jump overwrites the function: mov $11, %eax; push %rbx, 9 times; syscall;
+ * ret. Behind it is a function of returns, whose bytes are also read as
+ * distances.
+ */
 static void over_setup(void)
 {
 	elf_setup();
@@ -34,7 +37,7 @@ static void over_setup(void)
 
 TEST_CASE(code_over, over_setup, elf_teardown);
 
-/* All jumps that are known. */
+/* All kinds of jump that patchers write are known. */
 TEST(test_over)
 {
 	elf.over_len = 0;
@@ -49,7 +52,7 @@ TEST(test_over)
 	elf_is(&elf, 1, SITE, ANY);
 }
 
-/* The jump ends in an instruction, and its distance looks as a pair. */
+/* The jump ends within an instruction, and its distance looks like a pair. */
 TEST(test_over_middle)
 {
 	elf_bytes(&elf, 0x103, 0, 0xc7, 0xc1, 9, 0, 0, 0);
@@ -57,14 +60,14 @@ TEST(test_over_middle)
 	elf_none(&elf, 2);
 }
 
-/* As the compiler made it. */
+/* A jump that the compiler made is no patch. */
 TEST(test_over_same)
 {
 	elf_put(&elf, 0x100, elf.over, elf.over_len);
 	elf_is(&elf, 1, SITE, ANY);
 }
 
-/* There is more that the file has not, in the same word or behind it. */
+/* More bytes differ from the file, in the same word or behind it. */
 TEST(test_over_more)
 {
 	elf_over(0xe9, 0, 0x10, 0, 0, 0x54);
@@ -73,7 +76,7 @@ TEST(test_over_more)
 	elf_is(&elf, 1, SITE, ANY);
 }
 
-/* To another place in it, or to its end, where another begins. */
+/* A jump leads into the function, or to its end, where another one begins. */
 TEST(test_over_loops)
 {
 	elf_over(0xe9, 1, 0, 0, 0);
@@ -82,14 +85,14 @@ TEST(test_over_loops)
 	elf_none(&elf, 1);
 }
 
-/* Without the file. */
+/* Without the file, a patch cannot be recognised. */
 TEST(test_over_no_file)
 {
 	elf.image.fd = -1;
 	elf_is(&elf, 1, SITE, ANY);
 }
 
-/* Branches from before and behind: far ones, near ones, and none. */
+/* Branches come from before and from behind: far ones, near ones, and none. */
 TEST(test_over_branch)
 {
 	static const struct {
@@ -127,27 +130,27 @@ TEST(test_over_branch)
 	over_setup();
 }
 
-/* From another function that begins with a jump: it may not decode. */
+/* Another function, which begins with a jump, may lead to the system call. */
 TEST(test_over_other)
 {
 	elf_code(&elf, 0x200, 0xe9, 0, 1, 0, 0, 0xb8, 0xe9, 0xfa, 0xfe, 0xff,
-		 0xff, 0xc3); /* as data: jmp 0x105 */
+		 0xff, 0xc3); /* data: jmp 0x105 */
 	elf_is(&elf, 1, SITE, ANY);
-	/* no branch ends with the bytes before */
+	/* No branch ends with the bytes before this distance. */
 	elf_code(&elf, 0x200, 0xe9, 0, 1, 0, 0, 0x90, 0x90, 0xfa, 0xfe, 0xff,
 		 0xff);
 	elf_none(&elf, 1);
-	/* the distance is in the jump's address */
+	/* The distance is part of the jump's address. */
 	elf_code(&elf, 0x200, 0x49, 0xbb, 0xff, 0xfe, 0xff, 0xff, 0, 0, 0, 0,
 		 0x41, 0xff, 0xe3);
 	elf_none(&elf, 1);
-	/* or in what looks like a branch in there */
+	/* A part of the jump's address looks like a branch. */
 	elf_code(&elf, 0x200, 0x49, 0xbb, 0xe9, 0xfe, 0xfe, 0xff, 0xff, 0, 0, 0,
 		 0x41, 0xff, 0xe3);
 	elf_none(&elf, 1);
 }
 
-/* A symbol; a table that cannot be read. */
+/* A symbol leads into the function; an unreadable table may lead there. */
 TEST(test_over_table)
 {
 	Elf64_Sym *symbol = (Elf64_Sym *) (elf.bytes + ELF_TABLES);
@@ -164,7 +167,7 @@ TEST(test_over_table)
 	elf_is(&elf, 1, SITE, ANY);
 }
 
-/* A pointer in the data, as packed relocations leave it. */
+/* A pointer in data, as of packed relocations, leads into the function. */
 TEST(test_over_pointer)
 {
 	uint64_t *word = (uint64_t *) (elf.bytes + ELF_TABLES + 8);
@@ -178,7 +181,7 @@ TEST(test_over_pointer)
 	elf_is(&elf, 1, SITE, ANY);
 }
 
-/* Of a fixed program, addresses may stand anywhere. */
+/* In a program at fixed addresses, pointers may be anywhere. */
 TEST(test_over_fixed)
 {
 	elf_ehdr(&elf)->e_type = ET_EXEC;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: byte pairs that look like a system-call instruction. What may be
- * jumped into or cannot be decoded is never said to be none.
+ * sys/proof/code: byte pairs that look like a system-call instruction. A pair
+ * that code may jump to, or that cannot be decoded, always counts as a system
+ * call.
  */
 #include "config.h"
 #include "test/case.h"
@@ -21,20 +22,20 @@ static const struct elf_one ones[] = {
 	/* jmp 1f, near or far; .byte 0xb8; 1: syscall; add %al, (%rax) */
 	ELF_ONE(3, ANY, 0xeb, 1, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
 	ELF_ONE(6, ANY, 0xe9, 1, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
-	/* Intel's and AMD's processors do not agree where this leads. */
+	/* Processors of Intel and AMD disagree where this jump leads. */
 	ELF_ONE(7, ANY, 0x66, 0xe9, 0, 0, 0, 0, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
-	/* mov $imm64, %rax: a branch to a nop in it, before the pair */
+	/* A branch leads to a nop before the pair: mov $imm64, %rax */
 	ELF_ONE(4, ANY, 0x48, 0xb8, 0x90, 0x90, 0x0f, 0x05, 0, 0, 0, 0, 0xeb,
 		0xf6),
-	/* or behind it, which does not execute the pair */
+	/* A branch leads behind the pair, which is not executed. */
 	ELF_ONE(0, NONE, 0x48, 0xb8, 0x0f, 0x05, 0x90, 0x90, 0, 0, 0, 0, 0xeb,
 		0xf8),
-	/* mov $0x7fffffffffffffff, %rax, which is not where it leads; mov */
+	/* An immediate is no distance: mov $0x7fffffffffffffff, %rax; mov */
 	ELF_ONE(0, NONE, 0x48, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 		0x7f, 0xb8, 0x0f, 0x05, 0, 0, 0xc3),
-	/* mov $9, %eax; syscall; push %es, which 64-bit code has not */
+	/* 64-bit code has no push %es: mov $9, %eax; syscall; push %es */
 	ELF_ONE(5, ANY, 0xb8, 9, 0, 0, 0, 0x0f, 0x05, 0x06, 0xc3),
-	/* which may be longer: not a mov then */
+	/* An unknown instruction may be longer, and then there is no mov. */
 	ELF_ONE(4, ANY, 0x06, 0xb8, 0, 0, 0x0f, 0x05, 0xc3),
 };
 
@@ -45,7 +46,7 @@ EACH_TEST(test_one, ones)
 	elf_one(&ones[_i]);
 }
 
-/* An instruction that goes on behind the function's end. */
+/* An instruction goes on behind the function's end. */
 TEST(test_cut_off)
 {
 	elf_bytes(&elf, 0x100, 0xb8, 0x0f, 0x05, 0, 0, 0xc3);
@@ -54,8 +55,8 @@ TEST(test_cut_off)
 }
 
 /*
- * A pair far behind the function's begin, after bytes that decode in two ways: in
- * one the pair is an instruction, in the other a part of enter.
+ * A pair is far behind the function's begin, after bytes that decode in two
+ * ways: in one way the pair is an instruction, in the other a part of enter.
  */
 TEST(test_two_ways)
 {
@@ -67,8 +68,8 @@ TEST(test_two_ways)
 }
 
 /*
- * The same in part of an add or a mov, and behind it what does not decode. But
- * further in front all ways lead to the same instruction.
+ * A pair is part of an add or of a mov, and the bytes behind the pair do not
+ * decode. But further in front, all ways lead to the same instruction.
  */
 TEST(test_two_ways_near)
 {
@@ -79,7 +80,7 @@ TEST(test_two_ways_near)
 	elf_none(&elf, 1);
 }
 
-/* What comes behind the mapping may complete it. */
+/* The byte behind the mapping may complete a pair. */
 TEST(test_last_byte)
 {
 	elf_bytes(&elf, ELF_TEXT_LEN - 1, 0x0f);
@@ -88,7 +89,7 @@ TEST(test_last_byte)
 	elf_is(&elf, 1, ELF_TEXT_LEN - 1, ANY);
 }
 
-/* No pair is passed over, wherever it lies. */
+/* A pair is found at each place. */
 TEST(test_each_place)
 {
 	static const uint8_t pair[][2] = { { 0x0f, 0x05 },
@@ -128,8 +129,8 @@ TEST(test_no_sections)
 /* ---- this process -------------------------------------------------------- */
 
 struct own {
-	uintptr_t at; /* of a function */
-	long number;  /* of the first site in it */
+	uintptr_t at; /* address of a function */
+	long number;  /* number of the first site in the function */
 	const char *object;
 	struct mrrc_code_counts counts;
 	bool looked;
@@ -190,7 +191,7 @@ static void look_own(const char *object, const char *function, long number)
 	if (function)
 		ck_assert_int_eq(own.number, number);
 	ck_assert_uint_ge(own.counts.instructions, 20);
-	/* syscall(); and what libc's setuid() tells its threads to call */
+	/* syscall() is unknown, and so are calls of setuid()'s threads. */
 	ck_assert_uint_le(own.counts.unknown, 8);
 	fprintf(stderr, "%s: %u pairs, %u instructions, %u unknown\n", object,
 		own.counts.pairs, own.counts.instructions, own.counts.unknown);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove: trust is given when all code is proven, and has ended
- * when a call that brings code returns. Each test in a process of its own.
+ * sys/proof/prove: trust is given when all code is proven, and has ended when a
+ * call that brings code returns. Each test runs in a process of its own.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
@@ -27,14 +27,14 @@ struct mrrc_mon *mon;
 size_t page;
 char why[MRRC_TRUST_WHY];
 
-/* As if lookups had asked often. */
+/* Acts as if lookups had asked often; returns whether trust is given. */
 static bool is_trusted(void)
 {
 	mrrc_prove_rent(UINT_MAX);
 	return mrrc_trusted();
 }
 
-/* Within what a busy machine may take. */
+/* Waits for as long as a busy machine may take. */
 bool trusted(bool wanted)
 {
 	const bool is = comes(is_trusted() == wanted) == wanted;
@@ -50,7 +50,7 @@ static bool said(const char *text)
 	return strstr(why, text);
 }
 
-/* Not now, and not once it has been looked at. */
+/* Checks that trust is not given, now or after a look at the code. */
 void never_trusted(const char *text)
 {
 	ck_assert(!mrrc_trusted());
@@ -83,12 +83,12 @@ void setup(void)
 {
 	pthread_t thread;
 
-	/* or nothing else could have unmapped */
+	/* Without another thread, none could have unmapped memory. */
 	ck_assert_int_eq(pthread_create(&thread, NULL, idle_main, NULL), 0);
 	setup_alone();
 }
 
-/* Next to this program. */
+/* Loads a library next to this program. */
 void *load(const char *name)
 {
 	char path[512];
@@ -157,12 +157,12 @@ TEST(test_given)
 {
 	ck_assert_str_eq(why, "");
 	ck_assert(mrrc_mon_told(mon));
-	/* libc and the loader were hooked at the start, as functions */
+	/* The functions of libc and the loader were hooked at the start. */
 }
 
 /* ---- code that comes ---- */
 
-/* Code that can be proven: it asks for a while, and no longer. */
+/* While new code is being proven, lookups ask; then they no longer do. */
 TEST(test_library)
 {
 	void *lib = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -190,7 +190,7 @@ static const struct {
 	{ "raw_future", "system call 4095 is not hooked" },
 };
 
-/* A library that unmaps by itself, until it has gone. */
+/* A library that unmaps by itself makes lookups ask until it is unloaded. */
 EACH_TEST(test_raw_library, raws)
 {
 	void *lib = load(raws[_i].name);
@@ -252,7 +252,7 @@ static const struct {
 	{ code_shmat, "can be written" },
 };
 
-/* What cannot be looked at, until it has gone. */
+/* Code that cannot be looked at makes lookups ask until it is unmapped. */
 EACH_TEST(test_unknown, codes)
 {
 	char *ptr = MAP_FAILED;
@@ -275,7 +275,7 @@ static bool find_stub(void *arg, const struct mrrc_mapping *mapping)
 	return !*end;
 }
 
-/* The kernel joins what comes beside our own stubs to their mapping. */
+/* The kernel merges a mapping beside the provider's stubs with theirs. */
 TEST(test_beside)
 {
 	uintptr_t end = 0;
@@ -286,7 +286,7 @@ TEST(test_beside)
 	ck_assert(!mrrc_patch_stubs(end - page, end + page));
 	ptr = mmap((void *) end, page, PROT_READ | PROT_EXEC,
 		   ANON | MAP_FIXED_NOREPLACE, -1, 0);
-	if (ptr == MAP_FAILED) /* its place is taken */
+	if (ptr == MAP_FAILED) /* the place is taken */
 		return;
 	never_trusted("code of no file");
 	munmap(ptr, page);
@@ -299,14 +299,14 @@ TEST(test_personality)
 	never_trusted("can be executed");
 }
 
-/* It goes past everything. Whether there is such a call or not. */
+/* io_uring bypasses all hooks, so even a failing call ends trust. */
 TEST(test_io_uring)
 {
 	syscall(SYS_io_uring_setup, 0, NULL);
 	never_trusted("io_uring");
 }
 
-/* Many at a time: none is forgotten. */
+/* Many changes come at once, and none is forgotten. */
 TEST(test_many)
 {
 	char *ptr = map(PROT_READ | PROT_WRITE);
@@ -321,7 +321,7 @@ TEST(test_many)
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
-/* What was proven is looked at again when it has been written to. */
+/* Proven code is looked at again after a write to it. */
 TEST(test_rewritten)
 {
 #ifdef __x86_64__
@@ -333,7 +333,7 @@ TEST(test_rewritten)
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmctl"), *code;
 	uint8_t was[sizeof(unmap)];
 
-	/* as another patcher writes to the beginning of a function */
+	/* Another patcher writes to the beginning of a function like this. */
 	code = (uint8_t *) ((uintptr_t) at & ~(uintptr_t) (page - 1));
 	memcpy(was, at, sizeof(was));
 	ck_assert_int_eq(mprotect(code, 2 * page,
@@ -361,7 +361,7 @@ static int count_drain(struct mrrc_mon *self)
 	return mrrc_mon_uffd_ops.drain(self);
 }
 
-/* What the kernel has reported is handled before trust is given. */
+/* Events that the kernel has reported are handled before trust is given. */
 TEST(test_settled)
 {
 	const struct mrrc_mon_ops *plain = mon->ops;
@@ -377,7 +377,7 @@ TEST(test_settled)
 	dlclose(lib);
 }
 
-/* By code that was not seen: the test's own, by a way that is not hooked. */
+/* Code that was not seen unmaps memory: the test's own, past all hooks. */
 TEST(test_surprised)
 {
 	const struct mrrc_patch_call call = {
@@ -388,7 +388,7 @@ TEST(test_surprised)
 	mrrc_patch_make(&call);
 	mrrc_mon_drain(mon);
 	never_trusted("nothing announces");
-	/* for good */
+	/* Trust ends for good. */
 	ck_assert(mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO));
 	ck_assert(!mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
 	ck_assert(!mrrc_trusted());
@@ -445,7 +445,7 @@ TEST(test_always)
 	ck_assert_str_eq(why, "");
 }
 
-/* Where hooks cannot be relied on, lookups ask, and it is said. */
+/* If hooks cannot be relied on, lookups ask, and the reason is told. */
 TEST(test_not_hooked)
 {
 	ck_assert(!mrrc_trust_set(MRRC_TRUST_HOOKED, false));
@@ -456,7 +456,7 @@ TEST(test_not_hooked)
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
-/* Code that came while nothing was counted. */
+/* Code came while no code was counted. */
 TEST(test_afresh)
 {
 	ck_assert(mrrc_mon_set_probe(mon, MRRC_PROBE_HOOKED));
@@ -490,7 +490,7 @@ TEST(test_counted)
 	ck_assert(any);
 }
 
-/* What would take too much memory to look at. */
+/* A file that is too large to copy is refused. */
 TEST(test_large)
 {
 	const struct mrrc_code_place place = {
@@ -504,13 +504,13 @@ TEST(test_large)
 	ck_assert_int_eq(mrrc_code_copy(&place, &copy), -EFBIG);
 }
 
-/* Calls during which trust ended, so far. */
+/* Returns how often trust has ended in calls so far. */
 static uint64_t ends(void)
 {
 	return atomic_load(&mrrc_trust_word) / MRRC_TRUST_CHANGE;
 }
 
-/* In a child that shares memory: trust ends, and soon comes again. */
+/* A child that shares memory ends trust, which soon comes again. */
 TEST(test_vfork)
 {
 	static char *volatile ptr;
@@ -528,7 +528,7 @@ TEST(test_vfork)
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
-/* In a child, as hooks stay. */
+/* Tries hooks in a child, as hooks stay. */
 static bool has_hooks(void)
 {
 	const pid_t pid = fork();
@@ -544,7 +544,7 @@ static bool has_hooks(void)
 int main(void)
 {
 	page = mrrc_vm_page();
-	setenv("CK_DEFAULT_TIMEOUT", "600", 0); /* ends what hangs */
+	setenv("CK_DEFAULT_TIMEOUT", "600", 0); /* ends a test that hangs */
 	if (under_valgrind()) {
 		fprintf(stderr, "valgrind runs code as it was: skipped\n");
 		return 77;

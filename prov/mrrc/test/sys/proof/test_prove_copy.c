@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code_copy: a copy of code is as the code in memory, or there is none if its
- * file has gone.
+ * sys/proof/code_copy: a copy of code equals the code in memory; there is no
+ * copy if its file was removed.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
@@ -14,9 +14,9 @@
 
 static char dir[] = "/tmp/mrrc_copy_XXXXXX";
 static char lib[64], other[80];
-static uint8_t *at;	 /* a function of the library */
-static uintptr_t offset; /* in its file */
-static int copied;	 /* what came of it */
+static uint8_t *at;	 /* address of a function of the library */
+static uintptr_t offset; /* the function's offset in its file */
+static int copied;	 /* result of the copy */
 
 static bool alike(void *arg, const struct mrrc_code_place *place)
 {
@@ -96,7 +96,7 @@ TEST(test_changed)
 	change(&byte, 1);
 }
 
-/* A jump that another patcher wrote has bytes as a uprobe has, which are none. */
+/* A jump that another patcher wrote looks like a uprobe, but is none. */
 TEST(test_like_probe)
 {
 	static const uint8_t jump[] = { 0xe9, 0xcc, 0xcc, 0xcc, 0x01 };
@@ -104,7 +104,7 @@ TEST(test_like_probe)
 	change(jump, sizeof(jump));
 }
 
-/* A mapped library was removed, and a file with another content has its path. */
+/* A mapped library was removed, and another file has its path. */
 TEST(test_replaced)
 {
 	copy_lib(lib, other, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code_kept: what was found in code is found again without decoding, as long
- * as file and memory are the same.
+ * sys/proof/code_kept: the sites of code are known again without decoding, as
+ * long as file and memory are the same.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
@@ -15,17 +15,17 @@
 #include "sys/proof/code_kept.h"
 #include "sys/hooks/libc_hooks.h"
 
-#define ENTRY 256 /* bytes of a library's findings */
+#define ENTRY 256 /* size of a library's entry in bytes */
 
 static char dir[] = "/tmp/mrrc_kept_XXXXXX";
 static char path[64];
 
-/* What a look at a library came to. */
+/* The results of a look at a library. */
 struct look {
 	uintptr_t in;
-	unsigned decoded; /* sites that were asked about */
-	unsigned sites;	  /* that were told */
-	long number;	  /* of the last one */
+	unsigned decoded; /* sites that were examined */
+	unsigned sites;	  /* sites that were reported */
+	long number;	  /* number of the last site */
 };
 
 static bool matters(void *arg, const struct mrrc_code_copy *copy,
@@ -57,7 +57,7 @@ static bool found(void *arg, const struct mrrc_code_place *place)
 	return false;
 }
 
-/* As the next process would, from what is in the file. */
+/* Looks as the next process would, with the findings in the file. */
 static struct look look_at(const void *in)
 {
 	struct look look = { .in = (uintptr_t) in };
@@ -93,7 +93,7 @@ static void kept_teardown(void)
 
 TEST_CASE(kept, kept_setup, kept_teardown);
 
-/* What is known is not decoded; numbers are as they were found. */
+/* Known code is not decoded again, and its numbers are the same. */
 TEST(test_known)
 {
 	const void *in = dlsym(load("raw_site"), "raw_munmap");
@@ -111,7 +111,7 @@ TEST(test_known)
 	ck_assert_uint_eq(look.decoded, 0);
 	ck_assert_uint_eq(look.sites, 1);
 	ck_assert_int_eq(look.number, SYS_munmap);
-	/* another process may have cut it off */
+	/* Another process may have cut the file off. */
 	ck_assert_int_eq(truncate(path, ENTRY + 1), 0);
 	look = look_at(in);
 	ck_assert_uint_gt(look.decoded, 0);
@@ -119,7 +119,7 @@ TEST(test_known)
 }
 
 #ifdef __x86_64__
-/* Code that was changed in memory is not that of its file. */
+/* Code that was changed in memory differs from that of its file. */
 TEST(test_changed)
 {
 	static const uint8_t unmap[] = {
@@ -141,7 +141,7 @@ TEST(test_changed)
 	ck_assert_int_eq(mprotect(code, 2 * page, PROT_READ | PROT_EXEC), 0);
 	look = look_at(at);
 	ck_assert_uint_gt(look.sites, 0);
-	/* and these bytes are known now, unlike others */
+	/* The changed bytes are known now, but no other bytes. */
 	ck_assert_int_gt(size(), ENTRY);
 	ck_assert_uint_eq(look_at(at).decoded, 0);
 	ck_assert_int_eq(mprotect(code, 2 * page,
@@ -166,7 +166,7 @@ static void copy_file(const char *from, const char *to)
 	close(out);
 }
 
-/* A file that was changed since is another one. */
+/* A file that was changed since counts as another file. */
 TEST(test_changed_file)
 {
 	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
@@ -193,7 +193,7 @@ TEST(test_changed_file)
 	}
 }
 
-/* All of this process: given again from what is kept. */
+/* The findings for all code of this process are read from the file. */
 TEST(test_process)
 {
 	off_t before;

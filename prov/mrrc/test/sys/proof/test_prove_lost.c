@@ -21,7 +21,7 @@
 #include "sys/hooks/trust.h"
 
 #define JUMPS 200
-#define PAGES 1024 /* of which the rights are changed at a time */
+#define PAGES 1024 /* pages whose rights are changed at a time */
 
 static sigjmp_buf away;
 static atomic_bool jumps, sends;
@@ -51,7 +51,7 @@ static void change(char *ptr, int rights)
 
 TEST_CASE(lost, setup, NULL);
 
-/* Handlers jump out of hooked calls: trust is not lost with them. */
+/* Signal handlers jump out of hooked calls: trust comes again all the same. */
 TEST(test_jump)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
@@ -89,11 +89,11 @@ TEST(test_jump)
 
 struct text {
 	uintptr_t in;
-	size_t differs;	       /* bytes */
-	uint8_t *first;	       /* the instruction that has the first of them */
-	uint8_t was[CALL_LEN]; /* in the file: a system call */
+	size_t differs;	       /* number of different bytes */
+	uint8_t *first;	       /* instruction with the first different byte */
+	uint8_t was[CALL_LEN]; /* bytes of the file there: a system call */
 	uintptr_t start, end;
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* offset in the file */
 	char file[256];
 };
 
@@ -138,7 +138,7 @@ static void find_libc(struct text *libc)
 	ck_assert(libc->first);
 }
 
-/* Of libc and the dynamic loader. */
+/* Returns the number of different bytes in libc and the dynamic loader. */
 static size_t differs(void)
 {
 	struct text libc = { .in = (uintptr_t) dlsym(RTLD_DEFAULT, "shmdt") };
@@ -151,8 +151,8 @@ static size_t differs(void)
 }
 
 /*
- * As a domain that closes, while another user keeps the monitor: the code is that
- * of its files, and hooks can come again.
+ * A domain closes while another user keeps the monitor: the code equals that of
+ * its files again, and hooks can be placed again.
  */
 TEST(test_unhook)
 {
@@ -178,7 +178,7 @@ TEST(test_unhook)
 	ck_assert_uint_eq(differs(), 0);
 }
 
-/* ---- hooks that go ---- */
+/* ---- hooks that are removed ---- */
 
 static bool drop(const struct text *libc)
 {
@@ -186,7 +186,7 @@ static bool drop(const struct text *libc)
 			MADV_DONTNEED);
 }
 
-/* By process_madvise(2), which older kernels do not let drop anything. */
+/* Drops by process_madvise(2), which older kernels do not allow. */
 static bool drop_own(const struct text *libc)
 {
 	const struct iovec iov = { (void *) libc->start,
@@ -201,7 +201,7 @@ static void *page_of(const uint8_t *at)
 	return (void *) ((uintptr_t) at & ~(page - 1));
 }
 
-/* The same page of the file in its place. */
+/* Maps the same page of the file over the hook. */
 static bool map_over(const struct text *libc)
 {
 	const int fd = open(libc->file, O_RDONLY | O_CLOEXEC);
@@ -213,7 +213,7 @@ static bool map_over(const struct text *libc)
 	       at;
 }
 
-/* Trust has ended when the call returns, and no lookup goes without a probe. */
+/* Trust ends before the call returns, and no lookup goes without a probe. */
 LOOP_TEST(test_gone, 0, 3)
 {
 	static bool (*const ways[])(const struct text *libc) = {
@@ -236,7 +236,7 @@ LOOP_TEST(test_gone, 0, 3)
 	never_trusted("hook");
 }
 
-/* Without libc's code, nor a stub of the hook that makes the call. */
+/* Dropping a range leaves the page of stubs out: trust and hooks stay. */
 TEST(test_kept)
 {
 	uint8_t *const home = mrrc_patch_home();
@@ -254,8 +254,9 @@ TEST(test_kept)
 }
 
 /*
- * A hook is overwritten without a call that is hooked. The next miss sees it; where
- * no miss follows, the thread that reads events does, which looks once a second.
+ * A hook is overwritten without a hooked call. The next miss sees the change;
+ * without a miss, the thread that reads events sees it, which looks once a
+ * second.
  */
 LOOP_TEST(test_overwritten_later, 0, 2)
 {
@@ -264,9 +265,9 @@ LOOP_TEST(test_overwritten_later, 0, 2)
 	uint64_t token;
 	int fd;
 
-	/* or it is written by a call that is hooked, which looks at hooks, too */
+	/* The write must come before, as a hooked call looks at hooks, too. */
 	*other = 1;
-	/* without a hit that could be wrong there is no such thread */
+	/* Without a kept page, there is no thread that reads events. */
 	keep();
 	find_libc(&libc);
 	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -296,9 +297,9 @@ static void put(const struct text *libc, const uint8_t *bytes)
 }
 
 /*
- * A hook that comes back, as when a debugger ends a breakpoint, is trusted again, and
- * its next end is seen: also where it came back after the last look at all hooks, and
- * the thread that looks at code has found it.
+ * A hook that comes back, as when a debugger ends a breakpoint, is trusted
+ * again. Its next end is seen, even if the hook came back after the last look
+ * at all hooks and the thread that looks at code has found it.
  */
 LOOP_TEST(test_overwritten_again, 0, 2)
 {

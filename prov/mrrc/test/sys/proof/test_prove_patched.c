@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * sys/proof/prove: where another patcher has written to libc.
- */
+/* sys/proof/prove: another patcher has written to libc. */
 #include "config.h"
 #include "test/case.h"
 #include "test/sys/proof/prove_fixture.h"
@@ -32,7 +30,7 @@ static void rewrite(uint8_t *at, const void *bytes, size_t len)
 	mprotect(code, 2 * page, PROT_READ | PROT_EXEC);
 }
 
-/* As Open MPI's patcher does. */
+/* Overwrites a function as Open MPI's patcher does. */
 static void overwrite(const char *name, const void *to)
 {
 	uint8_t jump[] = {
@@ -43,7 +41,7 @@ static void overwrite(const char *name, const void *to)
 	rewrite(dlsym(RTLD_DEFAULT, name), jump, sizeof(jump));
 }
 
-/* As that of UCX: what is left of the function begins with a system call. */
+/* Overwrites as UCX's patcher does: the rest starts with a system call. */
 void overwrite_near(const char *name, const char *to)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, name);
@@ -77,12 +75,12 @@ TEST(test_patched)
 	ck_assert_msg(trusted(true), "%s", why);
 	mrrc_libc_hooks_state(&state);
 	ck_assert_uint_ge(state.lost, 1);
-	/* and another domain is opened */
+	/* Another domain is opened. */
 	mrrc_mon_set_probe(mon, MRRC_PROBE_AUTO);
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
-/* With shorter jumps, until the patcher takes them back. */
+/* Shorter jumps keep trust, until the patcher takes them back, and after. */
 TEST(test_patched_near)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmat");
@@ -97,7 +95,7 @@ TEST(test_patched_near)
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
-/* To the rest of another one, which is executed then: it is hooked there. */
+/* A jump leads to the rest of another function, which is hooked there. */
 TEST(test_patched_rest)
 {
 	uint8_t *at = dlsym(RTLD_DEFAULT, "shmdt");
@@ -114,7 +112,7 @@ TEST(test_patched_rest)
 
 TEST_CASE(before, NULL, NULL);
 
-/* The same before there are hooks. */
+/* Functions are overwritten before there are hooks. */
 TEST(test_patched_before)
 {
 	overwrite_all();

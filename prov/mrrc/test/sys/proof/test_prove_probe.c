@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove beside uprobes (uprobe.h), which come before hooks and after them:
- * no call fails, with the probe or once it has gone, and lookups ask the kernel as
- * long as it keeps a hook from being called. Skipped where there are no uprobes.
+ * sys/proof/prove beside uprobes (uprobe.h), which are set before or after
+ * hooks. No call fails, with a probe or after its end, and lookups ask the
+ * kernel while a probe keeps a hook from being called. The tests are skipped
+ * where there are no uprobes.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
@@ -19,17 +20,17 @@
 #ifdef __x86_64__
 
 #define RW     (PROT_READ | PROT_WRITE)
-#define LOOK   96 /* bytes of a function in which its call is */
+#define LOOK   96 /* first bytes of a function, which have its call */
 #define CALLS  20
 #define FUNCTS 4
-#define ROUNDS 100 /* after the last probe */
+#define ROUNDS 100 /* rounds after the last probe */
 
 static const char *const functions[FUNCTS] = { "munmap", "mmap", "madvise",
 					       "brk" };
 
 enum place { ENTRY, CALL, BEHIND, RETURN, PLACES };
 
-/* Its system call, before there are hooks. */
+/* Returns the system call of a function, before there are hooks. */
 static const uint8_t *call_of(const char *name)
 {
 	static const uint8_t bytes[] = { 0x0f, 0x05 };
@@ -67,12 +68,12 @@ static void works(void)
 		end[page - 1] = 1;
 		ck_assert_int_eq(brk(end), 0);
 		ck_assert_msg(!munmap(ptr, page), "%s", strerror(errno));
-		/* it has gone */
+		/* The page is unmapped. */
 		ck_assert_int_eq(msync(ptr, page, MS_ASYNC), -1);
 	}
 }
 
-/* A lookup knows that memory went: by the hook, or by asking the kernel. */
+/* Checks that a lookup knows of an unmap, by the hook or from the kernel. */
 static void noticed(void)
 {
 	char *const ptr = keep();
@@ -88,8 +89,9 @@ static void noticed(void)
 static bool broken(const char *name, enum place place)
 {
 	/*
-	 * The kernel runs one instruction more beside the probed call, which is
-	 * relative to its place in brk: that fails without the provider, too.
+	 * Beside a probed call, the kernel runs one more instruction elsewhere.
+	 * In brk, this instruction is relative to its place, which fails
+	 * without the provider, too.
 	 */
 	return place == CALL && !strcmp(name, "brk");
 }
@@ -104,7 +106,7 @@ static void find_calls(void)
 		calls[i] = call_of(functions[i]);
 }
 
-/* There, in each function. -1: there are no uprobes here. */
+/* Sets probes at @place of each function; returns -1 without uprobes. */
 static int probe_all(enum place place, int fd[FUNCTS])
 {
 	int i;
@@ -129,7 +131,7 @@ static void unprobe(const int fd[FUNCTS])
 
 TEST_CASE(probe, NULL, NULL);
 
-/* The probes come when all code was looked at. */
+/* The probes are set after all code was looked at. */
 LOOP_TEST(test_after, 0, PLACES)
 {
 	int fd[FUNCTS], i;
@@ -157,7 +159,7 @@ LOOP_TEST(test_after, 0, PLACES)
 	works();
 }
 
-/* The same before there are hooks, which then may not be placed. */
+/* The probes are set before hooks, which then may not be placed. */
 LOOP_TEST(test_before, 0, PLACES)
 {
 	int fd[FUNCTS];
@@ -179,7 +181,7 @@ LOOP_TEST(test_before, 0, PLACES)
 	works();
 }
 
-/* Once there was none, and code was looked at again, the next one is seen. */
+/* After code was looked at without a probe, the next probe is seen. */
 TEST(test_again)
 {
 	const uint8_t *const call = call_of("munmap");
@@ -197,7 +199,7 @@ TEST(test_again)
 	}
 	fd = probe("munmap", CALL, call);
 	ck_assert_int_ge(fd, 0);
-	/* any call that is hooked, before it is made */
+	/* Any hooked call sees the probe, before the call is made. */
 	madvise(ptr, page, MADV_DONTNEED);
 	ck_assert(!mrrc_trusted());
 	close(fd);
@@ -205,7 +207,7 @@ TEST(test_again)
 	never_trusted("is not hooked");
 }
 
-/* A library that unmaps by itself, with a probe on its system call. */
+/* A library unmaps by itself, and has a probe on its system call. */
 TEST(test_library)
 {
 	static const uint8_t bytes[] = { 0x0f, 0x05 };
@@ -230,7 +232,7 @@ TEST(test_library)
 
 static struct fake_pin fake;
 static struct mrrc_cache_mt *cache;
-static uint64_t word; /* each is written once */
+static uint64_t word; /* each value is written only once */
 static unsigned rounds, stale;
 static atomic_bool probed;
 
@@ -258,9 +260,10 @@ static bool is_over(void *arg)
 }
 
 /*
- * Last on the call of munmap itself, until that was noticed: if it went before, the
- * next call would fail. Of mmap and madvise the duel makes no other hooked call
- * before its hit, which may then err.
+ * The last probe is on the call of munmap itself, and stays until it was
+ * noticed: otherwise the next call would fail. Calls of mmap and madvise get no
+ * such probe: the duel makes no other hooked call before its hit, which might
+ * then be stale.
  */
 static void *probe_main(void *arg)
 {

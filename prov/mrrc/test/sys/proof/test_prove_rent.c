@@ -11,7 +11,7 @@
 
 TEST_CASE(rent, NULL, NULL);
 
-/* Code is looked at when lookups have asked often, by a thread that ends. */
+/* When lookups have asked often, a thread looks at the code, and ends. */
 TEST(test_rent)
 {
 	_Atomic uint64_t probes = 0;
@@ -33,7 +33,7 @@ TEST(test_rent)
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
 }
 
-/* Where looking was in vain, lookups have to ask more often before the next. */
+/* After a look in vain, lookups have to ask more often before the next look. */
 TEST(test_rent_in_vain)
 {
 	unsigned ours;
@@ -52,12 +52,12 @@ TEST(test_rent_in_vain)
 	ck_assert(comes(mrrc_trusted()));
 }
 
-/* There is no thread of ours before the first is watched. */
+/* The provider starts no thread before the first range is watched. */
 TEST(test_no_thread)
 {
 	open_hooked(MRRC_PROBE_AUTO);
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
-	/* as a hook does, of memory that no cache knows */
+	/* A hook marks memory like this; no cache knows it. */
 	mrrc_libc_hooks_mark((uintptr_t) map(PROT_READ), page);
 	ck_assert_int_eq(munmap(map(PROT_READ), page), 0);
 	ck_assert_uint_eq(atomic_load(&mrrc_threads.ours), 0);
@@ -65,7 +65,7 @@ TEST(test_no_thread)
 	ck_assert_uint_gt(atomic_load(&mrrc_threads.ours), 0);
 }
 
-/* At once, and again when code came. */
+/* With MRRC_PROBE_PROVEN, code is looked at once, and when code comes. */
 TEST(test_now)
 {
 	open_hooked(MRRC_PROBE_PROVEN);

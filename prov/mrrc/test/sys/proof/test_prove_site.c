@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove: a library that may make a call by itself, as UCX's libucm. Each
- * test runs in a new process.
+ * sys/proof/prove: libraries that may make a call by themselves, as UCX's
+ * libucm may. Each test runs in a new process.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"
@@ -20,7 +20,7 @@
 
 #ifdef __x86_64__
 
-/* ---- what may ---- */
+/* ---- libraries that may make calls ---- */
 
 TEST_CASE(site, setup, NULL);
 
@@ -63,7 +63,7 @@ static void copy(const char *from, const char *to)
 
 static char dir[] = "/tmp/mrrc_XXXXXX", path[64];
 
-/* A library that makes brk(2), by its own name, and by that of UCX's. */
+/* Loads a library that calls brk(2), by its own name, then as UCX's libucm. */
 static void load_ucm(void)
 {
 	void *lib = load("raw_brk");
@@ -80,7 +80,7 @@ static void load_ucm(void)
 	ck_assert_ptr_nonnull(lib);
 }
 
-/* Its tables are read each time: it stays for as long. */
+/* The library stays loaded until here, as its tables are read each time. */
 static void unload_ucm(void)
 {
 	unlink(path);
@@ -89,7 +89,7 @@ static void unload_ucm(void)
 
 static const char *const brks[] = { "brk", "sbrk" };
 
-/* Its brk is libc's, as long as that is not overwritten. */
+/* The brk of libucm may stay while libc's brk is not overwritten. */
 EACH_TEST(test_ucm, brks)
 {
 	load_ucm();
@@ -100,7 +100,7 @@ EACH_TEST(test_ucm, brks)
 	unload_ucm();
 }
 
-/* The library at @path, by another name. */
+/* Loads the library at @path_ by another name. */
 static void *load_as(const char *path_, const char *name)
 {
 	void *lib;
@@ -113,13 +113,16 @@ static void *load_as(const char *path_, const char *name)
 }
 
 static const struct {
-	const char *name, *own, *known; /* why it asks; NULL: it does not */
+	const char *name, *own, *known; /* why lookups ask; NULL: they do not */
 } knowns[] = {
 	{ "raw_getpid", "39 of a library that is not known", NULL },
 	{ "raw_site", "11 is not hooked", "11 is not hooked" },
 };
 
-/* A library by its own name, and by one that is known: its numbers count then. */
+/*
+ * A library is loaded by its own name, then by a known name, which permits some
+ * numbers.
+ */
 EACH_TEST(test_known, knowns)
 {
 	void *lib = load(knowns[_i].name);
@@ -172,7 +175,7 @@ TEST(test_rings)
 	rmdir(dir);
 }
 
-/* ---- what is said of a file ---- */
+/* ---- what fi_mrrc_stat says of a file ---- */
 
 #define SITES 4096
 
@@ -246,7 +249,7 @@ TEST(test_same)
 	ck_assert_uint_ge(files, 3);
 }
 
-/* Code in a memfd asks: whoever has the memfd open can change the code. */
+/* Code in a memfd makes lookups ask: who has the memfd can change the code. */
 TEST(test_memfd)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);

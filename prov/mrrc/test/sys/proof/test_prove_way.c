@@ -16,7 +16,7 @@
 
 static struct fake_pin fake;
 static struct mrrc_cache_mt *cache;
-static uint64_t word; /* each is written once */
+static uint64_t word; /* each value is written only once */
 static unsigned rounds, stale;
 static char *own;
 
@@ -98,7 +98,7 @@ LOOP_TEST(test_threads, 0, duel_way_count)
 	way_test(&duel_ways[_i]);
 }
 
-/* libc knows no other thread. */
+/* libc knows no thread but this one. */
 LOOP_TEST(test_alone, 0, duel_way_count)
 {
 	setup_alone();
