@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random numbers of a test. They differ in each run, unless MRRC_TEST_SEED sets
- * the seed; the seed is printed.
+ * Random numbers of a test. The numbers differ in each run, unless
+ * MRRC_TEST_SEED sets the seed; the seed is printed.
  */
 #ifndef MRRC_TEST_SEED_H
 #define MRRC_TEST_SEED_H

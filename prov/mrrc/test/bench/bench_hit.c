@@ -45,7 +45,7 @@
 #define PAGES	    4u /* pages of a region */
 #define REGIONS_MAX 1000000u
 #define ORDER	    4096u  /* lookups before the order repeats, */
-#define FEW	    10000u /* with at most this number of regions */
+#define FEW	    10000u /* largest number of regions with that order */
 #define COUNTS	    4u
 
 static unsigned rounds = ROUNDS;

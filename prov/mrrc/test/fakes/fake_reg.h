@@ -16,7 +16,7 @@ struct fake_reg {
 	atomic_size_t regs; /* successful registrations */
 	atomic_size_t fails;
 	atomic_size_t deregs;
-	atomic_size_t batches; /* calls of dereg */
+	atomic_size_t batches; /* number of calls of dereg */
 	/* beyond this, registrations fail with -ENOMEM; 0: no limit */
 	size_t max_live;
 	/* range where MRRC_RW fails with -EFAULT */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Included by test_attr before all other headers: replaces headers of libfabric
- * by those of a later version, in which attributes have more fields.
+ * test_attr includes this header before all others. The header replaces headers
+ * of libfabric by headers of a later version, whose attributes have more
+ * fields.
  */
 #ifndef MRRC_TEST_LONGER_H
 #define MRRC_TEST_LONGER_H

@@ -166,9 +166,9 @@ static void teardown(void)
 }
 
 /*
- * Returns attributes of length @len. Memory beyond those of an older
- * application cannot be read; beyond those of a newer one are fields unknown to
- * the provider.
+ * Returns attributes of length @len. Behind the attributes of an older
+ * application, memory cannot be read; behind the attributes of a newer
+ * application are fields that the provider does not know.
  */
 static void *app_attr(bool older, size_t len)
 {

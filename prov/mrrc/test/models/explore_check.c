@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What must hold between two sides of conditional writes: invariants and
- * counters in any state. From each state, when the network has delivered all
- * messages, every operation that can end has ended, in order, once, at both
- * sides.
+ * Checks of the two sides of conditional writes: invariants and counters in any
+ * state. From each state, when the network has delivered all messages, every
+ * operation that can end has ended, in order, once, at both sides.
  */
 #include "config.h"
 #include "test/models/explore_world.h"

@@ -73,7 +73,8 @@ struct side {
 	bool open;
 	unsigned wrs, targets; /* posted writes and targets */
 	struct fate wr[OPS_MAX], target[OPS_MAX];
-	uint64_t next[64]; /* by tag: least number of the peer's next write */
+	/* least number of the peer's next write, for each tag */
+	uint64_t next[64];
 	/* messages on the way to the other side */
 	struct item chan[CHAN_MAX];
 	unsigned head, tail, msgs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cache/cache with every policy against a naive model: random operations, each
- * answered by both, with mrrc_cache_valid() after every one.
+ * core/cache/cache with every policy against a naive model: random operations,
+ * each answered by both, with mrrc_cache_valid() after every one.
  *
  * The model keeps regions in an array and knows no tree, no lists, no classes
  * and no sketch: it looks at every region for every question (model_policy.c).

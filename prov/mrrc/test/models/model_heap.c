@@ -347,7 +347,7 @@ static int child(struct item *mine)
 			   &other) ||
 	    mrrc_heap_alloc(other, 1, 100, 0, &addr, &cookie))
 		return 5;
-	/* and takes nothing from the parent's domain. */
+	/* The child's domain takes nothing from the parent's domain. */
 	if (mrrc_heap_free(theirs, mine) ||
 	    mrrc_heap_alloc(heap[0], 1, mine->len, 0, &cookie, &cookie) !=
 		    -EOPNOTSUPP)

@@ -235,8 +235,10 @@ static void child_go(void)
 
 static struct {
 	int fd;
-	unsigned *tail, *mask, *array; /* of the submission queue */
-	unsigned *done, *done_mask;    /* of the completion queue: its head */
+	/* tail, mask and array of the submission queue */
+	unsigned *tail, *mask, *array;
+	/* head and mask of the completion queue */
+	unsigned *done, *done_mask;
 	struct io_uring_cqe *cqe;
 	struct io_uring_sqe *sqe;
 } ring;

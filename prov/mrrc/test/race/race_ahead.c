@@ -11,9 +11,9 @@
  *
  *	race_ahead [LOOKUPS]
  *
- * Last line: RESULT LOOKUPS STALE EARLY AHEAD, of regions that were deregistered
- * between two bursts and registered ahead of one. Exit status 77: cannot run
- * here.
+ * Last line: RESULT LOOKUPS STALE EARLY AHEAD. EARLY counts regions that were
+ * deregistered between two bursts, AHEAD counts regions that were registered
+ * ahead of a burst. Exit status 77: cannot run here.
  */
 #include "config.h"
 

@@ -152,9 +152,9 @@ static struct mrrc_region *get(struct setup *setup, void *ptr, size_t len)
 
 struct run {
 	struct setup setup;
-	unsigned long until; /* the duel ends after this number of lookups, */
-	uint64_t end;	     /* or at this time, */
-	bool once;	     /* or at the first stale hit */
+	unsigned long until; /* number of lookups after which the duel ends */
+	uint64_t end;	     /* time at which the duel ends */
+	bool once;	     /* the duel ends at the first stale hit */
 };
 
 static void run_use(void *arg, char *ptr, unsigned pages, bool fresh)

@@ -19,7 +19,7 @@
  * with this text in their names; for preloaded libraries that get a call wrong.
  */
 #include "config.h"
-/* This header precedes those that declare a global `cache`. */
+/* This header precedes headers that declare a global `cache`. */
 #include "sys/predict/ahead.h"
 #include "test/case.h"
 
@@ -114,8 +114,8 @@ static void put_all(struct mrrc_plan *plan)
 }
 
 /*
- * This thread owns the pages at @ptr: it writes to them, and looks from
- * outside.
+ * This thread owns the pages at @ptr: it writes to the pages, and checks that a
+ * device sees the words.
  */
 static void verify(char *ptr, unsigned pages, struct mrrc_plan *plan)
 {
@@ -450,7 +450,7 @@ LOOP_TEST(test_crowd, 0, 2 * CROWDS)
 	const size_t len = SLOTS * PAGES * page;
 	const bool helped = _i >= (int) CROWDS;
 	const unsigned i = _i % CROWDS;
-	/* With room for all, some regions come again; if busy, late. */
+	/* If all regions fit, some are registered again, late if busy. */
 	const bool again_wanted = helped && crowds[i].max_regions >= 64;
 	struct walker walker[THREADS];
 	char *arena;

@@ -62,10 +62,7 @@ TEST(test_active)
 	ck_assert_uint_eq(give(0), 0);
 }
 
-/*
- * Of two processes that lack bytes, one gives only what is an eighth beyond its
- * share.
- */
+/* A process that lacks bytes gives only its bytes beyond 9/8 of its share. */
 TEST(test_hungry)
 {
 	add(700, 100, true);

@@ -146,7 +146,10 @@ TEST(test_rounding)
 	bytes(14 * PAGE - 1, 1, RW, 0, "13+1:0");
 	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
-	/* This page precedes the last page, which is never registered. */
+	/*
+	 * The last page of all addresses is never registered; this is the one
+	 * before.
+	 */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }
 

@@ -128,7 +128,8 @@ LOOP_TEST(test_window, 0, MRRC_PREDICT_WINDOW + 2)
 	int i, k;
 
 	for (i = 0; i < 2; i++) {
-		use(SITE, ADDR + i); /* This point differs. */
+		/* This point differs for each of the two uses. */
+		use(SITE, ADDR + i);
 		for (k = 0; k < _i; k++)
 			use(SITE + 8, ADDR + 9 + k);
 		after[i] = use(SITE, ADDR);

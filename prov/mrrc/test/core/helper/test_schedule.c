@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core/helper/schedule: the paper's conditions, exactly at their boundaries. */
+/* core/helper/schedule: the conditions of steps, exactly at the boundaries. */
 #include "config.h"
 #include "test/case.h"
 

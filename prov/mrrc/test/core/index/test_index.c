@@ -39,9 +39,9 @@ static const struct {
 	{ 120, 10, 0, 0, 1 },  /* part of a region */
 	{ 199, 1, 0, 0, 1 },
 	{ 200, 1, 1, 1, 1 },
-	{ 150, 100, -1, 0, 2 }, /* across two neighbours */
+	{ 150, 100, -1, 0, 2 }, /* the range spans two neighbours */
 	{ 100, 200, -1, 0, 2 },
-	{ 50, 50, -1, -1, 0 }, /* up to where a region begins */
+	{ 50, 50, -1, -1, 0 }, /* the range ends where a region begins */
 	{ 50, 51, -1, 0, 1 },
 	{ 300, 100, -1, -1, 0 }, /* exactly the gap between regions */
 	{ 299, 102, -1, 1, 2 },
@@ -98,7 +98,7 @@ TEST(test_staircase)
 				->start,
 			region[i].start <= 180 ? 100 : region[i].start - 80);
 	}
-	region[0].len = 140; /* as far as the next region */
+	region[0].len = 140; /* region 0 ends where the next region ends */
 	ck_assert(!mrrc_index_valid(&index_));
 	region[0].len = 141;
 	ck_assert(!mrrc_index_valid(&index_));

@@ -116,7 +116,7 @@ TEST(test_lists)
 	ck_assert_int_eq(mrrc_policy_open(own, "lru", &attr, &other), -ENOENT);
 }
 
-/* Each allocation fails: that of the state, and those of its history. */
+/* Each allocation fails once: the policy's state, and its history. */
 LOOP_TEST(test_open_fails, 0, 6)
 {
 	static const struct {

@@ -15,8 +15,8 @@
 
 #define PAGE   4096u
 #define SPACE  64 /* pages of the model */
-#define LIMIT  24 /* pages that fit */
-#define RANGES 6  /* ranges that fit */
+#define LIMIT  24 /* pages that fit in the cache */
+#define RANGES 6  /* ranges that fit in the cache */
 #define STEPS  20000
 
 static const struct mrrc_cost cost = {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * core/text/text: numbers, sizes, misspelt names.
- */
+/* core/text/text: numbers, sizes, and names with spelling errors. */
 #include <stdint.h>
 
 #include "core/text/text.h"

@@ -4,9 +4,9 @@
  * lock is shut, and no owner is inside after a wait.
  *
  * Without a barrier an owner could look whether the biased lock is shut before
- * other threads see that it is inside. So the test delays the owner's stores:
- * the owner writes to cache lines that the other thread writes to as well, on
- * another processor.
+ * other threads see that it is inside. The test therefore delays the owner's
+ * stores: the owner writes to cache lines that the other thread writes to as
+ * well, on another processor.
  */
 #include "config.h"
 #include "test/case.h"

@@ -238,7 +238,7 @@ TEST(test_threads)
 
 /* in a page of its own */
 
-static struct mrrc_pool *aba; /* in a page of its own */
+static struct mrrc_pool *aba; /* the pool is in a page of its own */
 static void *aba_second;
 
 /* Acts at the first write to the head: takes two, gives back the first. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Fixture of the tests of sys/cache/cache_mt (mt_fixture.h). */
 #include "config.h"
-/* This header precedes those that declare a global `cache`. */
+/* This header precedes headers that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/suites.h"

@@ -4,7 +4,7 @@
  * budget.
  */
 #include "config.h"
-/* This header precedes those that declare a global `cache`. */
+/* This header precedes headers that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/case.h"
 #include "test/sys/node/budget_fixture.h"

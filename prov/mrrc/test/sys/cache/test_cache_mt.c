@@ -60,7 +60,7 @@ TEST(test_merge_fails)
 {
 	touch(0, 4);
 	touch(0, 4);
-	fake.bad_start = base; /* cannot be registered any more */
+	fake.bad_start = base; /* the page cannot be registered any more */
 	fake.bad_end = base + page;
 	touch(1, 4);
 	ck_assert_uint_eq(stat_of(MRRC_STAT_MERGES), 1);
@@ -83,7 +83,7 @@ TEST(test_read_only)
 	ck_assert_int_eq(try_get(12, 1, MRRC_RW, &region), -EFAULT);
 	ck_assert_ptr_null(region);
 	ck_assert_uint_eq(fake.live, 1);
-	/* This range is no memory at all. */
+	/* No memory is in this range at all. */
 	fake.bad_start = base + 30 * page;
 	fake.bad_end = base + 31 * page;
 	ck_assert_int_eq(try_get(30, 1, MRRC_RO, &region), -EFAULT);

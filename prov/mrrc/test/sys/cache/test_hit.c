@@ -46,7 +46,7 @@ TEST(test_reused_memory)
 	put(a);
 	mrrc_cache_mt_flush(cache);
 	b = get(8, 1);
-	ck_assert_ptr_eq(a, b); /* else this test proves nothing */
+	ck_assert_ptr_eq(a, b); /* the test needs this reuse */
 	before = quick();
 	a = get(0, 1);
 	ck_assert_uint_eq(quick(), before);

@@ -7,7 +7,7 @@
  * MRRC_HOLDS: holds of each thread in the last test (default 20000).
  */
 #include "config.h"
-/* This header precedes those that declare a global `cache`. */
+/* This header precedes headers that declare a global `cache`. */
 #include "sys/cache/cache_mt_priv.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"

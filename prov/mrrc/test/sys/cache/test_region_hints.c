@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/cache/region_hints: the table by itself, and the records that a thread keeps with it.
+ * sys/cache/region_hints: the table alone, and the records that a thread keeps
+ * with it.
  */
 #include "config.h"
-#include "sys/cache/cache_hit.h" /* before a global named cache */
+#include "sys/cache/cache_hit.h" /* precedes the global `cache` */
 
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"

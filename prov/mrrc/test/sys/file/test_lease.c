@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/file/lease: files that change while parts of them are held. A pipe that has
- * references to the pages (vmsplice(2)) stands for a device that has pinned
+ * sys/file/lease: files that change while parts of them are held. A pipe that
+ * has references to the pages (vmsplice(2)) stands for a device that has pinned
  * them.
  */
 #include "config.h"

@@ -101,7 +101,7 @@ static char *get_first(size_t len)
 		if (each[i] != first)
 			heap_put(each[i]);
 	}
-	/* After this, no object is kept at hand. */
+	/* The trim leaves no object at hand. */
 	mrrc_heap_trim(heap);
 	return first;
 }
@@ -250,7 +250,7 @@ TEST(usual_has_the_key)
 	for (i = 0; i < 16; i++) {
 		of = i % 2 ? heap : other;
 		k = i / 2;
-		/* After this there are magazines, with one object each. */
+		/* The heap has magazines then, with one object each. */
 		heap_put(heap_get(of, 1, lens[k] - MRRC_HEAP_CANARY, 0));
 		mrrc_heap_usual(of, 32 + i);
 		ck_assert_uint_eq(by_key(31 + i, lens[k]), 0);

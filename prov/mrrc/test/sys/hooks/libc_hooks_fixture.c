@@ -14,7 +14,7 @@
 
 #include "sys/hooks/libc_hooks.h"
 
-#define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL of Linux 6.13 */
+#define GUARD_INSTALL 102 /* value of MADV_GUARD_INSTALL of Linux 6.13 */
 
 struct hooks_watcher watcher;
 bool hooked;

@@ -18,8 +18,8 @@ struct hooks_watcher {
 	struct mrrc_lock lock; /* rank CACHE, as a cache's lock */
 };
 
-extern struct hooks_watcher watcher; /* subscribed to mon */
-extern bool hooked;		     /* hooks are in place */
+extern struct hooks_watcher watcher; /* subscriber of mon */
+extern bool hooked;		     /* hooks were placed */
 extern atomic_uint hooks_watched;    /* calls of watch since hooks_watch() */
 extern atomic_uint hooks_unwatched;  /* calls of unwatch so far */
 
@@ -40,7 +40,7 @@ void hooks_teardown(void);
 void do_dontneed(char *ptr);
 void do_free(char *ptr);
 void do_guard(char *ptr);
-void do_own_dontneed(char *ptr); /* process_madvise(2) */
+void do_own_dontneed(char *ptr); /* drops pages by process_madvise(2) */
 void do_own_guard(char *ptr);
 void do_shmat(char *ptr); /* makes no event: only the hook announces it */
 

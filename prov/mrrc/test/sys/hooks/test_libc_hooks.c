@@ -204,7 +204,7 @@ static uint64_t foreign_code(uint64_t plain)
 	memcpy(&word, code, sizeof(word));
 	return word;
 #else
-	/* svc #1 in place of svc #0: Linux ignores the number */
+	/* svc #1 in place of svc #0 works as well: Linux ignores the number */
 	return plain ^ 1 << 5;
 #endif
 }
@@ -220,7 +220,10 @@ static void poke(uint64_t *word, uint64_t value)
 	ck_assert_int_eq(mprotect(at, mon_page, PROT_READ | PROT_EXEC), 0);
 }
 
-/* Another patcher overwrites our hook with code of its own, and keeps it. */
+/*
+ * Another patcher overwrites the provider's hook with code of its own, and
+ * keeps it.
+ */
 TEST(test_overwritten)
 {
 	struct mrrc_libc_hooks_state state;

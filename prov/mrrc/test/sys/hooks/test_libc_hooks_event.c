@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/hooks/libc_hooks: what happens while hooks announce, and when hooks that
- * are relied on (MRRC_PROBE_HOOKED) are no longer relied on. Lost reliance
- * never returns, so these tests run in children.
+ * are relied on (MRRC_PROBE_HOOKED) are no longer relied on. Hooks that failed
+ * once are not relied on again, so these tests run in children.
  */
 #include "config.h"
 #include "test/case.h"

@@ -253,9 +253,9 @@ static bool fill(uintptr_t start, uintptr_t end)
 }
 
 /*
- * Fills all free addresses within the reach of a jump, except the hole @but, and
- * half of the room that stack and heap have for growth. Returns false if this
- * process has no such hole.
+ * Fills all free addresses within the reach of a jump, except the hole @but,
+ * and half of the room that stack and heap have for growth. Returns false if
+ * this process has no such hole.
  */
 static bool fill_holes(uintptr_t near, enum hole but)
 {
@@ -324,8 +324,8 @@ static int fill_and_find(enum hole but)
 }
 
 /*
- * Large mappings surround libc: a stub comes to lie where the stack or the heap
- * could grow, but far from them.
+ * Large mappings surround libc: a stub is then placed where the stack or the
+ * heap could grow, but far from both.
  */
 LOOP_TEST(test_crowded, HOLE_STACK, HOLE_NONE + 1)
 {

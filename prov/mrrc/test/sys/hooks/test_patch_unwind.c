@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/patch: from each instruction of a hook, unwinders find the caller of the
- * hooked function, as backtrace(3), exceptions and pthread_cancel(3) need.
+ * sys/hooks/patch: from each instruction of a hook, unwinders find the caller
+ * of the hooked function, as backtrace(3), exceptions and pthread_cancel(3)
+ * need.
  */
 #include "config.h"
 #include "test/case.h"

@@ -66,7 +66,7 @@ bool mon_even(void);
 
 /* Another thread holds the lock from now on, until mon_let_go(). */
 void mon_hold(struct mrrc_lock *lock);
-void mon_let_go(void); /* by any thread, any number of times */
+void mon_let_go(void); /* callable by any thread, several times */
 void mon_hold_end(void);
 
 #define need_uffd()                                  \

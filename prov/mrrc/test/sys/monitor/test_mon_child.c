@@ -230,7 +230,7 @@ static int in_unprivileged_child(void)
 {
 	if (setresuid(65534, 65534, 65534))
 		return 1;
-	/* Without this, /proc/self belongs to root. */
+	/* Without this call, /proc/self belongs to root. */
 	prctl(PR_SET_DUMPABLE, 1);
 	return try_new_monitor();
 }

@@ -182,7 +182,10 @@ TEST(test_forget_any)
 
 	srandom(1);
 	for (turn = 0; turn < 20000; turn++) {
-		/* Only short ones at times, so that long ones are displaced. */
+		/*
+		 * At times ranges are only short, so that long ones are
+		 * displaced.
+		 */
 		start = (1 + random() % 4096) * 4096;
 		end = start + lens[random() % (turn / 1000 % 2 ? 8 : 4)] * 4096;
 		token = mrrc_idle_watch(&idle, start, end);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/notifier: events between two steps of a call, with a fake monitor.
+ * sys/monitor/notifier: events between two steps of a call, with a fake
+ * monitor.
  */
 #include "config.h"
 #include "test/case.h"

@@ -140,7 +140,7 @@ static bool may_ask(void *ptr)
 
 TEST_CASE(prepare, setup, teardown);
 
-/* Before it is watched, memory was not even read, or was read only. */
+/* The memory is watched before any access, or after reads. */
 LOOP_TEST(test_whole, 0, 2)
 {
 	char *ptr = map_apart(9);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/mon_uffd: what the kernel reports, what it refuses, and the probe.
+ * sys/monitor/mon_uffd: changes that the kernel reports, memory that it
+ * refuses, and the probe.
  */
 #include "config.h"
 #include "test/case.h"

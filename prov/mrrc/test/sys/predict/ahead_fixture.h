@@ -7,7 +7,7 @@
 #ifndef MRRC_TEST_AHEAD_FIXTURE_H
 #define MRRC_TEST_AHEAD_FIXTURE_H
 
-/* This header precedes those that declare a global `cache`. */
+/* This header precedes headers that declare a global `cache`. */
 #include "sys/predict/ahead_priv.h"
 #include "sys/cache/cache_use.h"
 #include "test/sys/cache/mt_fixture.h"
@@ -16,7 +16,7 @@
 #define MS     UINT64_C(1000000)
 #define PERIOD (40 * MS)
 #define LEARN  24 /* number of periods */
-#define PAGES  5  /* more than 16 KiB */
+#define PAGES  5  /* number of pages: more than 16 KiB */
 #define SITE   ((void *) 0x401000)
 
 extern struct mrrc_mon_ops ops; /* calls of mt_mon */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/predict/ahead: a helper that may act or not, as the node's processors allow.
+ * sys/predict/ahead: a helper that may act or not, as the node's processors
+ * allow.
  */
 #include "config.h"
 #include "test/case.h"
@@ -108,7 +109,7 @@ TEST(test_barred)
 		wake = turns();
 		looks++;
 	}
-	/* In the end, it looks every 512 ms. */
+	/* In the end, the helper looks every 512 ms. */
 	ck_assert_uint_le(looks, 100 * PERIOD / (512 * MS) + 8);
 	ck_assert(!atomic_load(&cache->asleep));
 	ck_assert(registered(0, PAGES));

@@ -7,7 +7,7 @@
  * or twice.
  */
 #include "config.h"
-/* This header precedes those that declare a global `cache`. */
+/* This header precedes headers that declare a global `cache`. */
 #include "sys/cache/cache_use.h"
 #include "test/sys/cache/mt_fixture.h"
 #include "test/case.h"

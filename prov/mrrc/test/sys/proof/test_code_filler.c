@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: bytes that are never executed. Bytes that a branch may lead to are
- * not filler.
+ * sys/proof/code: bytes that are never executed. Bytes that a branch may lead
+ * to are not filler.
  */
 #include "config.h"
 #include "test/case.h"

@@ -69,7 +69,8 @@ TEST(test_two_ways)
 
 /*
  * A pair is part of an add or of a mov, and the bytes behind the pair do not
- * decode. But further in front, all ways lead to the same instruction.
+ * decode. Further in front, however, all ways of decoding lead to the same
+ * instruction.
  */
 TEST(test_two_ways_near)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove: a thread leaves a hook by a jump; hooks go with the pages of libc's
- * code, or are overwritten.
+ * sys/proof/prove: a thread leaves a hook by a jump; hooks are dropped with the
+ * pages of libc's code, or overwritten.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove: code is looked at when lookups have asked so often that it would
- * have been cheaper to look.
+ * sys/proof/prove: code is looked at as soon as lookups have asked the kernel
+ * so often that a look at the code would have cost less.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"

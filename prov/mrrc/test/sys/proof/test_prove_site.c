@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove: libraries that may make a call by themselves, as UCX's
+ * sys/proof/prove: libraries that may make system calls by themselves, as UCX's
  * libucm may. Each test runs in a new process.
  */
 #include "config.h"

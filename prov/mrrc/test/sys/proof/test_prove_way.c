@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/prove and the cache: hits do not ask the kernel before the process has a
- * way past all hooks, and ask afterwards, with and without other threads of
- * libc; no hit is stale. Each test runs in a process of its own.
+ * sys/proof/prove and the cache: hits do not ask the kernel before the process
+ * has a way past all hooks, and ask afterwards, with and without other threads
+ * of libc; no hit is stale. Each test runs in a process of its own.
  */
 #include "config.h"
 #include "test/case.h"
