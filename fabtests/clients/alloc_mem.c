@@ -7,8 +7,9 @@
  *					check them, unless ROUNDS is negative
  *	  alloc_mem MISTAKE		what MPI answers
  *
- * Rank 0 prints "alloc_mem US REGISTRATIONS": the microseconds and the
- * registrations of an average round; without reg_count.c preloaded the latter is 0.
+ * Rank 0 prints "alloc_mem US REGISTRATIONS": the microseconds and the number
+ * of registrations of an average round. Without reg_count.c preloaded the
+ * number of registrations is 0.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
 		buf = get(1 << 20);
 		memset(buf, 'k', 1 << 20);
 	}
-	/* not the first time: connections are made, buffers registered */
+	/* not in the first round, which connects and registers the buffers */
 	for (i = 0; rounds && i < 2; i++)
 		exchange(i, size, 1);
 	count = reg_count ? reg_count() : 0;
@@ -95,7 +96,7 @@ int main(int argc, char **argv)
 		       (double) (reg_count ? reg_count() - count : 0) /
 			       abs(rounds));
 	MPI_Finalize();
-	/* memory that was not freed is still there, as with malloc() */
+	/* memory that was not freed keeps its contents, as with malloc() */
 	if (buf && !strcmp(what, "kept"))
 		printf("kept: %c\n", buf[4096]);
 	if (!strcmp(what, "late"))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * call_trace: preloaded by util/sh/calls.sh. A library that was compiled with
- * -finstrument-functions reports its calls to it, those of inlined functions,
- * too. Calls of the first thread that makes one go to the file that $CALL_TRACE
- * names, when the process ends: a line for each, with the depth of the call and
- * the function's offset in its library.
+ * -finstrument-functions reports its calls to call_trace, also calls of inlined
+ * functions. When the process ends, call_trace writes the calls of the first
+ * thread that made one to the file that $CALL_TRACE names. A line of that file
+ * has the depth of a call and the function's offset in its library.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	unsigned depth;
-	/* number of calls, including calls lost for lack of room */
+	/* number of calls, stored or not */
 	size_t count;
 	struct {
 		void *function;

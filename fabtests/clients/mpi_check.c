@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * mpi_check: checks the data that an MPI program gets. Runs each test on all
- * ranks; rank 0 writes a line for each, and "N passed, N failed, N skipped".
- * With -p the tests with threads run instead, as some libraries offer less
- * where MPI_THREAD_MULTIPLE is asked for.
+ * ranks; rank 0 writes a line for each test, and "N passed, N failed, N
+ * skipped". With -p only the tests with threads run, as some libraries offer
+ * less where MPI_THREAD_MULTIPLE is asked for.
  *
  * mpirun -n 2 mpi_check [-l] [-t LIST] [-x LIST] [-m BYTES] [-T SECONDS] [-b] [-p]
  */
@@ -15,19 +15,19 @@
 
 #define DEADLINE 170 /* seconds, for all tests together */
 
-static bool mc_broken; /* -b: tests have to fail */
+static bool mc_broken; /* -b: the tests have to fail */
 
 static const struct mc_test *const groups[] = {
 	mc_pt2pt_tests, mc_match_tests,	 mc_mem_tests,
 	mc_rma_tests,	mc_thread_tests,
 };
 
-static bool parallel; /* -p: tests with threads */
+static bool parallel; /* -p: run the tests with threads */
 
 static const char *only, *except;
 static int passed, failed, skipped;
 
-/* True if a list with commas has this name. */
+/* True if a list with commas has this name in it. */
 static bool listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -174,7 +174,10 @@ int main(int argc, char **argv)
 	run_all();
 	mc.test = "MPI_Finalize";
 	MPI_Finalize();
-	/* one process prints it: a launcher may end the others at once */
+	/*
+	 * only one process prints the error: a launcher may end the others at
+	 * once
+	 */
 	if (mc.rank)
 		return 0;
 	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);

@@ -3,11 +3,11 @@
  * mpi_check: what the tests of an MPI library over ofi_mrrc share. Needs MPI
  * only, so that it is built with each library's own compiler wrapper.
  *
- * Every byte that travels follows from a seed that sender and receiver know,
- * and every buffer lies between guards. A test runs on all ranks, reports
- * what is wrong by mc_fail() and returns.
+ * Every transferred byte follows from a seed that sender and receiver know, and
+ * every buffer lies between guard bytes. A test runs on all ranks, reports
+ * errors by mc_fail() and returns.
  *
- * Threads: mc_fill, mc_check, mc_fail and buffers from any thread.
+ * Any thread may call mc_fill, mc_check, mc_fail and the functions of buffers.
  */
 #ifndef MPI_CHECK_H
 #define MPI_CHECK_H
@@ -28,11 +28,11 @@
 struct mc {
 	int rank;
 	int ranks;
-	int next; /* neighbours on the ring of ranks */
+	int next; /* neighbours of this rank on the ring of ranks */
 	int prev;
-	int thread_level; /* what the library provides */
-	size_t max_size;  /* of a message */
-	const char *test; /* that runs now */
+	int thread_level; /* thread level that the MPI library provides */
+	size_t max_size;  /* maximum size of a message */
+	const char *test; /* name of the running test */
 };
 
 extern struct mc mc;
@@ -40,35 +40,38 @@ extern struct mc mc;
 struct mc_test {
 	const char *name;
 	void (*run)(void);
-	bool threads; /* needs MPI_THREAD_MULTIPLE */
+	bool threads; /* the test needs MPI_THREAD_MULTIPLE */
 	bool rma;
-	bool local; /* each rank by itself */
+	bool local; /* each rank runs the test by itself */
 };
 
-/* Sizes around the limits of ofi_rxm and tcp, none above mc.max_size. */
+/*
+ * Message sizes around the limits of ofi_rxm and tcp, none above mc.max_size.
+ */
 size_t mc_size_count(void);
 size_t mc_size(size_t i);
 
-/* A seed for one message: its sender and its number. */
+/* Returns a seed for one message from its sender and its number. */
 uint64_t mc_seed(int rank, uint64_t number);
 
-/* A random number below n. */
+/* Returns a random number below n. */
 size_t mc_random(uint64_t *state, size_t n);
 
 /*
- * Fills a buffer as its sender does; checks it as its receiver does. With -b
- * rank 0 gets one bit wrong, and the other ranks have to notice that.
+ * mc_fill() fills a buffer as its sender does, mc_check() checks the buffer as
+ * its receiver does. With -b rank 0 gets one bit wrong, and the other ranks
+ * have to notice the wrong bit.
  */
 void mc_fill(void *buf, size_t len, uint64_t seed);
 bool mc_check(const void *buf, size_t len, uint64_t seed, const char *what);
-/* Checks that all bytes have this value. */
+/* Checks that all bytes of a buffer have the value @byte. */
 bool mc_check_byte(const void *buf, size_t len, uint8_t byte, const char *what);
-/* A value to send, for a test that fills no buffer; wrong on rank 0 with -b. */
+/* Value to send, for a test that fills no buffer; wrong on rank 0 with -b. */
 int64_t mc_value(int64_t value);
 
 void mc_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Checks that a status is that of this message. */
+/* Checks that a status has this source, tag and length. */
 void mc_check_status(const MPI_Status *status, int source, int tag, size_t len);
 
 /* Memory from malloc between guards, at an odd address if skew is set. */
@@ -82,11 +85,13 @@ struct mc_buf {
 void mc_buf_get(struct mc_buf *buf, size_t len, size_t skew);
 void mc_buf_put(struct mc_buf *buf);
 
-/* Sends to the next rank of the ring, and checks what the one before sent. */
+/*
+ * Sends to the next rank of the ring, and checks the previous rank's message.
+ */
 void mc_ring(const void *out, size_t out_len, uint64_t out_seed, void *in,
 	     size_t in_len, uint64_t in_seed, const char *what);
 
-/* Tables, each ended by an entry without name. */
+/* Tables of tests, each ended by an entry without a name. */
 extern const struct mc_test mc_pt2pt_tests[];
 extern const struct mc_test mc_match_tests[];
 extern const struct mc_test mc_mem_tests[];

@@ -10,13 +10,16 @@
 
 #define GUARD	   64
 #define GUARD_BYTE 0xa5
-/* maximum number of reports of a test and rank: the rest is only counted */
+/*
+ * maximum number of failures that a test prints on a rank; more are only
+ * counted
+ */
 #define MAX_REPORTS 8
 
 struct mc mc;
 
 static atomic_int failures;
-static bool deceiver; /* set between tests */
+static bool deceiver; /* this rank fills wrong data; set between tests */
 
 static const size_t sizes[] = {
 	0,
@@ -137,7 +140,9 @@ static uint8_t mc_byte(uint64_t seed, size_t i)
 	return bytes[i % sizeof(word)];
 }
 
-/* Compares byte by byte; reports how many differ, and the first one. */
+/*
+ * Compares byte by byte; reports how many bytes differ, and the first of them.
+ */
 static void mc_mismatch(const uint8_t *p, size_t len, uint64_t seed,
 			const char *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: which message a receive gets: unexpected ones, wildcards, order,
- * probes, cancelled receives.
+ * mpi_check: tests which message a receive gets: unexpected messages,
+ * wildcards, order, probes, cancelled receives.
  */
 #include "mpi_check.h"
 
@@ -18,7 +18,10 @@ static size_t mixed_size(size_t i)
 	return len < mc.max_size ? len : mc.max_size;
 }
 
-/* All messages arrive before the first receive, and are taken in reverse. */
+/*
+ * All messages arrive before the first receive; receives are posted in reverse
+ * order.
+ */
 static void test_unexpected(void)
 {
 	size_t count = mc_size_count(), i, k, len;
@@ -128,7 +131,9 @@ static void test_probe(void)
 		receive_any(true);
 }
 
-/* The same tag for all: posted receives are matched in order of posting. */
+/*
+ * All messages have the same tag: posted receives are matched in posting order.
+ */
 static void test_order(void)
 {
 	struct mc_buf in[MANY], out[MANY];
@@ -140,7 +145,7 @@ static void test_order(void)
 		mc_buf_get(&in[i], room, 0);
 		mc_buf_get(&out[i], mixed_size(i), 0);
 		mc_fill(out[i].data, out[i].len, mc_seed(mc.rank, i));
-		/* some receives accept any message, some only this one */
+		/* some receives accept any message, some only this message */
 		MPI_Irecv(in[i].data, (int) room, MPI_BYTE,
 			  i % 3 ? mc.prev : MPI_ANY_SOURCE,
 			  i % 4 ? 9 : MPI_ANY_TAG, MPI_COMM_WORLD, &req[i]);
@@ -159,7 +164,10 @@ static void test_order(void)
 	}
 }
 
-/* Takes out a probed message: no other receive may get it. */
+/*
+ * Receives a probed message by MPI_Mrecv(): no other receive may get the
+ * message.
+ */
 static void claim(size_t i)
 {
 	MPI_Message first, second;
@@ -177,7 +185,7 @@ static void claim(size_t i)
 	mc_check_status(&status, mc.prev, 4, len);
 	MPI_Mprobe(mc.prev, MPI_ANY_TAG, MPI_COMM_WORLD, &second, &status);
 	mc_check_status(&status, mc.prev, 4, len);
-	/* the second one first */
+	/* receive the second message first */
 	MPI_Imrecv(in[1].data, (int) len, MPI_BYTE, &second, &req);
 	MPI_Wait(&req, &status);
 	mc_check_status(&status, mc.prev, 4, len);
@@ -212,8 +220,8 @@ static void test_mprobe(void)
 }
 
 /*
- * A cancelled receive gets no message and its memory is free; the next receive
- * gets the message.
+ * A cancelled receive gets no message, and its memory can be freed; the next
+ * receive gets the message.
  */
 static void test_cancel(void)
 {
@@ -235,7 +243,7 @@ static void test_cancel(void)
 		MPI_Test_cancelled(&status, &flag);
 		if (!flag)
 			mc_fail("a receive was not cancelled");
-		/* not before all of them are cancelled */
+		/* send nothing before all receives are cancelled */
 		MPI_Barrier(MPI_COMM_WORLD);
 		mc_fill(out.data, len, mc_seed(mc.rank, i));
 		MPI_Sendrecv(out.data, (int) len, MPI_BYTE, mc.next, 11,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: memory that comes and goes between transfers. A registration
- * that outlives its memory moves wrong data here: addresses are used again,
- * with other pages behind them. Over a core that needs no registration (tcp)
- * that cannot be seen, only over one that does (verbs).
+ * mpi_check: memory that comes and goes between transfers. A registration that
+ * outlives its memory transfers wrong data in these tests: addresses are used
+ * again, with other pages behind them. Such wrong data can be seen over a core
+ * that needs registrations (verbs), not over a core that needs none (tcp).
  */
 #define _GNU_SOURCE
 #include "mpi_check.h"
@@ -32,7 +32,7 @@ static void *map_at(void *addr, size_t len, int flags)
 }
 
 /*
- * Fills out and sends it to the next rank; receives into in, and checks the
+ * Sends out, filled anew, to the next rank; receives into in, and checks the
  * data.
  */
 static void exchange(void *out, void *in, size_t len, uint64_t number,
@@ -44,7 +44,7 @@ static void exchange(void *out, void *in, size_t len, uint64_t number,
 		mc_seed(mc.prev, number), what);
 }
 
-/* malloc and free give pages back to the system each time. */
+/* malloc and free give pages back to the system in each round. */
 static void test_malloc(void)
 {
 	uint64_t state = 1;
@@ -54,7 +54,7 @@ static void test_malloc(void)
 
 	mallopt(M_MMAP_THRESHOLD, 65536);
 	for (i = 0; i < 3 * ROUNDS; i++) {
-		/* the same sizes on all ranks */
+		/* all ranks use the same sizes */
 		len = 1 + mc_random(&state, large(MC_MIB(2)));
 		out = malloc(len);
 		in = malloc(len);
@@ -68,7 +68,7 @@ static void test_malloc(void)
 }
 
 /*
- * The same address gets new pages each time: the old ones are unmapped before,
+ * The same address gets new pages each time: the old pages are unmapped before,
  * or replaced.
  */
 static void test_remap(void)
@@ -86,7 +86,9 @@ static void test_remap(void)
 	munmap(p, all);
 }
 
-/* Only some pages in the middle of a buffer that was sent before are new. */
+/*
+ * Only some pages in the middle of a buffer that was sent before are replaced.
+ */
 static void test_hole(void)
 {
 	size_t page = (size_t) sysconf(_SC_PAGESIZE);
@@ -106,7 +108,7 @@ static void test_hole(void)
 	munmap(p, 2 * len);
 }
 
-/* Pages are dropped, and read as zeroes afterwards. */
+/* Pages are discarded, and are read as zeros afterwards. */
 static void test_discard(void)
 {
 	size_t len = large(MC_MIB(1));
@@ -120,7 +122,7 @@ static void test_discard(void)
 	munmap(p, 2 * len);
 }
 
-/* Pages move to another address, and other pages take their place. */
+/* Pages are moved to another address, and other pages take their place. */
 static void test_move(void)
 {
 	size_t len = large(MC_MIB(1)), all = 2 * len;
@@ -129,7 +131,7 @@ static void test_move(void)
 
 	for (i = 0; i < ROUNDS; i++) {
 		exchange(p, p + len, len, (uint64_t) i, "memory at home");
-		/* the pages of p are at q now; both are used next */
+		/* the pages of p are at q now; both addresses are used next */
 		if (mremap(p, all, all, MREMAP_MAYMOVE | MREMAP_FIXED, q) !=
 		    q) {
 			mc_fail("mremap failed");
@@ -142,7 +144,7 @@ static void test_move(void)
 	munmap(q, all);
 }
 
-/* Growing by realloc, which moves pages about. */
+/* Buffers grow by realloc, which moves their pages. */
 static void test_realloc(void)
 {
 	size_t len, limit = large(MC_MIB(4));
@@ -196,7 +198,7 @@ static void *map_file(size_t len)
 	return p;
 }
 
-/* Memory of other kinds: shared, of a file, on the stack, static. */
+/* Transfers memory of other kinds: shared, of a file, on the stack, static. */
 static void test_kinds(void)
 {
 	static uint8_t fixed[2][50000];
@@ -225,8 +227,8 @@ static void test_kinds(void)
 }
 
 /*
- * Pieces of one buffer: in front of, behind, across and inside the part that
- * was sent before.
+ * Sends pieces of one buffer: in front of, behind, across and inside the part
+ * that was sent before.
  */
 static void test_overlap(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: messages from rank to rank, in all of MPI's ways to send them.
+ * mpi_check: messages from rank to rank, by all of MPI's ways to send messages.
  */
 #include "mpi_check.h"
 
 #define WINDOW 12
 #define ROUNDS 4
 
-/* Each rank sends in turn round the ring, at addresses of all alignments. */
+/* Each rank sends in turn round the ring, from addresses of all alignments. */
 static void test_blocking(void)
 {
 	struct mc_buf in, out;
@@ -27,7 +27,7 @@ static void test_blocking(void)
 	}
 }
 
-/* A ping-pong of pairs of ranks, back and forth in the same buffer. */
+/* Pairs of ranks send messages back and forth in the same buffer. */
 static void test_pingpong(void)
 {
 	int peer = mc.rank ^ 1, round;
@@ -59,7 +59,9 @@ static void test_pingpong(void)
 
 typedef int (*mc_send_fn)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 
-/* Synchronous, buffered and ready sends, to receives posted before. */
+/*
+ * Synchronous, buffered and ready sends meet receives that were posted before.
+ */
 static void test_modes(void)
 {
 	static const mc_send_fn sends[] = { MPI_Ssend, MPI_Bsend, MPI_Rsend };
@@ -99,15 +101,15 @@ static size_t window_size(int round, int i)
 {
 	size_t n = mc_size_count();
 
-	/* not the largest size twelve times */
+	/* the largest size is too large for twelve messages */
 	while (n && mc_size(n - 1) > MC_MIB(1))
 		n--;
 	return mc_size((size_t) (round * 5 + i * 7) % n);
 }
 
 /*
- * Messages of all sizes are under way at once; they are completed one by one in
- * any order.
+ * Messages of all sizes are under way at once; the requests are completed one
+ * by one in any order.
  */
 static void window(int round, bool one_by_one)
 {
@@ -126,7 +128,7 @@ static void window(int round, bool one_by_one)
 			  MPI_COMM_WORLD, &req[i]);
 	}
 	for (k = 0; k < WINDOW; k++) {
-		/* from the last to the first in odd rounds */
+		/* complete from the last request to the first in odd rounds */
 		i = round & 1 ? WINDOW - 1 - k : k;
 		MPI_Isend(out[i].data, (int) out[i].len, MPI_BYTE, mc.next, i,
 			  MPI_COMM_WORLD, &req[WINDOW + i]);
@@ -154,7 +156,7 @@ static void test_nonblocking(void)
 		window(round, round >= 2);
 }
 
-/* A rank sends to itself, which also goes through the provider. */
+/* A rank sends to itself; such messages go through the provider, too. */
 static void test_self(void)
 {
 	size_t i, len, count = mc_size_count();
@@ -166,7 +168,7 @@ static void test_self(void)
 		mc_buf_get(&out, len, 0);
 		mc_buf_get(&in, len, 2);
 		mc_fill(out.data, len, mc_seed(mc.rank, i));
-		/* expected by the receiver, then unexpected */
+		/* the receiver expects the message, then does not */
 		if (i & 1) {
 			MPI_Irecv(in.data, (int) len, MPI_BYTE, mc.rank, 1,
 				  MPI_COMM_WORLD, &req[0]);
@@ -185,7 +187,7 @@ static void test_self(void)
 	}
 }
 
-/* The same requests again and again, each time with other data. */
+/* The same persistent requests are started again, each time with other data. */
 static void test_persistent(void)
 {
 	static const size_t lens[] = { 1, 5000, 20000, 150000, MC_MIB(1) };
@@ -225,7 +227,7 @@ static void test_persistent(void)
 	}
 }
 
-/* A message shorter than the receive allows leaves the rest untouched. */
+/* A message shorter than the receive buffer leaves the rest of it untouched. */
 static void test_short(void)
 {
 	size_t i, len, room, count = mc_size_count();

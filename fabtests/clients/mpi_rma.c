@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: one-sided communication, with each of the three ways to
- * synchronise it.
+ * mpi_check: one-sided communication, with each of MPI's three ways of
+ * synchronisation.
  */
 #include "mpi_check.h"
 
 #define ROUNDS	   3
 #define INCREMENTS 40
 
-/* A window with room for the largest message at two places, each poisoned. */
+/* A window with room for the largest message at two places, both poisoned. */
 struct window {
 	MPI_Win win;
 	uint8_t *base;
@@ -40,7 +40,7 @@ static void window_close(struct window *window, bool allocated)
 		free(window->base);
 }
 
-/* How an epoch begins and ends: accesses go to next, and come from prev. */
+/* Begins and ends an epoch: accesses go to next, and come from prev. */
 enum sync { FENCE, LOCK, PSCW, SYNC_CNT };
 
 static void epoch_begin(enum sync sync, MPI_Win win)
@@ -82,12 +82,12 @@ static void epoch_end(enum sync sync, MPI_Win win)
 		MPI_Win_complete(win);
 		MPI_Win_wait(win);
 	}
-	/* a program reads its window in an epoch of its own */
+	/* a program reads its own window in a separate epoch */
 	MPI_Win_lock(MPI_LOCK_SHARED, mc.rank, 0, win);
 	MPI_Win_unlock(mc.rank, win);
 }
 
-/* Writes to the next rank's first half, reads from its second. */
+/* Writes to the next rank's first half, reads from its second half. */
 static void put_get(struct window *window, enum sync sync, size_t len,
 		    uint64_t number)
 {
@@ -149,7 +149,7 @@ static void test_pscw(void)
 	put_get_all(PSCW);
 }
 
-/* All ranks add to all ranks' numbers, all at once. */
+/* All ranks add to all ranks' numbers at the same time. */
 static void test_accumulate(void)
 {
 	static const int counts[] = { 1, 100, 3000, 50000, 200000 };
@@ -187,7 +187,7 @@ static void test_accumulate(void)
 	}
 }
 
-/* Gets the old value and adds, under an exclusive lock. */
+/* Gets the old value and adds to it, under an exclusive lock. */
 static void test_get_accumulate(void)
 {
 	enum { COUNT = 5000 };
@@ -223,7 +223,7 @@ static void test_get_accumulate(void)
 	free(in);
 }
 
-/* A counter that all ranks increment: each value is returned once. */
+/* All ranks increment a counter: each value is returned once. */
 static void test_fetch_and_op(void)
 {
 	int64_t counter = 0, one = mc_value(1), old, last = -1, zero = 0, mine;
@@ -251,7 +251,10 @@ static void test_fetch_and_op(void)
 	MPI_Win_free(&win);
 }
 
-/* The same with compare and swap, repeated until it succeeds. */
+/*
+ * All ranks increment a counter by compare and swap, repeated until it
+ * succeeds.
+ */
 static void test_compare_and_swap(void)
 {
 	int64_t counter = 0, old, seen, next;
@@ -287,7 +290,8 @@ static void test_compare_and_swap(void)
 }
 
 /*
- * Operations with requests, several under way, completed by a wait or a flush.
+ * Operations with requests, several of them under way, are completed by a wait
+ * or a flush.
  */
 static void test_rput(void)
 {

@@ -21,7 +21,7 @@ struct worker {
 
 static atomic_bool churning;
 
-/* Sends round the ring, on a communicator or with tags of this thread. */
+/* Sends round the ring, on a communicator or with tags of this thread alone. */
 static void *worker_run(void *arg)
 {
 	struct worker *worker = arg;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * own_time: preloaded into MPI programs by record.sh. The provider, and so its
- * recorder, reads the processor time of the process as CLOCK_MONOTONIC, less
- * the time for polling in vain. The MPI library sleeps where it would yield the
- * processor.
+ * own_time: preloaded into MPI programs by record.sh. In place of
+ * CLOCK_MONOTONIC the provider, and so its recorder, reads the processor time
+ * of the process, less the time for polls that find nothing. The MPI library
+ * sleeps where it would yield the processor.
  *
- * So a trace has the times of a rank that has a core of its own and does not
- * wait for other ranks, whatever else the machine executes.
+ * So a recorded trace has the times of a rank that has a processor of its own
+ * and does not wait for other ranks, whatever else the machine executes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,11 +23,11 @@
 
 #define PROVIDER "libmrrc-fi"
 #define WAIT_NS	 100000
-#define VAIN_NS	 100000 /* what takes longer was no poll */
+#define VAIN_NS	 100000 /* longer work was no poll */
 #define SECOND	 INT64_C(1000000000)
 
 static _Atomic int64_t vain;	     /* ns */
-static _Thread_local int64_t waited; /* when its last wait ended */
+static _Thread_local int64_t waited; /* when the thread's last sleep ended */
 
 static int64_t processor_time(void)
 {

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		      "write");
 		free(buf);
 	}
-	/* the columns that another rank has written */
+	/* these columns were written by another rank */
 	start[2] = (rank + 1) % ranks * count[2];
 	for (start[0] = 0; start[0] < steps; start[0]++) {
 		buf = calloc((size_t) (count[1] * count[2]), sizeof(*buf));

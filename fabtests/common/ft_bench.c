@@ -2,9 +2,9 @@
 /*
  * Timed transfers from the client to the server, one thread driving both.
  *
- * The buffers are used in turn, so each is used again and again: the case
- * that a registration cache is for. A send's receive is posted inside the
- * timed part, with the receiver's registration.
+ * The buffers are used in turn, so each of them is used again and again: the
+ * case that a registration cache serves. The receive for a send is posted in
+ * the timed part, where the receiver also registers its buffer.
  */
 #include "ft_bench.h"
 
@@ -13,7 +13,7 @@
 const char *const ft_mode_names[FT_MODES] = { "register-each", "core-cache",
 					      "ofi_mrrc" };
 
-/* One transfer in flight. */
+/* Measures latency: one transfer in flight. */
 struct xfer {
 	struct fid_mr *local_mr, *remote_mr;
 };
@@ -32,7 +32,7 @@ double ft_median(double *values, unsigned count)
 			   (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The maximum that the core's own cache keeps: the library's default, or 0. */
+/* The maximum count of the core's own cache: the library's default, or 0. */
 void ft_core_cache(bool on)
 {
 	setenv("FI_MR_CACHE_MAX_COUNT", on ? "1024" : "0", 1);
@@ -151,8 +151,8 @@ static double latency(struct ft_bench *b, const struct ft_task *task)
 }
 
 /*
- * Measures bandwidth. Waits in the order of posting; registrations end with
- * their transfer.
+ * Measures bandwidth. Transfers are awaited in the order of posting; a
+ * transfer's registration ends with it.
  */
 static double bandwidth(struct ft_bench *b, const struct ft_task *task)
 {

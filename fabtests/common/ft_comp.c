@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions: read from the provider's queues into lists of ours, from which
- * a test takes what it waits for. An endpoint's lists belong to the thread
- * that drives it.
+ * Completions: functions read them from the provider's queues into lists, from
+ * which a test takes the completions that it waits for. An endpoint's lists
+ * belong to the thread that drives the endpoint.
  */
 #include "ft_mrrc.h"
 
@@ -36,7 +36,10 @@ static void append(struct ft_ep *ep, enum ft_dir dir,
 	ep->tail[dir] = &copy->next;
 }
 
-/* Appends an entry; each format starts with the fields of the one before. */
+/*
+ * Appends an entry; each CQ format begins with the fields of the previous
+ * format.
+ */
 static void append_entry(struct ft_ep *ep, enum ft_dir dir, const void *entry,
 			 fi_addr_t src)
 {
@@ -183,7 +186,7 @@ void ft_wait_buf(struct ft_ep *ep, const void *buf, size_t len, uint64_t seed)
 
 	while (ft_differs(buf, len, seed) >= 0) {
 		ft_progress(ep);
-		/* the peer's writes are invisible to the compiler */
+		/* the compiler cannot see the peer's writes */
 		atomic_signal_fence(memory_order_seq_cst);
 		if (ft_limit_us() >= end)
 			FT_CHECK_BUF(buf, len, seed, "never written");

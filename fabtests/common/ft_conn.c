@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A listener, its domains, and connections that one thread makes from both
- * ends. Reliable datagrams: see ft_rdm.c.
+ * ends. For reliable datagrams see ft_rdm.c.
  */
 #include "ft_conn.h"
 
@@ -123,8 +123,8 @@ static void open_cq(struct ft_pair *pair, struct ft_ep *ep, enum ft_dir dir)
 }
 
 /*
- * Binds the shared context and its queue, which belong to the first endpoint
- * that needs them.
+ * Binds the shared receive context and its queue, which the first endpoint that
+ * needs them opens.
  */
 static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 {
@@ -136,7 +136,10 @@ static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 					       &pair->srx, NULL));
 		open_cq(pair, ep, FT_RX);
 		pair->srx_cq = ep->cq[FT_RX];
-		/* tcp needs this, verbs does not support it */
+		/*
+		 * tcp needs a queue bound to a shared context, verbs does not
+		 * support that
+		 */
 		ret = fi_ep_bind(pair->srx, &pair->srx_cq->fid, FI_RECV);
 		ft_log("binding a queue to the srx: %d", ret);
 		ret = fi_enable(pair->srx);
@@ -191,7 +194,7 @@ void ft_ep_init(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom)
 		ep->tail[dir] = &ep->head[dir];
 }
 
-/* Opening the operations enables nothing. */
+/* Opens conditional writes of an endpoint, without enabling them. */
 void ft_cw_open(struct ft_ep *ep)
 {
 	if (fi_cw_open(ep->ep, &ep->cw))
@@ -213,7 +216,8 @@ static void ep_open(struct ft_pair *pair, struct ft_ep *ep, struct ft_dom *dom,
 }
 
 /*
- * Reads an event of this kind, if there is one; any other event fails the test.
+ * Reads an event of the kind @want, if there is one; any other event fails the
+ * test.
  */
 static bool event(struct fid_eq *eq, uint32_t want,
 		  struct fi_eq_cm_entry *entry)
@@ -262,7 +266,7 @@ static void connected(struct ft_ep *ep, bool *up)
 	*up = true;
 }
 
-/* Connects both halves, or one of them: the other is in another process. */
+/* Connects both halves, or one half if the other is in another process. */
 static void connect_halves(struct ft_pair *pair, struct ft_ep *s,
 			   struct ft_ep *c)
 {
@@ -355,7 +359,7 @@ void ft_reconnect(struct ft_pair *pair)
 	ft_connect(pair, &pair->s, &pair->c);
 }
 
-/* Closes queues, counters and event queue, after the endpoint. */
+/* Closes queues, counters and event queue, after the endpoint was closed. */
 void ft_queue_close(struct ft_ep *ep)
 {
 	struct ft_comp *comp;
@@ -397,8 +401,8 @@ void ft_ep_close(struct ft_ep *ep)
 
 /*
  * ofi_rxm (1.17) keeps registrations of its own for messages that were half
- * transferred when the endpoint closed: only over verbs, where ofi_rxm
- * registers nothing, can the test tell them from those of the provider.
+ * transferred when the endpoint closed. Over verbs ofi_rxm registers nothing,
+ * so registrations that are left over verbs are the provider's.
  */
 static bool core_leaks(const struct ft_pair *pair)
 {

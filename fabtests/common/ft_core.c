@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The core below ofi_mrrc, for tests that make it refuse. */
+/* The core below ofi_mrrc, for tests that make the core refuse calls. */
 #include "ft_mrrc.h"
 
 void ft_core_ops(const char *name, struct ft_core_ops *ops)
@@ -30,7 +30,7 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
 	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(domain, info, &ep, NULL));
-	if (rxm) { /* which does not close without */
+	if (rxm) { /* an endpoint of ofi_rxm does not close without these */
 		FT_CALL(fi_av_open(domain, &av_attr, &av, NULL));
 		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 		FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));

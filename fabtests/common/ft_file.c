@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Folders on several file systems, for tests that send parts of files. */
+/* Makes folders on several file systems, for tests that send parts of files. */
 #include "ft_mrrc.h"
 
 #include <fcntl.h>
@@ -67,8 +67,8 @@ int ft_file_make(const char *path, const void *data, size_t len)
 }
 
 /*
- * Does the device register shared read-only mappings? Before Linux 6.2 it does
- * not.
+ * Does the device register shared read-only mappings? Before Linux 6.2 devices
+ * do not.
  */
 static bool registrable(struct ft_dom *dom, int fd)
 {

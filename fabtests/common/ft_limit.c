@@ -3,9 +3,10 @@
  * The limits of tests: the time for which they wait, and the number of their
  * tries.
  *
- * The clock of limits. A limit must end a test that hangs, not one that is
+ * The clock of limits: A limit must end a test that hangs, not a test that is
  * slow. On a machine with more runnable tasks than processors each task gets a
- * share of a processor, and the clock advances by that share of the time.
+ * share of a processor, and the clock of limits advances by that share of the
+ * elapsed time.
  */
 #include "ft_mrrc.h"
 
@@ -26,7 +27,7 @@ double ft_load(void)
 
 	if (fd < 0)
 		return 1;
-	/* as "4.71 2.00 0.84 14/133 2421" */
+	/* the file's text is as "4.71 2.00 0.84 14/133 2421" */
 	if (read(fd, text, sizeof(text) - 1) < 0 ||
 	    sscanf(text, "%*f %*f %*f %lf", &running) != 1)
 		running = 0;
@@ -36,7 +37,7 @@ double ft_load(void)
 	return running > cpus ? running / cpus : 1;
 }
 
-/* Not CLOCK_MONOTONIC, which a test may move. */
+/* Reads CLOCK_MONOTONIC_RAW, because a test may move CLOCK_MONOTONIC. */
 static double raw_us(void)
 {
 	struct timespec ts;

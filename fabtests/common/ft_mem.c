@@ -2,7 +2,7 @@
 /*
  * Buffers with contents that a seed determines.
  *
- * Each 8 bytes depend on seed and position, so data from another buffer, round
+ * Every 8 bytes depend on seed and position, so data from another buffer, round
  * or offset are noticed.
  */
 #include "ft_mrrc.h"
@@ -115,8 +115,8 @@ bool ft_valgrind(void)
 }
 
 /*
- * Is freed memory really freed? Sanitizers and valgrind keep it: then nothing
- * can be tested.
+ * Is freed memory really freed? Sanitizers and valgrind keep freed memory: then
+ * nothing can be tested.
  */
 static bool freed_is_freed(void)
 {

@@ -2,8 +2,8 @@
 /*
  * Options, environment, checks and the deadline of a test.
  *
- * Every check that fails ends the process at once, without cleaning up: what
- * has gone wrong may make cleaning up hang.
+ * Every check that fails ends the process at once, without cleaning up: after
+ * an error cleaning up may hang.
  */
 #include "ft_mrrc.h"
 
@@ -69,7 +69,7 @@ void ft_parse_opt(const char *name, int op, char *arg)
 	case 'h':
 		ft_usage(name);
 		exit(0);
-	default: /* getopt(3) has said which */
+	default: /* getopt(3) has printed which option is wrong */
 		fprintf(stderr, "Try '%s -h'.\n", name);
 		exit(2);
 	}
@@ -84,7 +84,7 @@ static void on_alarm(int sig)
 	char msg[256];
 	int len;
 
-	/* other programs may have the processors */
+	/* other programs may use the processors */
 	if (left >= 1) {
 		alarm((unsigned) left);
 		return;
@@ -125,14 +125,16 @@ void ft_start(const char *name)
 		ft_set_raw();
 	if (!ft_opts.addr)
 		ft_opts.addr = ft_core("verbs") ? "10.0.0.1" : "127.0.0.1";
-	/* these cores do not ask for registration, so it is forced */
+	/*
+	 * these cores do not ask for registrations, so registration is forced
+	 */
 	if (!ft_opts.raw && !ft_core("verbs"))
 		setenv("FI_OFI_MRRC_REGISTER", "always", 0);
 
-	/* tests count registrations: no copies in place of them */
+	/* tests count registrations: buffers must not be copied instead */
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "0", 0);
 
-	/* a raw core's own cache may not notice unmapped memory */
+	/* a raw core's own cache may miss that memory was unmapped */
 	if (ft_opts.raw)
 		setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
 
@@ -198,7 +200,7 @@ enum fi_cq_format ft_cq_format(void)
 					       FI_CQ_FORMAT_TAGGED;
 }
 
-/* FT_PERCENT: fewer rounds, for runs that are started often. */
+/* FT_PERCENT: percentage of rounds, for test runs that are started often. */
 unsigned ft_iters(unsigned dflt)
 {
 	const char *percent = getenv("FT_PERCENT");

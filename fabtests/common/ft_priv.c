@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Drops privileges by system calls, so that no library is needed. */
+/* Drops privileges by plain system calls, so that no library is needed. */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
 
@@ -63,7 +63,7 @@ void ft_deny_uffd(void)
 	};
 
 	filter(code, sizeof(code) / sizeof(*code));
-	/* valgrind has none to deny: ENOSYS */
+	/* valgrind has no userfaultfd to deny: ENOSYS */
 	errno = 0;
 	FT_CHECK(syscall(SYS_userfaultfd, 0) == -1 &&
 			 (errno == EPERM || errno == ENOSYS),

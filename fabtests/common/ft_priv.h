@@ -6,11 +6,11 @@
 /* Drops every capability. */
 void ft_drop_caps(void);
 /*
- * Makes userfaultfd(2), and /dev/userfaultfd if it exists, return EPERM from
+ * Makes userfaultfd(2), and /dev/userfaultfd if that exists, return EPERM from
  * now on, as in many containers.
  */
 void ft_deny_uffd(void);
-/* io_uring_setup(2), too: EPERM */
+/* Makes io_uring_setup(2), too, return EPERM. */
 void ft_deny_uring(void);
 
 #endif /* FT_PRIV_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of two processes: a child has the environment that it needs; or this
- * program starts itself again, and they exchange names; one process is killed,
- * and the other checks what it sees.
+ * Tests of two processes: a child runs with an environment of its own; or this
+ * program starts itself again, and both processes exchange names; one process
+ * is killed, and the other checks how its operations end.
  */
 #include "ft_mrrc.h"
 
@@ -142,7 +142,9 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 			kill(pid, SIGKILL);
 			killed = true;
 		}
-		/* datagrams can still be posted to a dead peer, without end */
+		/*
+		 * datagrams can still be posted to a dead peer, without limit
+		 */
 		if (!killed || !ft_rdm()) {
 			ret = fi_cwtag(ep->cw, in, in_len, NULL, to, 1 + tag++,
 				       NULL);

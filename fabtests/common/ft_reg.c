@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registrations that a test makes: raw mode's, and targets for peers. */
+/*
+ * Registrations that a test makes: for descriptors in raw mode, and for peers.
+ */
 #include "ft_mrrc.h"
 
 struct ft_mr {
@@ -7,7 +9,7 @@ struct ft_mr {
 	struct ft_mr *next;
 };
 
-/* Next key of the test, if the core lets an application choose. */
+/* Next key that the test chooses, if the core lets an application choose. */
 static uint64_t next_key = 1;
 
 static int reg(struct ft_dom *dom, const void *buf, size_t len, uint64_t access,
@@ -27,7 +29,7 @@ void *ft_desc(struct ft_dom *dom, const void *buf, size_t len)
 
 	if (!ft_opts.raw)
 		return NULL;
-	/* verbs wants descriptors for empty pieces too */
+	/* verbs needs descriptors for empty pieces, too */
 	if (!len) {
 		buf = &nothing;
 		len = 1;

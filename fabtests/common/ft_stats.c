@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The provider's counters, and checks of them at certain moments. */
+/* The provider's counters, and checks of the counters. */
 #include "ft_mrrc.h"
 
 bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st)
@@ -31,7 +31,7 @@ bool ft_caches(struct ft_dom *dom)
 	static bool said;
 	struct fi_mrrc_stats st;
 
-	/* some requests are copied instead, if the caller allows that */
+	/* some requests are copied instead, if the caller allows copies */
 	if (!ft_stats(dom, &st) ||
 	    strcmp(getenv("FI_OFI_MRRC_BOUNCE_SIZE"), "0"))
 		return false;

@@ -2,7 +2,8 @@
 /*
  * The main function of fi_mrrc_lat and fi_mrrc_bw: one provider, several
  * rounds over several sizes, medians. fi_mrrc_compare interleaves ways of
- * transferring; this runs one, for profilers and for a look.
+ * transferring; fi_mrrc_lat and fi_mrrc_bw use one way, for profilers and quick
+ * measurements.
  */
 #include "ft_sweep.h"
 

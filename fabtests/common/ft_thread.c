@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The other threads of the process: those of the test and of the provider. */
+/*
+ * Functions about the other threads of the process: the test's and the
+ * provider's.
+ */
 #include "ft_mrrc.h"
 
 #include <ctype.h>
@@ -10,16 +13,16 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define LOOKS	10 /* in a row */
+#define LOOKS	10 /* consecutive looks */
 #define LOOK_US 10000
 
 #define SLEEP_MS 50
-/* us of work that a spinning process does in the meantime */
+/* us of work that a spinning process does while this one sleeps */
 #define SLEEP_WORK 200000
-#define SLEEP_USED 40000 /* us of the processor, at most */
+#define SLEEP_USED 40000 /* maximum us of processor time used */
 #define SLEEPS	   20
 
-/* Does the thread sleep? false: it runs, or waits for a processor */
+/* Does the thread sleep? false: the thread runs, or waits for a processor */
 static bool asleep(const char *tid)
 {
 	char path[64], line[256] = "";
@@ -29,11 +32,11 @@ static bool asleep(const char *tid)
 	snprintf(path, sizeof(path), "/proc/self/task/%.16s/stat", tid);
 	file = fopen(path, "re");
 	if (!file)
-		return true; /* it has ended */
+		return true; /* the thread has ended */
 	if (!fgets(line, sizeof(line), file))
 		*line = '\0';
 	fclose(file);
-	/* as "123 (name) S 1 ..." */
+	/* the file's text is as "123 (name) S 1 ..." */
 	end = strrchr(line, ')');
 	return !end || end[2] != 'R';
 }
@@ -64,7 +67,7 @@ void ft_wait_quiet(void)
 	}
 }
 
-/* Puts all threads of the process @pid on one processor, from now on */
+/* Moves this thread and all threads of the process @pid to one processor. */
 static void bring_together(pid_t pid)
 {
 	struct dirent *entry;
@@ -84,8 +87,8 @@ static void bring_together(pid_t pid)
 }
 
 /*
- * Starts a process that spins on this process's processor: a spinning thread
- * gets as much of the processor, even on a busy machine.
+ * Starts a process that spins on this process's processor: a thread of this
+ * process that spins gets as much of the processor, even on a busy machine.
  */
 static pid_t spin(void)
 {
@@ -95,7 +98,7 @@ static pid_t spin(void)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close(STDIN_FILENO); /* the table may be full */
+	close(STDIN_FILENO); /* a parent's table of descriptors may be full */
 	bring_together(self);
 	while (getppid() == self)
 		;

@@ -2,10 +2,10 @@
 /*
  * Twin runs: see ft_twin.h.
  *
- * Each side has a child, which does the rounds of its batch, or fewer if it
- * dies, and a pipe. The parent reads one round of each side and compares. When
- * one child dies, the other is ended, and two new ones begin with the next
- * round.
+ * Each side has a pipe and a child process, which does the rounds of a batch,
+ * or fewer if the child dies. The parent reads the results of one round from
+ * each side and compares them. When one child dies, the parent ends the other
+ * child, and two new children begin with the next round.
  */
 #include "ft_twin.h"
 
@@ -15,20 +15,20 @@
 #include <stdarg.h>
 #include <sys/wait.h>
 
-#define MAX_REPORTED 20 /* rounds with unexplained differences */
+#define MAX_REPORTED 20 /* maximum number of printed failures */
 #define ROUND_END    "."
 
 struct side {
 	pid_t pid;
 	FILE *in;
-	char **line; /* of the current round */
+	char **line; /* lines of the current round */
 	unsigned cnt, room;
 	/* "", or the way in which the child ended in this round */
 	char died[64];
 };
 
 static struct side sides[FT_SIDES];
-static FILE *out; /* in a child */
+static FILE *out; /* pipe to the parent, in a child */
 static uint64_t rand_state;
 
 void ft_twin_seed(unsigned round)
@@ -78,9 +78,9 @@ void ft_twin_say(const char *key, const char *fmt, ...)
 }
 
 static unsigned limit_s;
-static unsigned alarms; /* in this round */
+static unsigned alarms; /* alarms in this round */
 
-/* Extends the limit by the load, as other programs may use the processors. */
+/* Extends the time limit by the load, as other programs use processors, too. */
 static void on_alarm(int sig)
 {
 	const bool over = ++alarms >= ft_load();
@@ -104,9 +104,9 @@ static void child(const struct ft_twin *twin, enum ft_side side, unsigned round,
 
 	out = fdopen(fd, "w");
 	FT_CHECK(out, "fdopen");
-	/* in a batch of one, the lines before a crash must not be lost */
+	/* in a batch of one round, the lines before a crash must not be lost */
 	setvbuf(out, NULL, twin->batch > 1 ? _IOFBF : _IOLBF, 1 << 16);
-	/* the parent's own handlers, and those that a provider may have set */
+	/* resets handlers of the parent and of its providers */
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_DFL);
 	/* makes uses of freed memory by the raw core visible on both sides */
@@ -145,7 +145,7 @@ static void start(const struct ft_twin *twin, enum ft_side side, unsigned round,
 	FT_CHECK(s->in, "fdopen: %s", strerror(errno));
 }
 
-/* The child ended, or is ended: how. */
+/* Waits for a child that ended, or ends it, and notes how it ended. */
 static void stop(struct side *s, bool end_it, char *how, size_t len)
 {
 	int status;
@@ -172,7 +172,7 @@ static void forget(struct side *s)
 	s->died[0] = '\0';
 }
 
-/* Reads one round's lines, or those that came before the child died. */
+/* Reads one round's lines, or the lines that came before the child died. */
 static void read_round(struct side *s)
 {
 	char *line = NULL;
@@ -221,8 +221,8 @@ struct diff {
 };
 
 /*
- * Describes a round in a child, since children inherit the parent's state of
- * libfabric.
+ * Describes a round in a separate child, since children inherit the parent's
+ * state of libfabric.
  */
 static void describe(const struct ft_twin *twin, unsigned round)
 {
@@ -249,7 +249,7 @@ static void describe(const struct ft_twin *twin, unsigned round)
 			strsignal(WTERMSIG(status)));
 }
 
-/* The lines of a side before line nr. */
+/* Prints the lines of one side before line nr. */
 static void transcript(const struct side *s, unsigned nr)
 {
 	unsigned i;
@@ -284,7 +284,9 @@ static const char *line_of(const struct side *s, unsigned i)
 	return i < s->cnt ? s->line[i] : NULL;
 }
 
-/* Compares values of lines with the same key; a line alone has no partner: */
+/*
+ * Compares values of lines with the same key; a line may lack its counterpart:
+ */
 static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 		    struct ft_twin_result *result)
 {
@@ -317,7 +319,10 @@ static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 		if (!why) {
 			unexplained(twin, round, diff, result->failed, i, key,
 				    a, b);
-			/* later differences may have the same reason */
+			/*
+			 * later differences of the round may have the same
+			 * reason
+			 */
 			if (!a || !b || twin->batch == 1)
 				return;
 			continue;

@@ -5,7 +5,8 @@
  * each round as lines "KEY VALUE". The parent compares the lines. A
  * difference that the test's list of explained differences lacks is a failure.
  *
- * Rounds depend on the seed and their number alone, so FT_ROUND=N repeats one.
+ * A round depends on the seed and the round's number alone, so FT_ROUND=N
+ * repeats a round.
  */
 #ifndef FT_TWIN_H
 #define FT_TWIN_H
@@ -14,24 +15,25 @@
 
 enum ft_side { FT_RAW, FT_OURS, FT_SIDES };
 
-/* An explained difference. */
+/* A difference that is explained, and so is no failure. */
 struct ft_twin_why {
 	const char *key; /* pattern of fnmatch(3); NULL ends the list */
 	const char *why;
 	/*
-	 * Does this difference explain these two values? NULL: it explains any
-	 * values. raw, ours: NULL: there is no value
+	 * Does this difference explain the values raw and ours? A value is NULL
+	 * if the side has no such line. holds is NULL if any values are
+	 * explained.
 	 */
 	bool (*holds)(unsigned round, const char *raw, const char *ours);
 	bool ends;    /* the rest of the round cannot be compared */
-	unsigned cnt; /* set by ft_twin_run() */
+	unsigned cnt; /* number of occurrences, set by ft_twin_run() */
 };
 
 struct ft_twin {
 	unsigned rounds;
-	/* number of rounds of a child, which begin at a multiple of it */
+	/* number of rounds of a child, whose first round is a multiple of it */
 	unsigned batch;
-	unsigned limit_s; /* of a round */
+	unsigned limit_s; /* seconds that a round may take */
 	/* Called in a child, once, before its first round; may be NULL */
 	void (*setup)(enum ft_side side, unsigned round);
 	/* Called in a child for each round */
@@ -43,8 +45,9 @@ struct ft_twin {
 
 struct ft_twin_result {
 	unsigned rounds, lines;
-	unsigned explained, failed; /* rounds with such differences */
-	unsigned raw_died;	    /* rounds in which the raw side crashed */
+	/* rounds with explained, or other, differences */
+	unsigned explained, failed;
+	unsigned raw_died; /* rounds in which the raw side crashed */
 };
 
 /*
@@ -58,9 +61,9 @@ void ft_twin_say(const char *key, const char *fmt, ...)
 /* Seeds the random numbers of this round, the same on both sides. */
 void ft_twin_seed(unsigned round);
 uint64_t ft_twin_rand(void);
-/* true once in n */
+/* Returns true once in n calls, at random. */
 bool ft_twin_once_in(unsigned n);
-/* Name of that side's provider: "tcp;ofi_rxm", "tcp;ofi_rxm;ofi_mrrc" */
+/* Returns that side's provider: "tcp;ofi_rxm", "tcp;ofi_rxm;ofi_mrrc" */
 const char *ft_twin_prov(enum ft_side side);
 
 #endif /* FT_TWIN_H */
