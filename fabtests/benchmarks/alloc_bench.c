@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * alloc_bench: an allocation and its free, in nanoseconds, by fi_mr_alloc and
- * by malloc in turn.
+ * alloc_bench: measures the nanoseconds of an allocation and its free, by
+ * fi_mr_alloc and by malloc in turn.
  *
  *	reuse	one allocation at a time
  *	batch	16 live, freed in the order in which they were allocated
  *	remote	16 at a time freed by another thread
  *
- * -m: with malloc alone, for other mallocs, which are preloaded. -I: number of
- * rounds. -j: threads of reuse and batch, in addition to one (default 2).
+ * Options: -m: malloc alone, which may be a preloaded one. -I: number of
+ * rounds. -j: number of threads (default 2) with which reuse and batch run in
+ * addition to their runs with one thread.
  *
- * Prints, for each pattern, number of threads and size, the median of each:
+ * Prints a line of medians for each pattern, number of threads and size:
  * pattern threads size malloc fi_mr_alloc
  */
 #include <pthread.h>
@@ -35,13 +36,13 @@ static struct fid_domain *domain;
 static const struct fi_mrrc_ops_alloc *ops;
 
 /*
- * A pair takes so little time that a function call around it would be half of
- * the measured time. So each pattern is compiled once for each allocator, with
- * the allocator's calls as in an application.
+ * An allocation and its free take so little time that a function call around
+ * them would be half of the measured time. So each pattern is compiled once for
+ * each allocator, with the allocator's calls as in an application.
  */
 #define INLINE static inline __attribute__((always_inline))
 
-/* Volatile, so that the compiler does not optimise pairs of calls away. */
+/* Volatile, so that the compiler does not optimise malloc and free away. */
 static void *(*volatile libc_malloc)(size_t) = malloc;
 static void (*volatile libc_free)(void *) = free;
 
@@ -75,9 +76,9 @@ static const struct allocator by_malloc = { get_malloc, put_malloc };
 static const struct allocator by_mr = { get_mr, put_mr };
 
 /*
- * The thread's processor time, because other processes want the processor, too.
- * Where reading it for each batch would be too slow, the wall clock is read,
- * and the median of many batches taken.
+ * Reads a clock: the thread's processor time, because other processes use the
+ * processor, too. Where reading processor time for each batch would be too
+ * slow, the wall clock is read, and the median of many batches is taken.
  */
 static double now_ns(clockid_t clock)
 {
@@ -106,7 +107,9 @@ INLINE void *get(const struct allocator *by, size_t len)
 	return buf;
 }
 
-/* ---- patterns: so many pairs of calls; the ns that they took ------------- */
+/*
+ * ---- patterns: functions return the ns that @pairs pairs of calls took ------
+ */
 
 INLINE double run_reuse(const struct allocator *by, size_t len, long pairs)
 {
@@ -133,11 +136,11 @@ INLINE double run_batch(const struct allocator *by, size_t len, long pairs)
 }
 
 /*
- * A queue from the thread that allocates to the one that frees. The second
- * thread is new for each measurement. Its first batches do not count, since
- * allocators set up their structures for a thread then.
+ * A queue from the thread that allocates to the thread that frees. The thread
+ * that frees is new for each measurement. The first batches of a thread do not
+ * count, since allocators then set up their structures for the thread.
  */
-#define RING 4 /* batches under way */
+#define RING 4 /* maximum number of batches in the queue */
 #define WARM 16
 
 static struct {
@@ -249,8 +252,8 @@ static void *run_job(void *arg)
 }
 
 /*
- * Returns the nanoseconds for a pair in each thread, with all threads running
- * at once.
+ * Returns the nanoseconds of an allocation and its free in one thread, while
+ * all threads do the same.
  */
 static double measure(run_fn run, size_t len, int threads, long pairs)
 {

@@ -13,8 +13,8 @@
  *	sparse	blocks of 256 KiB to 4 MiB of which some bytes are written
  *
  * Usage: alloc_load [-m] [-j THREADS] [-I STEPS] LOAD. THREADS is even, 2 by
- * default. -m: with malloc, which may be a preloaded one. A process runs one
- * load, so that its peak of memory is known.
+ * default. -m: by malloc, which may be a preloaded one. A process runs one
+ * load, so that the load's peak of memory is known.
  *
  * Prints: the nanoseconds of processor time for an allocation and its free, and
  * the KiB of resident memory at the peak beyond those at the start.
@@ -30,7 +30,7 @@
 #define IDLE_US	    20000
 
 static unsigned threads = 2;
-static struct fid_domain *domain; /* NULL: malloc */
+static struct fid_domain *domain; /* NULL: use malloc */
 static const struct fi_mrrc_ops_alloc *ops;
 
 static inline void *get(size_t len)
@@ -58,8 +58,8 @@ static inline void put(void *buf)
 }
 
 /*
- * Pseudo-random numbers, the same in each run, so that all allocators get the
- * same calls.
+ * Returns pseudo-random numbers, the same in each run, so that all allocators
+ * get the same calls.
  */
 static inline uint64_t draw(uint64_t *seed)
 {
@@ -69,7 +69,7 @@ static inline uint64_t draw(uint64_t *seed)
 	return *seed;
 }
 
-/* Threads share no cache line of these, nor adjacent lines. */
+/* Places objects of different threads on cache lines that are not adjacent. */
 #define APART _Alignas(128)
 
 struct worker {
@@ -182,7 +182,7 @@ static void scratch(unsigned long steps)
 #define XMALLOC_BATCH 4096
 #define XMALLOC_MAX   512
 
-/* A batch of objects that a thread passes to the other one. */
+/* A batch of objects that a thread passes to the other thread. */
 static struct box {
 	APART pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -214,8 +214,8 @@ static void **box_get(struct box *from)
 }
 
 /*
- * Three batches: one is being filled, one is in the box, one is being emptied
- * by the other thread.
+ * A thread uses three batches: it fills one, one is in the box, and the other
+ * thread empties one.
  */
 static void *xmalloc_thread(void *arg)
 {
@@ -253,11 +253,11 @@ static void xmalloc(unsigned long steps)
 /* ---- mixed --------------------------------------------------------------- */
 
 #define MIXED_SLOTS	2000
-#define MIXED_DOUBLINGS 14 /* from 16 bytes on */
+#define MIXED_DOUBLINGS 14 /* 16 bytes are doubled 14 times at most */
 
 /*
- * A random length; each doubling of the length is 1.5 times as rare as the one
- * before.
+ * Returns a random length; each doubling of the length is 1.5 times as rare as
+ * the previous one.
  */
 static size_t mixed_len(uint64_t *seed)
 {
@@ -350,7 +350,7 @@ static long peak_kib(void)
 	return usage.ru_maxrss;
 }
 
-/* Sets the peak of resident memory to the present value: proc(5). */
+/* Resets the peak of resident memory to the present value: see proc(5). */
 static void peak_reset(void)
 {
 	FILE *file = fopen("/proc/self/clear_refs", "w");
@@ -363,8 +363,8 @@ static void peak_reset(void)
 
 /*
  * Opening the domain starts a thread that examines all code of the process
- * once: some 10 ms of processor time, which belong to no allocation. So the
- * load begins when the process has been idle for a moment.
+ * once: some 10 ms of processor time, which are no cost of an allocation. So
+ * the load begins when the process has been idle for a moment.
  */
 static void wait_idle(void)
 {
@@ -387,7 +387,7 @@ static void measure(const struct load *load)
 	double begin;
 	long kib;
 
-	/* warm up: the allocator's one-time work does not count */
+	/* warms up: the allocator's one-time work does not count */
 	put(get(1));
 	wait_idle();
 	peak_reset();

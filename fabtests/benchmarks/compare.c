@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_compare: the same transfers in three ways, interleaved:
+ * fi_mrrc_compare: measures the same transfers in three ways, interleaved:
  *
  *   register-each  raw core; the application registers each buffer for each
  *                  transfer and deregisters it afterwards
@@ -8,10 +8,10 @@
  *                  (verbs only: tcp has none)
  *   ofi_mrrc       over ofi_mrrc, null descriptors
  *
- * Each way has a process of its own, which opens both sides and then waits
- * for orders on a pipe: the core's cache is process-wide, and so is its
- * patching of memory calls. Rounds are interleaved and only one process works
- * at a time, so what disturbs the machine disturbs all alike. Medians of the
+ * Each way has a process of its own, since the core's cache and its patching of
+ * memory calls are process-wide. A process opens both sides and then waits for
+ * orders on a pipe. Rounds are interleaved and only one process works at a
+ * time, so a disturbance of the machine affects all ways alike. Medians of the
  * rounds are compared.
  */
 #include "ft_bench.h"
@@ -24,7 +24,7 @@
 
 struct worker {
 	pid_t pid;
-	int to, from; /* pipes; -1: not there */
+	int to, from; /* pipes; -1: the way is not available */
 	double *results;
 };
 
@@ -127,8 +127,8 @@ static double order(struct worker *w, const struct ft_task *task)
 }
 
 /*
- * Fewer transfers of large sizes: each size takes about the same time, also
- * where the device is emulated.
+ * Reduces the number of transfers of large sizes: each size takes about the
+ * same time, also where the device is emulated.
  */
 static unsigned iters_for(size_t len)
 {
@@ -153,7 +153,7 @@ static void print_header(void)
 		       ft_mode_names[2], "vs each", "vs cache");
 }
 
-/* Prints a ratio; above 1, ofi_mrrc is better. */
+/* Prints a ratio of two ways; above 1, ofi_mrrc is better. */
 static void print_ratio(enum ft_metric metric, double other, double ours)
 {
 	if (other <= 0 || ours <= 0)
@@ -203,7 +203,7 @@ static void measure(struct worker *workers, enum ft_metric metric, size_t len)
 	unsigned round;
 	int i, k;
 
-	/* round 0 warms up; the sides take turns in going first */
+	/* round 0 warms up; the ways take turns in going first */
 	for (round = 0; round <= opts.rounds; round++) {
 		for (k = 0; k < FT_MODES; k++) {
 			i = (int) ((round + (unsigned) k) % FT_MODES);
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < FT_MODES; i++) {
-		/* only verbs has a registration cache */
+		/* only verbs uses libfabric's registration cache */
 		if (i == FT_CORE_CACHE && strcmp(opts.core, "verbs"))
 			continue;
 		if (i == FT_NULL_DESC && ft_opts.raw)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * cwrate_bench: streams of small transactions. In each, one buffer is written
- * into memory that its owner has just made free; a fixed number of them is
- * under way at once. Two ways, in turn:
+ * cwrate_bench: measures streams of small transactions. In each transaction,
+ * one buffer is written into memory that its owner has just made free; a fixed
+ * number of transactions is under way at once. Two ways alternate:
  *
  *   messages  as an application can build it: the memory is registered once,
  *	       one message tells of all places that are free by then, receives
@@ -32,8 +32,8 @@ struct note {
 
 static struct ft_pair pair;
 static char *out, *in;
-static struct fid_mr *mr;	     /* of in */
-static struct note *sent, *received; /* two each side for each place */
+static struct fid_mr *mr;	     /* registration of in */
+static struct note *sent, *received; /* for each place two on each side */
 static unsigned depth, total;
 static size_t len;
 static unsigned target_us, writer_us;
@@ -83,7 +83,7 @@ static void tell(struct note *note)
 		     0, note));
 }
 
-/* more: another one follows at once */
+/* more: another call follows at once */
 static void expose(unsigned slot, bool more)
 {
 	struct iovec iov = { in + slot * len, len };
@@ -158,7 +158,7 @@ static void write_slot(unsigned slot)
 				   fi_mr_key(mr), from));
 }
 
-/* Writes to place n % depth as soon as that place is free. */
+/* Writes to place n % depth as soon as the owner has exposed it. */
 static void write_ahead(unsigned n, char *from, bool more)
 {
 	struct iovec iov = { from, len };
@@ -237,7 +237,7 @@ static void measure(unsigned d, size_t l)
 	for (i = 0; i < ROUNDS; i++) {
 		for (w = 0; w < WAYS; w++)
 			rate[w][i] = run((w + i) % 2) * ((w + i) % 2 ? 1 : -1);
-		/* in turn, whichever came first */
+		/* bring both rates in order, whichever way came first */
 		if (rate[0][i] > 0) {
 			double swap = rate[0][i];
 
@@ -257,7 +257,10 @@ static void measure(unsigned d, size_t l)
 int main(int argc, char **argv)
 {
 	static const unsigned depths[] = { 1, 4, 16, 64, 128 };
-	/* us between the turns of target and writer at their queues */
+	/*
+	 * us between two looks of the target, and of the writer, at their
+	 * queues
+	 */
 	static const unsigned us[][2] = {
 		{ 0, 0 },
 		{ 100, 100 },

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * demo_race: RMA writes from a buffer whose pages are replaced, and how many of
- * them carry data that was replaced before the write began.
+ * demo_race: counts the RMA writes, from a buffer whose pages are replaced,
+ * that carry data that was replaced before the write began.
  *
  * Each page of the buffer holds a number. A thread that replaces the pages
- * writes the next number into the new ones, and publishes it. A write that
- * begins after that, and delivers an older number, is stale: the device read
- * pages that the process no longer has. The memory is mapped all the time.
+ * writes the next number into the new pages, and publishes the number. An RMA
+ * write that begins after a number was published, and delivers an older number,
+ * is stale: the device read pages that the process no longer has. The memory is
+ * mapped all the time.
  *
- * Three caches: libfabric's with the monitor that it chooses, libfabric's with
- * userfaultfd, and ofi_mrrc; a process for each cache and way of replacing, as
- * the monitors are process-wide; with -o only ofi_mrrc. Prints a line for each:
+ * Three caches are tested: libfabric's with the monitor that libfabric chooses,
+ * libfabric's with userfaultfd, and ofi_mrrc; with -o only ofi_mrrc. Each cache
+ * and way of replacing has a process, as the monitors are process-wide. The
+ * program prints a line for each process:
  *
  *	race WAY CACHE STALE WRITES REGISTRATIONS
  *
  * STALE is "hangs" where the process made no progress for 20 s, and "fails"
- * where it ended with an error; WRITES then counts the writes made until then.
- * A cache that hung while another thread replaced pages is not tried again with
- * one. Exit status: 1 if ofi_mrrc hung, failed, or wrote stale data.
+ * where the process ended with an error; in both cases WRITES counts the writes
+ * made before. A cache that hung while another thread replaced pages is not
+ * tried again with another thread. Exit status: 1 if ofi_mrrc hung, failed, or
+ * wrote stale data.
  */
 #include "ft_bench.h"
 #include "reg_count.h"
@@ -32,8 +35,8 @@
 #define RW    (PROT_READ | PROT_WRITE)
 #define ANON  (MAP_PRIVATE | MAP_ANONYMOUS)
 /*
- * us without progress after which a run counts as hung: before the first write,
- * and between writes; virtual machines are slow
+ * us without progress after which a run counts as hung: START_US before the
+ * first write, HANGS_US between writes; virtual machines are slow
  */
 #define START_US 120000000
 #define HANGS_US 20000000
@@ -45,10 +48,10 @@ static const char *const caches[CACHES] = { "libfabric", "libfabric-uffd",
 static struct {
 	const char *core;
 	unsigned writes;
-	bool ours; /* no other cache */
+	bool ours; /* test only ofi_mrrc */
 } opts = { .core = "verbs", .writes = 200 };
 
-/* What the parent sees of a process. */
+/* Results of a process, which its parent reads. */
 static struct shared {
 	unsigned writes, stale;
 	uint64_t registrations;
@@ -101,7 +104,7 @@ static void by_raw_discard(void)
 static const struct way {
 	const char *name;
 	void (*replace)(void);
-	bool thread; /* another one, at any time */
+	bool thread; /* another thread replaces, at any time */
 } ways[] = {
 	{ "thread-mmap", by_map, true },
 	{ "thread-madvise", by_discard, true },
@@ -114,7 +117,7 @@ static const struct way {
 
 /* ---- numbers ---- */
 
-static uint64_t seq, published; /* odd: being replaced */
+static uint64_t seq, published; /* seq is odd while pages are replaced */
 static bool stop;
 
 static void replace(const struct way *way)
@@ -156,7 +159,7 @@ static void write_buf(void)
 		FT_CALL(fi_close(&mr->fid));
 }
 
-/* One write: is it stale? */
+/* Makes one write; returns true if stale data arrived. */
 static bool stale(void)
 {
 	const uint64_t began = __atomic_load_n(&seq, __ATOMIC_SEQ_CST);
@@ -212,11 +215,14 @@ static void child_main(enum cache cache, const struct way *way)
 	remote = ft_map(NULL, LEN);
 	target = ft_reg(&pair.dom[0], remote, LEN, FI_REMOTE_WRITE);
 	try_way(way);
-	/* closing is no part of it */
+	/* closing the objects is not part of the test */
 	_exit(0);
 }
 
-/* Waits for a process that makes progress: NULL, or why there is no result. */
+/*
+ * Waits while a process makes progress. Returns NULL, or why there is no
+ * result.
+ */
 static const char *result_of(pid_t pid)
 {
 	uint64_t end = ft_limit_us() + START_US;
@@ -239,7 +245,7 @@ static const char *result_of(pid_t pid)
 	return status ? "fails" : NULL;
 }
 
-/* NULL, or why there is no result. */
+/* Runs a process. Returns NULL, or why there is no result. */
 static const char *measure(enum cache cache, const struct way *way)
 {
 	const char *why;
@@ -284,14 +290,14 @@ int main(int argc, char **argv)
 	for (w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
 		for (c = opts.ours ? OURS : 0; c < CACHES; c++) {
 			/*
-			 * one hang of a cache next to a thread is enough to
-			 * wait for
+			 * do not wait for a second hang of a cache while
+			 * another thread replaces pages
 			 */
 			if (why[c] && (ways[w].thread || c == OURS))
 				continue;
 			why[c] = measure(c, &ways[w]);
 		}
-		/* the loop ends with ofi_mrrc */
+		/* the loop over the caches ends with ofi_mrrc */
 		stales += shared->stale;
 	}
 	return why[OURS] || stales ? 1 : 0;

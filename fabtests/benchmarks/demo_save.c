@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * demo_save: what a registration cache saves, and what it costs.
+ * demo_save: measures the savings and the costs of a registration cache.
  *
  *   each   the application registers the buffer of each RMA write, and closes
  *          the registration after it
  *   cache  the same, over libfabric's own cache (verbs)
  *   ours   no descriptor, over ofi_mrrc
  *
- * Each of the three has a process with both endpoints. They take turns of some
- * writes, so that changes on the machine affect all. A write is measured from
- * the allocation or the registration of its buffer to its completion, which
- * comes with the peer's acknowledgement. The first and last word that arrive
- * are checked. Processor time is that of all threads of the process, which
- * reads its completion queue until the write has completed. With -e elapsed
- * time is printed in its place: where the clock counts instructions, elapsed
- * time includes the kernel's threads. With -g the application keeps one
- * registration, and gives its descriptor to each write, with ofi_mrrc and
- * without.
+ * Each of the three ways has a process with both endpoints. The processes take
+ * turns of some writes, so that disturbances of the machine affect all ways. A
+ * write is measured from the allocation or the registration of its buffer to
+ * its completion, which comes with the peer's acknowledgement. The first and
+ * last word that arrive are checked. The processor time of a write includes all
+ * threads of the process, which reads its completion queue until the write has
+ * completed. With -e elapsed time is printed in place of processor time: where
+ * the clock counts instructions, elapsed time includes the kernel's threads.
+ * With -g the application keeps one registration, and passes its descriptor to
+ * each write, with ofi_mrrc and without.
  *
  * Prints lines of words:
  *
@@ -52,7 +52,7 @@ static const struct row {
 	const char *name;
 	enum kind kind;
 	size_t size;
-	unsigned bufs, writes; /* of a turn */
+	unsigned bufs, writes; /* buffers and writes of a turn */
 } rows[] = {
 	{ "first", FIRST, 4096, 32, 32 },
 	{ "first", FIRST, MAX_SIZE, 4, 4 },
@@ -74,15 +74,18 @@ static struct {
 } opts = { .core = "verbs", .rounds = 7 };
 
 struct answer {
-	/* us of a write; in a "cost" line, of the registration */
+	/*
+	 * processor time, elapsed time: us of a write, or of a registration if
+	 * "cost"
+	 */
 	double cpu_us, us;
-	double dereg_us; /* of a cost */
+	double dereg_us; /* us of deregistering, if "cost" */
 	unsigned near;
 	uint64_t registered, hits, copies;
 };
 
 struct order {
-	bool cost; /* of registering row's size */
+	bool cost; /* measure the cost of registering row's size */
 	unsigned row;
 };
 
@@ -98,7 +101,7 @@ static struct worker {
 static enum ft_mode mode;
 static struct ft_pair pair;
 static char *remote, *bufs;
-static size_t step; /* from one buffer to the next */
+static size_t step; /* distance of adjacent buffers */
 static struct fid_mr *target, *kept;
 static uint64_t number, registrations;
 
@@ -121,7 +124,7 @@ static double cpu_us(void)
 	return used.tv_sec * 1e6 + used.tv_nsec / 1e3;
 }
 
-/* The time that is compared */
+/* Returns the time that is compared, elapsed or the processor's. */
 static double used_us(void)
 {
 	return opts.elapsed ? ft_time_us() : cpu_us();
@@ -214,7 +217,8 @@ static void do_writes(const struct row *row)
 }
 
 /*
- * Takes buffers that are not adjacent; new ones for each row, or for each turn.
+ * Maps buffers that are not adjacent: new buffers for each row, or for each
+ * turn.
  */
 static void take_bufs(const struct row *row)
 {
@@ -308,7 +312,7 @@ static void work(enum ft_mode way, int in, int out)
 	struct order order;
 
 	mode = way;
-	/* what applications have, not tests */
+	/* the default of applications, which tests change */
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "64K", 0);
 	setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", LIMIT, 1);
 	ft_bench_env(way, opts.core);
@@ -337,7 +341,7 @@ static void work(enum ft_mode way, int in, int out)
 
 /* ---- the parent: one process at a time ---- */
 
-/* Processor time until its endpoints are connected. */
+/* Returns the processor time until the way's endpoints are connected. */
 static double start_worker(enum ft_mode way)
 {
 	struct worker *w = &workers[way];
@@ -451,7 +455,7 @@ static void costs(void)
 	fflush(stdout);
 }
 
-/* Leaves both of -g running. */
+/* Measures starts of both ways of -g; leaves the last processes running. */
 static void starts(void)
 {
 	double each[START_ROUNDS], ours[START_ROUNDS];
@@ -511,7 +515,7 @@ int main(int argc, char **argv)
 		starts();
 	} else {
 		for (k = 0; k < FT_MODES; k++) {
-			/* only verbs has a registration cache */
+			/* only verbs uses libfabric's registration cache */
 			if (k != FT_CORE_CACHE || !strcmp(opts.core, "verbs"))
 				start_worker(k);
 		}

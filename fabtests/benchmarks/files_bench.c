@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * files_bench: the cost of serving a file, as dalessandro2007 measures it
+ * files_bench: measures the cost of serving a file, as dalessandro2007 does
  * (slides "Traditional Approach" to "Pipelining Effect"). A file is written to
  * a peer in parts (pages), of which some are under way at a time (pipes):
  *
@@ -11,14 +11,14 @@
  *   direct   read past the page cache (FI_MRRC_FILE_DIRECT)
  *   auto     as the provider chooses
  *
- * The file is in the page cache, or is not ("out"), and then each way starts
- * with a newly opened file.
+ * Before each transfer the file is in the page cache ("in"), or is not ("out");
+ * with "out" each way starts with a newly opened file.
  *
- * Prints "PLACE SIZE PART PIPES". Then come for each way MB/s and nanoseconds
- * of processor time per KiB: medians of rounds in turn, "- -" for a way that is
- * not possible here. The last two numbers are ratios of throughput, medians
- * over rounds: dynamic to none, and auto to the best fixed way. One thread
- * drives both ends; the processor time is that of both.
+ * Prints lines "PLACE SIZE PART PIPES", followed for each way by MB/s and
+ * nanoseconds of processor time per KiB: medians of interleaved rounds, "- -"
+ * for a way that the machine does not support. The last two numbers are ratios
+ * of throughput, medians over rounds: dynamic to none, and auto to the best
+ * fixed way. One thread drives both ends, so the processor time includes both.
  */
 #include "ft_bench.h"
 
@@ -26,7 +26,7 @@
 
 #define ROUNDS	  31
 #define PIPES_MAX 6
-#define TOTAL	  ((size_t) 4 << 20) /* bytes timed at once, at least */
+#define TOTAL	  ((size_t) 4 << 20) /* minimum bytes that are timed at once */
 #define OUT_MORE  6 /* factor for the number of rounds if few parts are timed */
 #define SEED	  5
 
@@ -48,7 +48,7 @@ static double speed[WAYS][ROUNDS], cpu[WAYS][ROUNDS];
 
 /* ---- the file ------------------------------------------------------------ */
 
-/* Unmaps the file: a writer ends the provider's lease. */
+/* Makes the provider unmap the file: a writer breaks the provider's lease. */
 static int file_cold(void)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -79,8 +79,8 @@ static struct fid_mrrc_file *file_open(enum way way)
 }
 
 /*
- * Makes a file of exactly the size that is sent: of a longer file the kernel
- * would read more bytes than requested, in some of the ways.
+ * Makes a file of exactly the size that is sent: in some of the ways, the
+ * kernel would read more bytes than requested of a longer file.
  */
 static void file_make(size_t len)
 {
@@ -92,7 +92,7 @@ static void file_make(size_t len)
 	close(fd);
 }
 
-/* The number of the file's pages that are in the page cache. */
+/* Returns the number of the file's pages that are in the page cache. */
 static size_t resident(int fd, size_t len)
 {
 	const size_t pages = (len + FT_PAGE - 1) / FT_PAGE;
@@ -110,7 +110,7 @@ static size_t resident(int fd, size_t len)
 
 /*
  * Drops the file from the page cache. Pages that are still being read ahead
- * stay. false: the whole file stays.
+ * stay. Returns false if the whole file stays.
  */
 static bool drop(size_t len)
 {
@@ -177,7 +177,7 @@ static void transfer(struct fid_mrrc_file *file, const struct row *row)
 		ft_wait(&pair.c, FT_TX, &comp);
 }
 
-/* false: this way is not possible here. */
+/* Times one round of a way. Returns false if the way is not possible. */
 static bool timed(enum way way, const struct row *row, unsigned round)
 {
 	const bool again = !row->out && way != FIRST && row->size < TOTAL;
@@ -190,7 +190,7 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 
 	file = way == NONE ? NULL : file_open(way);
 	/*
-	 * a first round makes the kept registrations, and brings the target
+	 * a first transfer makes the kept registrations, and brings the target
 	 * into the processor's cache
 	 */
 	if (!row->out && way != FIRST)
@@ -216,7 +216,10 @@ static bool timed(enum way way, const struct row *row, unsigned round)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* The median, over the rounds, of one way's speed divided by the other's. */
+/*
+ * Returns the median, over the rounds, of one way's speed divided by the
+ * other's.
+ */
 static double ratio(enum way one, enum way other, unsigned rounds)
 {
 	double of[ROUNDS];
@@ -272,14 +275,14 @@ static void run(const struct row *row)
 	enum way way;
 
 	/*
-	 * a file out of the page cache is also new to the provider; memory
-	 * cannot be out of it
+	 * a file outside the page cache is also new to the provider; memory
+	 * (way none) cannot be outside
 	 */
 	if (row->out)
 		can[NONE] = can[FIRST] = false;
 	/*
-	 * after one reading the file is in the page cache: no transfer is
-	 * repeated
+	 * a transfer brings the file into the page cache, so the transfer is
+	 * not repeated within a round
 	 */
 	if (row->out && row->size < TOTAL)
 		rounds *= OUT_MORE;
@@ -290,8 +293,8 @@ static void run(const struct row *row)
 			 row->size, row->part, row->pipes, round);
 		for (w = round; w < round + WAYS; w++) {
 			/*
-			 * a way may pay for the work of the one before it: so
-			 * both orders are run
+			 * a way may pay for the previous way's work, so both
+			 * orders of ways are run
 			 */
 			way = round & 1 ? WAYS - 1 - w % WAYS : w % WAYS;
 			if (can[way])
@@ -316,7 +319,7 @@ static void rows(bool out)
 		file_make(row.size);
 		for (j = 0; j <= i; j++) {
 			row.part = sizes[j];
-			/* more than 1024 parts are left out */
+			/* files in more than 1024 parts are left out */
 			if (row.part < row.size >> 10)
 				continue;
 			for (k = 0; k < 3; k++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measures what domains change in their process, step by step: fi_domain() of
- * two domains, the first receive into a buffer, and the close of all. Runs the
- * core alone, with ofi_mrrc above it, and with ofi_mrrc without hooks of libc:
- * each in a new process in each round.
+ * Measures the resources that domains take of their process, step by step:
+ * fi_domain() of two domains, the first receive into a buffer, and the close of
+ * all objects. Compares the core alone, the core with ofi_mrrc above it, and
+ * ofi_mrrc without hooks of libc, each in a new process in each round.
  *
  * With -1, all steps are taken once over PROVIDER and nothing is printed, for
  * strace.
@@ -16,7 +16,8 @@
 #define ROUNDS	   11
 #define MAX_ROUNDS 64
 #define BUF	   (256UL << 10)
-#define HUGE_BYTES (8UL << 20) /* of the application's, which may be huge */
+/* memory of the application, which may use huge pages */
+#define HUGE_BYTES (8UL << 20)
 
 enum step { NOTHING, FIRST, SECOND, MISS, CLOSED, STEPS };
 static const char *const step_name[STEPS] = { "nothing", "domain-1", "domain-2",
@@ -24,13 +25,13 @@ static const char *const step_name[STEPS] = { "nothing", "domain-1", "domain-2",
 
 /* Resources that a step leaves allocated, and the time that it took. */
 enum value {
-	CALL_CPU,  /* us, of this thread in the call */
+	CALL_CPU,  /* us of this thread in the call */
 	CALL_WALL, /* us */
-	OTHER_CPU, /* us, of other threads until all sleep */
+	OTHER_CPU, /* us of other threads until all sleep */
 	THREADS,
 	FDS,
 	MAPPINGS,
-	SIZE, /* KiB, as those that follow */
+	SIZE, /* SIZE and the values below are in KiB */
 	RSS,
 	RSS_FILE,
 	ANON_HUGE,
@@ -54,7 +55,7 @@ static double clock_us(clockid_t id)
 	return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
 }
 
-/* The number after a key in a file of /proc/self; 0: no such key. */
+/* Returns the number after a key in a file of /proc/self; 0: no such key. */
 static double proc_value(const char *path, const char *key)
 {
 	const size_t len = strlen(key);
@@ -109,7 +110,7 @@ static void side_open(struct side *side)
 	FT_CALL(fi_fabric(side->info->fabric_attr, &side->fabric, NULL));
 }
 
-/* Makes an endpoint, which takes receives before it is connected. */
+/* Makes an endpoint, which accepts receives before it is connected. */
 static void side_endpoint(struct side *side)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };

@@ -5,9 +5,10 @@
  * allocator holds for them, goes on to the end, frees all that is left, and
  * trims.
  *
- * By fi_mr_alloc: bytes registered. With -m by malloc: bytes that it has from
- * the system, by glibc's mallinfo2() or jemalloc's mallctl(). Each
- * allocation is written to, where it begins and in each page.
+ * The allocator is fi_mr_alloc, and its memory is the registered bytes. With -m
+ * the allocator is malloc, and its memory is the bytes that it has from the
+ * system, by glibc's mallinfo2() or jemalloc's mallctl(). Each allocation is
+ * written to at its beginning and in each page.
  *
  * Prints "peak LIVE HELD RATIO blocks N after HELD N".
  */
@@ -20,8 +21,8 @@ static struct fid_domain *domain;
 static bool by_malloc;
 
 struct op {
-	uint32_t number; /* of the allocation */
-	uint32_t len;	 /* 0: free */
+	uint32_t number; /* number of the allocation */
+	uint32_t len;	 /* length in bytes; 0: free */
 };
 
 #define OPS_MAX ((size_t) 1 << 23)
@@ -35,7 +36,7 @@ static void read_trace(void)
 	long long value;
 	struct op op;
 
-	/* memory that is not taken from the malloc under test */
+	/* this memory is not taken from the malloc under test */
 	ops = ft_map(NULL, OPS_MAX * sizeof(*ops));
 	while (scanf("%lld", &value) == 1) {
 		FT_CHECK(ops_cnt < OPS_MAX, "more than %zu lines", OPS_MAX);
@@ -111,7 +112,7 @@ static void put(void *buf)
 		FT_CALL(fi_mr_free(domain, buf));
 }
 
-/* before: the bytes held before the replay, which do not count. */
+/* Replays the trace. The bytes that were held @before it do not count. */
 static void replay(size_t before)
 {
 	void **live = ft_map(NULL, numbers * sizeof(*live));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * frrwp_bench: one transaction after another between a client and a server,
- * each a process, as in figures 5 to 8 of Ou, He and Han (2009):
+ * frrwp_bench: measures one transaction after another between a client and a
+ * server, each a process, as in figures 5 to 8 of Ou, He and Han (2009):
  *
  *   typical  the writer registers when it has the key of the registered target
  *   fast     the request goes first, and both sides register at the same time
  *   crw      the same with fi_cwtag() and fi_cwrite()
  *
  * A read brings data to the client, a write to the server. Memory is cold
- * (never registered before) or warm: registered and kept, for crw by
- * FI_MRRC_CW_KEEP. Prints the time of each step (frrwp_steps.h). With -q only
+ * (never registered before) or warm (its registration is kept, in crw by
+ * FI_MRRC_CW_KEEP). Prints the time of each step (frrwp_steps.h). With -q only
  * cold writes of 4 and 64 KiB are made, and for each size a line "sooner SIZE N
  * ROUNDS" is printed: in N rounds the target had its data sooner by crw than by
  * typical.
@@ -23,8 +23,9 @@
 
 #define ROUNDS_MAX 41
 #define LEN_MAX	   (4UL << 20)
-#define CLIENT	   "FT_FRRWP_CLIENT" /* its environment: the listener */
-#define SHARED	   "FT_FRRWP_SHARED" /* descriptor of struct shared */
+/* environment of the client: the listener */
+#define CLIENT "FT_FRRWP_CLIENT"
+#define SHARED "FT_FRRWP_SHARED" /* file descriptor of struct shared */
 
 enum process { TYPICAL, FAST, CRW, PROCESSES };
 static const char *const process_name[] = { "typical", "fast", "crw" };
@@ -36,23 +37,23 @@ struct message {
 
 /* Memory that both processes have mapped. */
 struct shared {
-	struct message msg; /* what comes next */
+	struct message msg; /* the transaction that comes next */
 	atomic_uint next, ready, served;
-	double at[STEP_CNT]; /* each is one side's */
+	double at[STEP_CNT]; /* each time is set by one side */
 };
 
 static struct shared *sh;
 static bool quick;
 static struct ft_pair pair;
 /* This process's side. */
-static int me; /* 0: the server, 1: the client */
+static int me; /* 0: this process is the server, 1: the client */
 static char *buf, *warm;
-static struct fid_mr *warm_mr; /* of warm, as a target */
+static struct fid_mr *warm_mr; /* registration of warm, as a target */
 /* Mapped, not static: memory of a program's file is registered each time. */
 static struct {
 	struct message mail[2], sent, asked;
 } * box;
-static bool asking; /* its completion is to come */
+static bool asking; /* the completion of the request is to come */
 static unsigned turn;
 
 static struct ft_ep *my_ep(void)
@@ -88,8 +89,8 @@ static void wait_for(enum ft_dir dir, void *ctx)
 }
 
 /*
- * Waits as an application does that reads its queues: no progress thread is
- * needed.
+ * Waits and reads the queues meanwhile, as applications do that need no
+ * progress thread.
  */
 static void idle_until(atomic_uint *what, unsigned value)
 {
@@ -171,7 +172,7 @@ static void cond_write(const struct message *msg)
 	at[S_wregd] = at[S_posted] < at[S_free] ? at[S_posted] : at[S_free];
 }
 
-/* Writes to the target, which has sent its key. */
+/* Writes to the target's memory, whose key the target has sent. */
 static void write_to(const struct message *msg, const struct message *key)
 {
 	stamp(S_posted);
@@ -220,7 +221,7 @@ static void target(const struct message *msg)
 
 /*
  * Plays the writer's part in a transaction that the target begins (crw), or for
- * which it sends its key.
+ * which the target sends its key.
  */
 static void writer(const struct message *msg)
 {
@@ -461,7 +462,10 @@ int main(int argc, char **argv)
 	ft_start(argv[0]);
 	attr.format = ft_cq_format();
 	attr.cw = attr.cw_pep = true;
-	/* the benchmark polls: a provider's thread need not do so, too */
+	/*
+	 * the benchmark polls, so no thread of the provider needs to make
+	 * progress
+	 */
 	attr.threading = FI_THREAD_DOMAIN;
 	if (getenv(CLIENT)) {
 		client_main(&attr);

@@ -21,7 +21,10 @@ void ft_steps_note(struct ft_steps *best, const double *times)
 	best->any = true;
 	for (step = S_free; step < STEP_CNT; step++) {
 		after = times[step] - times[S_posted];
-		/* crw may be free before */
+		/*
+		 * with crw the application may be free before the core gets the
+		 * write
+		 */
 		if (after > 0 &&
 		    (!best->soonest[step] || after < best->soonest[step]))
 			best->soonest[step] = after;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The steps of a transaction that frrwp_bench times, in microseconds since its
- * start, for the fastest of many transactions. Steps up to the write are those
- * of the transaction in which the core got the write first. Later steps are
- * added with their shortest time after the write in any transaction, since
- * other programs on the machine slow two processes that poll.
+ * The steps of a transaction that frrwp_bench times, in microseconds since the
+ * transaction's start. The times of steps up to the write are taken from the
+ * transaction, of many, in which the core got the write soonest. To the time of
+ * the write, the time of a later step adds its shortest time after the write in
+ * any transaction, since other programs on the machine slow two processes that
+ * poll.
  */
 #ifndef FRRWP_STEPS_H
 #define FRRWP_STEPS_H
@@ -12,8 +13,8 @@
 #include <stdbool.h>
 
 /*
- * The steps are those of the target, except for those named "the writer". For
- * crw, the steps of registering are the call that registers and does more.
+ * Steps are the target's, unless their comment names the writer. For crw, the
+ * steps of registering are the begin and end of the call that also registers.
  */
 #define STEPS(X)                                         \
 	X(asked)  /* the core has the request */         \
@@ -40,9 +41,9 @@ struct ft_steps {
 	double soonest[STEP_CNT]; /* us since the write was posted */
 };
 
-/* One transaction more. */
+/* Adds the times of one more transaction. */
 void ft_steps_note(struct ft_steps *best, const double *times);
-/* Prints the end of a line; NULL: prints the names. */
+/* Prints the end of a line; if best is NULL, prints the names of the steps. */
 void ft_steps_print(const struct ft_steps *best);
 
 #endif /* FRRWP_STEPS_H */

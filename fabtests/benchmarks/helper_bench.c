@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * helper_bench: savings and costs of a predicting helper, as li2011 measures
- * them (figures 1, 2, 3, 9 and 10, section 4.3). For bench.sh.
+ * helper_bench: measures savings and costs of a predicting helper, as li2011
+ * does (figures 1, 2, 3, 9 and 10, section 4.3). For bench.sh.
  *
  *	helper_bench -p CORE [-I TURNS] [-o memory|limit|overhead]
  *
  * memory: three buffers are sent in turn with a pause after each. Each way has
- * a separate process: registered for each message (each), through libfabric's
- * own cache (cache), and over ofi_mrrc, without (never) and with a helper that
+ * a separate process: registering for each message (each), libfabric's own
+ * cache (cache), and ofi_mrrc without a helper (never) and with a helper that
  * predicts (predict). With REUSE the same three buffers are used again and
- * again; without it, each message has a new one. Prints "memory WAY REUSE LEN
- * MEAN PEAK US LATE". MEAN, PEAK: registered bytes in percent of three buffers;
- * US: median time of a message. For the longest messages, lines "bytes WAY
- * REUSE MS PERCENT" come before that, with the registered bytes over time.
+ * again; without REUSE, each message has a new buffer. Prints "memory WAY REUSE
+ * LEN MEAN PEAK US LATE". MEAN and PEAK are registered bytes in percent of
+ * three buffers; US is the median time of a message. For the longest messages,
+ * lines "bytes WAY REUSE MS PERCENT" come before the line "memory", with the
+ * registered bytes over time.
  *
- * limit: six buffers are sent in turn, where three and a half may be locked;
- * one more way leaves all used buffers registered (kept). Prints "limit WAY
- * MESSAGES OF US PEAK LATE WHY": the number of sent messages, and the reason
- * why no more were sent.
+ * limit: six buffers are sent in turn, where the bytes of three and a half
+ * buffers may be locked; one more way (kept) leaves all used buffers
+ * registered. Prints "limit WAY MESSAGES OF US PEAK LATE WHY": the number of
+ * sent messages, and the reason why no more were sent.
  *
  * overhead: two processes, without and with the helper, time batches of
- * messages from one buffer in turn. Prints "overhead BYTES US US RATIO":
- * medians, and the median of the ratios of two batches in turn.
+ * messages from one buffer in turn. Prints "overhead BYTES US US RATIO": the
+ * median times without and with the helper, and the median of the ratios of two
+ * successive batches.
  *
  * The receiver's buffer is registered before, and does not count.
  */
@@ -31,19 +33,19 @@
 #include <sys/resource.h>
 
 #define BUFFERS	 3
-#define MANY	 6 /* of limit */
+#define MANY	 6 /* number of buffers of "limit" */
 #define MIB	 ((size_t) 1 << 20)
 #define LEN_MAX	 (4 * MIB)
 #define TURNS	 10
 #define PAUSE_US 60000
-#define SAMPLES	 6 /* of a pause */
+#define SAMPLES	 6 /* samples of a pause */
 #define ROUNDS	 31
 
 static const struct way {
 	const char *name;
 	enum ft_mode mode;
 	const char *helper;
-	bool keeps; /* what it has registered */
+	bool keeps; /* the program keeps its registrations */
 } ways[] = {
 	{ .name = "each", .mode = FT_REG_EACH },
 	{ .name = "cache", .mode = FT_CORE_CACHE },
@@ -105,8 +107,8 @@ static void run_pause(struct run *run)
 }
 
 /*
- * Sends message i. Its time goes into *us; or the error that prevents it is
- * returned.
+ * Sends message i. Stores the message's time in *us, or returns the error that
+ * prevents the message.
  */
 static int run_send(struct run *run, unsigned i, char *from, double *us)
 {
@@ -187,7 +189,7 @@ static void limited(void *arg)
 	unsigned i;
 	int ret = 0;
 
-	/* beside the receiver's buffer */
+	/* the receiver's buffer takes one LEN more */
 	restrict_memory(run->len * 9 / 2);
 	run_open(run);
 	for (i = 0; i < turns * MANY; i++) {
@@ -234,7 +236,7 @@ static double batch(char *from, char *to, size_t len)
 
 /*
  * Reads a length, and writes the time of a batch of that length; the length 0
- * ends it.
+ * ends the process.
  */
 static void serve(const struct way *way, int in, int out)
 {
@@ -302,7 +304,7 @@ static void overhead(void)
 		for (j = 0; j < 4; j++)
 			side_batch(&side[j % 2], lens[i]);
 		for (round = 0; round < rounds; round++) {
-			/* each is first in turn */
+			/* each process is first in turn */
 			for (j = round; j < round + 2; j++)
 				us[j % 2][round] =
 					side_batch(&side[j % 2], lens[i]);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * helper_node: costs and savings of helper threads for the processes of a node,
- * as li2011 measures them (section 5, tables 1 to 4, figure 8). For bench.sh.
+ * helper_node: measures costs and savings of helper threads for the processes
+ * of a node, as li2011 does (section 5, tables 1 to 4, figure 8). For bench.sh.
  *
  *	helper_node -p CORE [-I TURNS] [STEPS]
  *
- * Two, four and eight processes, each with both ends of a connection. Each
- * sends three buffers of 256 KiB in turn; after each message it computes (busy)
- * for some 10 ms, or waits (idle) for 20. With STEPS it computes that many
- * steps, and there is no idle load. Runs without a helper, and with one by each
- * value of FI_OFI_MRRC_HELPER_NODE, alternate in rounds.
+ * Two, four and eight processes run at once, each with both ends of a
+ * connection. Each process sends three buffers of 256 KiB in turn; after each
+ * message the process computes for some 10 ms (busy), or waits for 20 ms
+ * (idle). With STEPS a process computes that number of steps, and there is no
+ * idle load. Runs without a helper, and with a helper by each value of
+ * FI_OFI_MRRC_HELPER_NODE, alternate in rounds.
  *
  * Prints "node LOAD PROCESSES HELPERS MS MEAN LATE ELAPSED". MS: processor time
  * of all threads for all messages and the computing; MEAN: registered bytes of
  * all processes in percent of their buffers; LATE: uses that found their buffer
  * deregistered; ELAPSED: ms from the first message of any process to the last.
  * For four processes, lines "bytes ROUND LOAD HELPERS MS PERCENT" come before
- * that, with the registered bytes over time.
+ * the line "node", with the registered bytes over time.
  */
 #include "ft_bench.h"
 
@@ -29,9 +30,9 @@
 #define BUFFERS	 3
 #define LEN	 ((size_t) 256 << 10)
 #define TURNS	 8
-#define WORK	 24000000 /* steps, some 10 ms */
+#define WORK	 24000000 /* steps of computing, some 10 ms */
 #define PAUSE_US 20000
-#define CHUNKS	 4 /* of WORK and PAUSE_US */
+#define CHUNKS	 4 /* parts of WORK and PAUSE_US */
 #define LOOK_US	 10000
 #define ROUNDS	 3
 
@@ -140,7 +141,7 @@ static double all_bytes(unsigned count)
 	return bytes;
 }
 
-/* ms from the first message of any process to the last one. */
+/* Returns ms from the first message of any process to the last one. */
 static double elapsed_ms(unsigned count)
 {
 	double begin = shared->begin[0], end = shared->end[0];
@@ -166,7 +167,7 @@ static void spawn(unsigned count, const struct helpers *with, bool busy)
 		pid = fork();
 		FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
-			/* not left behind */
+			/* the kernel kills this child when the parent ends */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			process(i, with, busy);
 			exit(0);
@@ -183,7 +184,7 @@ static void ended(pid_t pid)
 		 status);
 }
 
-/* A process that failed is never ready. */
+/* Checks that no process has failed: such a process is never ready. */
 static void check_alive(void)
 {
 	int status;
@@ -244,7 +245,7 @@ int main(int argc, char **argv)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FT_CHECK(shared != MAP_FAILED, "mmap: %s", strerror(errno));
 	for (i = 0; i < loads * 3 * rounds * HELPERS; i++) {
-		/* the helpers take turns */
+		/* runs with different helpers take turns */
 		with = i % HELPERS;
 		count = 2U << i / HELPERS / rounds % 3;
 		node(count, &helpers[with], i < 3 * rounds * HELPERS,

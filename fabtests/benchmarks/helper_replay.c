@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * helper_replay: the registered bytes of buffers of recorded MPI programs with
- * a helper, as figure 11 of li2011 shows them. For bench.sh.
+ * helper_replay: measures the registered bytes of buffers of recorded MPI
+ * programs with a helper, as in figure 11 of li2011. For bench.sh.
  *
  *	helper_replay -p CORE STRETCH SECONDS TRACE...
  *
  * The program repeats the messages that rank 0 of each trace sent and received
- * in its first SECONDS, over a connection of this process with itself: the same
- * number of bytes, in buffers at the rank's distances, without descriptors, at
- * the trace's times multiplied by STRETCH. Nothing waits for the end of a
- * message. One process runs without a helper, another with one that predicts.
+ * in its first SECONDS, over a connection of a process with itself: with the
+ * same lengths and the same distances of the buffers, without descriptors, at
+ * the trace's times multiplied by STRETCH. The program does not wait for the
+ * end of a message. One process runs without a helper, another process with a
+ * helper that predicts.
  *
  * Prints "replay TRACE WAY MESSAGES SECONDS MEAN PEAK LATER LATE LAG". MEAN,
  * PEAK: registered KiB; LATER: the peak of the second half; LATE: uses that
  * found their buffer deregistered; LAG: maximum ms by which a message was
- * posted after its time. Lines "bytes TRACE WAY SECONDS KIB" come before that,
- * with the registered bytes over time.
+ * posted after its time. Lines "bytes TRACE WAY SECONDS KIB" come before the
+ * line "replay", with the registered bytes over time.
  *
  * The other side's buffer is registered before, and does not count.
  */
 #include "helper_run.h"
 #include "sim/trace.h"
 
-#define LOOKS 200 /* at equal times */
+#define LOOKS 200 /* number of looks, at equal intervals */
 
 struct replay {
 	const struct sim_trace *trace;
 	const char *helper;
-	uint64_t begin, end;  /* of the rank, us of the trace */
-	uint64_t first, last; /* bytes that its buffers take */
-	size_t most;	      /* of a message */
+	uint64_t begin, end;  /* of the rank's messages, us of the trace */
+	uint64_t first, last; /* first and last byte of the buffers */
+	size_t most;	      /* maximum length of a message */
 	char *buf, *other;
 	struct fid_mr *mr;
 	struct helper_bytes bytes;
-	double later_peak; /* of the second half */
-	double look;	   /* when to print, us */
+	double later_peak; /* peak of the second half */
+	double look;	   /* us when to print next */
 	unsigned posted, flying;
 	double lag; /* us */
 };
@@ -77,13 +78,13 @@ static void survey(struct replay *r)
 	FT_CHECK(r->end > r->begin, "%s: one time only", trace->name);
 }
 
-/* Where the request's buffer is. */
+/* Returns the place of the request's buffer. */
 static char *buffer(const struct replay *r, const struct sim_req *req)
 {
 	return r->buf + (req->addr - r->first);
 }
 
-/* Writes to the buffer before a send, as the program did. */
+/* Writes to all buffers before the first send, as the program did. */
 static void touch(struct replay *r)
 {
 	const struct sim_req *req = r->trace->req;
@@ -148,7 +149,7 @@ static void look(struct replay *r)
 	r->look += all / LOOKS;
 }
 
-/* Waits until @us after the beginning; returns how late it is then. */
+/* Waits until @us after the beginning; returns how late the end is, in us. */
 static double wait_until(struct replay *r, double us)
 {
 	double now, next;

@@ -13,7 +13,7 @@ void helper_open(const char *name, enum ft_mode mode, const char *core,
 	ft_bench_env(mode, core);
 	if (helper)
 		setenv("FI_OFI_MRRC_HELPER", helper, 1);
-	/* also while all processors are busy */
+	/* the helper works also while all processors are busy */
 	setenv("FI_OFI_MRRC_HELPER_NODE", "aggressive", 0);
 	ft_start(name);
 	ft_pair_open(pair, &attr);
@@ -42,8 +42,8 @@ void helper_ended(pid_t pid)
 }
 
 /*
- * Bytes locked by the device; over cores that lock none, those that ofi_mrrc
- * counts.
+ * Returns the bytes that the device has locked; over cores that lock none, the
+ * bytes that ofi_mrrc counts as registered.
  */
 static double registered(struct ft_dom *dom)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by helper_bench and helper_replay: runs with and without a helper, each
- * in a process of its own, and their registered bytes over time. One thread.
+ * Shared by helper_bench and helper_replay: runs with and without a helper,
+ * each in a process of its own, and their registered bytes over time. Only one
+ * thread calls these functions.
  */
 #ifndef HELPER_RUN_H
 #define HELPER_RUN_H
@@ -9,20 +10,20 @@
 #include "ft_bench.h"
 
 /*
- * Opens a connection over the core of the mode; @helper: FI_OFI_MRRC_HELPER, or
- * NULL.
+ * Opens a connection in a mode over @core; @helper is the value of
+ * FI_OFI_MRRC_HELPER, or NULL.
  */
 void helper_open(const char *name, enum ft_mode mode, const char *core,
 		 const char *helper, struct ft_pair *pair);
-/* Runs what(arg) in a child, which has to succeed. */
+/* Runs what(arg) in a child, and checks that the child succeeds. */
 void helper_in_child(void (*what)(void *arg), void *arg);
 void helper_ended(pid_t pid);
 
 struct helper_bytes {
 	struct ft_dom *dom;
-	double base;	    /* registered before */
-	double now, peak;   /* beside that */
-	double area;	    /* bytes times us */
+	double base;	    /* bytes registered at the begin */
+	double now, peak;   /* bytes registered since then */
+	double area;	    /* bytes multiplied by us */
 	double begin, last; /* us */
 };
 

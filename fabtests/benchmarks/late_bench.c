@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * late_bench: data is ready at the sender, and the receiver shows its buffers
- * later: the ways of late_ways.h, in turn.
+ * late_bench: measures the ways of late_ways.h in turn, where data is ready at
+ * the sender, and the receiver shows its buffers later.
  *
- * Sender and receiver are two threads of one process; for RTR of another
- * process, since ofi_rxm reads its variables once. Buffers are registered
- * before. The receiver polls its queues, except between the time when the data
- * is ready and the time when it shows its buffers. The sender either polls its
- * queues all the time, or computes, also before its data is ready, and looks at
- * its queues every SLICE_US.
+ * Sender and receiver are two threads of one process; the way RTR has another
+ * process, since ofi_rxm reads its environment variables once. Buffers are
+ * registered before. The receiver polls its queues, except between the time
+ * when the data is ready and the time when it shows its buffers. The sender
+ * either polls its queues all the time, or computes, also before its data is
+ * ready, and looks at its queues every SLICE_US.
  *
- * Prints a line for each way. Medians of the time (us) from the moment when the
- * data is ready and the receiver begins to show its buffers until the receiver
- * has all data, where the sender polls, and where it computes. Processor time
- * that the computing sender has for itself, in % of the time from its post to
- * its last completion.
+ * Prints a line for each way: the median time (us) where the sender polls, the
+ * median time where the sender computes, and the processor time that the
+ * computing sender has for itself, in % of the time from its post to its last
+ * completion. The time begins when the data is ready and the receiver begins to
+ * show its buffers, and ends when the receiver has all data.
  *
- * -q: several buffers at once have less than 1 MiB each; not RTR, which ofi_rxm
- * (1.17) now and then ends with an error over Soft-RoCE.
+ * With -q several buffers at once have less than 1 MiB each, and RTR is left
+ * out, since ofi_rxm (1.17) now and then ends RTR with an error over Soft-RoCE.
  */
 #include "late_ways.h"
 
@@ -29,7 +29,7 @@
 #define ROUNDS	   9
 #define ROUNDS_MAX 64
 #define SLICE_US   1000
-/* The sides poll or compute this long before the data is ready */
+/* us that the sides poll or compute before the data is ready */
 #define LEAD_US 2000
 
 struct result {
@@ -72,7 +72,10 @@ static void ahead(int side)
 {
 	unsigned i;
 
-	/* FT_POST() reads the machine's load: now, not while it is measured */
+	/*
+	 * FT_POST() reads the machine's load: do so now, not in the measured
+	 * time
+	 */
 	ft_limit_us();
 	for (i = 0; late_ways[late_job.way].ahead && i < late_job.depth; i++)
 		late_ways[late_job.way].ahead(side, i);
@@ -119,7 +122,7 @@ static void *receiver_main(void *arg)
 	return arg;
 }
 
-/* Returns the processor time that this thread got. */
+/* Computes for @us; returns the processor time that this thread got. */
 static uint64_t compute(uint64_t us)
 {
 	uint64_t begin = ft_thread_us();
@@ -241,7 +244,7 @@ static bool left_out(unsigned way)
 
 static void measure(unsigned late_us, size_t len, unsigned depth)
 {
-	/* [0]: the sender polls, [1]: it computes */
+	/* index 0: the sender polls, index 1: the sender computes */
 	static double latency[2][LATE_WAYS][ROUNDS_MAX];
 	static double computed[LATE_WAYS][ROUNDS_MAX];
 	const unsigned rounds = ft_iters(ROUNDS);
@@ -260,7 +263,10 @@ static void measure(unsigned late_us, size_t len, unsigned depth)
 				continue;
 			result = run(&j);
 			latency[j.computes][j.way][i] = result.latency;
-			/* the last result of a round is that of computing */
+			/*
+			 * the last result of a round is from a sender that
+			 * computes
+			 */
 			computed[j.way][i] = result.computed;
 		}
 	}

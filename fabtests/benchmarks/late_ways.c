@@ -2,26 +2,29 @@
 /* See late_ways.h. */
 #include "late_ways.h"
 
-/* Where a buffer is. turn is last: a reader of the slot waits for it. */
+/*
+ * Place of a buffer. turn is written last: a reader of the slot waits for it.
+ */
 struct slot {
 	uint64_t addr, key, index, turn;
 };
 
-/* Mapped: memory of a program's file is registered each time. */
+/* Mapped, not static: memory of a program's file is registered each time. */
 struct memory {
-	struct slot ring[LATE_DEPTH_MAX];  /* the peer writes to the sender's */
+	/* the receiver writes to the sender's */
+	struct slot ring[LATE_DEPTH_MAX];
 	struct slot asked[LATE_DEPTH_MAX]; /* the sender receives these */
 	struct slot heard[LATE_DEPTH_MAX]; /* the receiver receives these */
 };
 
 struct late_job late_job;
-/* connected endpoints with conditional writes, and without; ofi_rxm's */
+/* pairs for conditional writes, for plain connections, and over ofi_rxm */
 static struct ft_pair cw, msg, rdm;
 static struct memory *mem;
-/* LATE_DEPTH_MAX buffers of LATE_LEN_MAX each */
+/* LATE_DEPTH_MAX buffers of LATE_LEN_MAX bytes each */
 static char *out, *in, *bounce;
 static struct fid_mr *in_mr, *ring_mr;
-static bool recv_data; /* remote CQ data needs a receive */
+static bool recv_data; /* remote CQ data needs a posted receive */
 
 static char *part(char *memory, unsigned i)
 {
@@ -54,7 +57,7 @@ static void cond(unsigned i, char *memory, uint64_t flags,
 		.cwtag = tag_of(i),
 	};
 
-	/* the next one follows at once */
+	/* the next operation follows at once */
 	if (i + 1 < late_job.depth)
 		flags |= FI_MORE;
 	FT_POST(ep, call(ep->cw, &op, FI_COMPLETION | flags));
@@ -82,7 +85,7 @@ static void rxm_show(unsigned i)
 				 FT_ANY, tag_of(i), 0, NULL));
 }
 
-/* A receive of a slot, whose context is the slot. */
+/* Posts a receive into a slot, whose context is the slot. */
 static void listen_for(struct ft_ep *ep, struct slot *slot)
 {
 	FT_POST(ep, fi_recv(ep->ep, slot, sizeof(*slot), NULL, 0, slot));
@@ -229,7 +232,7 @@ void late_check(void)
 	}
 }
 
-/* In a pair that is open each thread drives only its own side. */
+/* Opens a pair. Afterwards each thread drives only its own side. */
 static void open_pair(struct ft_pair *pair, const struct ft_attr *attr)
 {
 	ft_pair_open(pair, attr);

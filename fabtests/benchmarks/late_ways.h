@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways to bring data into buffers that the receiver shows later than the data
- * is ready: their endpoints and memory, and the calls of each side. Each side
- * is one thread, which alone uses its endpoints (late_bench.c).
+ * Ways to transfer data into buffers that the receiver shows after the data is
+ * ready: the endpoints and memory of these ways, and the calls of each side.
+ * Each side is one thread, which alone uses its endpoints (late_bench.c).
  */
 #ifndef LATE_WAYS_H
 #define LATE_WAYS_H
@@ -16,11 +16,14 @@ enum { LATE_RECEIVER, LATE_SENDER };
 enum {
 	LATE_CWRITE, /* fi_cwrite() and fi_cwtag() */
 	/*
-	 * ofi_rxm, FI_OFI_RXM_USE_RNDV_WRITE: request to send, ready to receive
-	 * with address and key, write, end
+	 * ofi_rxm with FI_OFI_RXM_USE_RNDV_WRITE: messages "request to send",
+	 * "ready to receive" with address and key, write, message "end"
 	 */
 	LATE_RTR,
-	/* ofi_rxm's default: request to send with address and key, read, end */
+	/*
+	 * ofi_rxm's default: "request to send" with address and key, read,
+	 * "end"
+	 */
 	LATE_READ,
 	/*
 	 * clear to send, as NCCL does over verbs: the receiver writes address
@@ -28,8 +31,8 @@ enum {
 	 * and writes with remote CQ data
 	 */
 	LATE_FIFO,
-	LATE_HAND,   /* a message with address and key, write, a message */
-	LATE_COPIED, /* a message, received ahead in other memory */
+	LATE_HAND,   /* a message with address and key, a write, a message */
+	LATE_COPIED, /* a message, received ahead into other memory */
 	LATE_WAYS
 };
 
@@ -37,14 +40,15 @@ enum {
 struct late_job {
 	unsigned way, depth, late_us;
 	size_t len;
-	bool computes; /* the sender computes, instead of polling all the time */
-	bool whole;    /* compare all data */
+	/* the sender computes, instead of polling all the time */
+	bool computes;
+	bool whole;    /* compare all bytes of the data */
 	uint64_t turn; /* number of this transaction, not 0 */
 };
 
 /*
- * The receiver has a receive completion for each buffer, and the sender a
- * transmit completion.
+ * A way, by which the receiver gets a receive completion for each buffer, and
+ * the sender a transmit completion.
  */
 struct late_way {
 	const char *name;
@@ -52,7 +56,7 @@ struct late_way {
 	void (*ahead)(int side, unsigned i);
 	void (*post)(unsigned i); /* the sender's data is ready */
 	void (*show)(unsigned i); /* the receiver's buffer is ready */
-	/* The sender got a message for a buffer; NULL: it gets none */
+	/* The sender got a message for a buffer; NULL: the sender gets none */
 	void (*asked)(const struct ft_comp *comp);
 	/* The receiver got its ith completion; may be NULL */
 	void (*heard)(unsigned i, const struct ft_comp *comp);
@@ -62,9 +66,9 @@ struct late_way {
 extern const struct late_way late_ways[LATE_WAYS];
 extern struct late_job late_job; /* the transaction under way */
 
-/* Only ofi_rxm's endpoints: this process makes rendezvous alone. */
+/* Opens endpoints; only_rxm: only ofi_rxm's, for the process of LATE_RTR. */
 void late_open(bool only_rxm);
-/* That side's endpoint in the transaction */
+/* Returns that side's endpoint in the transaction */
 struct ft_ep *late_ep(int side);
 void late_fill(void);
 void late_check(void);

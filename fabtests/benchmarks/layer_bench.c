@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cost of the provider where it has nothing to do: operations with a
- * descriptor, on an endpoint that has resolved null descriptors before.
+ * Measures the cost of the provider where it has nothing to do: operations with
+ * a descriptor, on an endpoint that has resolved null descriptors before.
  *
  * bench.sh and util/sh/calls.sh run it in several ways. With -m, an operation
- * is repeated so that callgrind can count instructions inside the function
- * layer_<op> and nothing else; a miss is a write. With -N alone, writes without
- * a descriptor over PROVIDER are timed in windows and one by one. Without -m
- * and -N, the core provider alone and the stack run in turn, batch by batch in
- * this one process, and medians are printed.
+ * is repeated so that callgrind can count only the instructions inside the
+ * function layer_<op>; the operation "miss" is a write that misses in the
+ * cache. With -N alone, writes without a descriptor over PROVIDER are timed in
+ * windows and one by one. Without -m and -N, the core provider alone and the
+ * stack run in turn, batch by batch in this one process, and medians are
+ * printed.
  */
 #include "ft_mrrc.h"
 
 #define ROUNDS 801
-#define BATCH  500	     /* messages between two readings of the clock */
-#define MSG    8	     /* bytes */
-#define BUFS   64	     /* that writes go out from in turn */
-#define APART  (2 * FT_PAGE) /* distance between buffers of two misses */
+#define BATCH  500 /* messages between two readings of the clock */
+#define MSG    8   /* bytes */
+/* number of buffers from which writes go out in turn */
+#define BUFS  64
+#define APART (2 * FT_PAGE) /* distance between buffers of two misses */
 /* number of buffers for misses: more than a monitor keeps watched */
 #define MISSES 2048
 
@@ -24,7 +26,7 @@ enum side { RAW, STACK, SIDES };
 
 struct stack {
 	struct ft_pair pair;
-	char *buf[2]; /* server's, client's */
+	char *buf[2]; /* the server's and the client's buffer */
 	struct fid_mr *mr[2];
 	void *desc[2];
 };
@@ -101,9 +103,9 @@ static void stack_open(struct stack *st, enum side side)
 		FT_CHECK(st->desc[i], "%s gives no descriptor", prov[side]);
 	}
 	/*
-	 * Over ofi_mrrc these are null descriptors: both directions have used
-	 * some, so the endpoint is in its general state. The core's pools have
-	 * grown.
+	 * Over ofi_mrrc these transfers use null descriptors, so the endpoint
+	 * is in its general state in both directions afterwards, and the core's
+	 * pools have grown.
 	 */
 	buf = ft_map(NULL, FT_PAGE);
 	for (i = 0; i < 16; i++) {
@@ -128,8 +130,8 @@ static void stack_close(struct stack *st, enum side side)
 }
 
 /*
- * Waits for a completion; a read of no entry makes progress and tells whether
- * there is one.
+ * Waits for a completion: a read of 0 entries makes progress and tells whether
+ * there is a completion.
  */
 static void wait_for(struct fid_cq *cq, struct ft_ep *other)
 {
@@ -181,7 +183,8 @@ static void repeat(struct stack *st, unsigned cnt, bool write, size_t cycle)
 }
 
 /*
- * Makes the first write of the buffer, which registers it: it is not measured.
+ * Makes the first write of the buffer, which registers the buffer and is not
+ * measured.
  */
 static void first_write(struct stack *st)
 {
@@ -197,8 +200,9 @@ static void first_write(struct stack *st)
 
 /*
  * Makes writes whose lookups all miss, if the cache keeps fewer regions than
- * there are buffers. Before they are measured all buffers have been registered.
- * Each is a separate mapping, so that the monitor watches each by itself.
+ * there are buffers. All buffers have been registered before the writes are
+ * measured. Each buffer is a separate mapping, so that the monitor watches each
+ * by itself.
  */
 static void repeat_misses(struct stack *st, unsigned cnt)
 {
@@ -243,7 +247,7 @@ static void reap(struct ft_ep *ep, enum ft_dir dir, unsigned cnt,
 	}
 }
 
-/* Microseconds for BATCH messages in windows. */
+/* Returns microseconds for BATCH messages in windows. */
 static uint64_t batch_rate(struct stack *st)
 {
 	struct ft_ep *s = &st->pair.s, *c = &st->pair.c;
@@ -274,7 +278,7 @@ static void one_way(struct stack *st, struct ft_ep *from, int i)
 	reap(to, FT_RX, 1, from);
 }
 
-/* Microseconds for BATCH / 2 round trips. */
+/* Returns microseconds for BATCH / 2 round trips. */
 static uint64_t batch_latency(struct stack *st)
 {
 	uint64_t start = ft_now_us();
@@ -324,7 +328,7 @@ static double median(double *values, unsigned cnt)
 	return values[cnt / 2];
 }
 
-/* Prints "NAME RAW STACK PERCENT": us for each message, raw over stack. */
+/* Prints "NAME RAW STACK PERCENT": us of a message, raw over stack. */
 static void compare(const char *name, struct stack *st,
 		    uint64_t (*batch)(struct stack *))
 {
@@ -354,7 +358,7 @@ static void compare(const char *name, struct stack *st,
 	free(ratio);
 }
 
-/* Prints "write WINDOW MEDIAN": us for each. */
+/* Prints "write WINDOW MEDIAN": median us of a write. */
 static void time_writes(struct stack *st, unsigned window)
 {
 	const unsigned rounds = ft_iters(ROUNDS / 4), warm = 5;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * levy_bench: the time to get registered memory, by fi_mr_alloc and by malloc +
- * fi_mr_reg, as in levy2020; and the allocator's blocks in pages of each kind,
- * as in mietke2006, table 3.
+ * levy_bench: measures the time to get registered memory, by fi_mr_alloc and by
+ * malloc + fi_mr_reg, as in levy2020; and the allocator's blocks in pages of
+ * each kind, as in mietke2006, table 3.
  *
  *	reg	malloc, then register and deregister	(figures 1, 2)
  *	new	acquire, nothing is released in between	(figures 3, 4)
@@ -10,9 +10,10 @@
  *	put	acquire, and write it to the peer	(figure 6)
  *	pages	a block of a heap: map and register
  *
- * One process with both ends. Sides alternate trial by trial, and so does the
- * one that comes first. Registrations are for remote writing, as those of the
- * paper are, which the provider does not cache; libfabric's own cache is off.
+ * One process has both ends. The two allocators alternate trial by trial, and
+ * so does the one that comes first. Registrations are for remote writing, as in
+ * the paper; the provider does not cache such registrations, and libfabric's
+ * own cache is off.
  *
  * Prints "reg SIZE register deregister", "new|reuse|put SIZE alloc malloc",
  * microseconds of one trial, and "pages SIZE KIND us deregister". The time of
@@ -25,8 +26,8 @@
 #define ACCESS	  (FI_WRITE | FI_REMOTE_WRITE)
 #define MIN_SIZE  128UL
 #define MAX_SIZE  (2UL << 20)
-#define NEW_BYTES (512UL << 20) /* at once, at most */
-#define PUT_BYTES (48UL << 20)	/* written, at most */
+#define NEW_BYTES (512UL << 20) /* maximum bytes at once */
+#define PUT_BYTES (48UL << 20)	/* maximum bytes written */
 
 static struct ft_pair pair;
 static struct fid_domain *domain;
@@ -139,7 +140,7 @@ static double acquire_and_write(const struct side *side, size_t len,
 	return since(start);
 }
 
-/* Fewer trials of large sizes. */
+/* Returns the number of trials: fewer for large sizes. */
 static unsigned trials_of(size_t len, size_t bytes)
 {
 	return trials * len > bytes ? bytes / len : trials;
@@ -205,7 +206,7 @@ static void run_again(const char *name, size_t len, unsigned count,
 			us[s] = trial(&sides[s], len, &memory);
 			sides[s].put(&memory);
 		}
-		/* the first ones bring the memory */
+		/* the first trials bring the memory */
 		if (i >= 10)
 			printf("%s %zu %.3f %.3f\n", name, len, us[0], us[1]);
 	}

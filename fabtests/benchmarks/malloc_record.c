@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * malloc_record: preloaded, writes what a program allocates and frees to
- * $MALLOC_RECORD, for frag_bench: a line for each call, the size of what is
- * allocated, or "-N" for freeing what was allocated N allocations ago. A
- * realloc is a new allocation and a free. Not built by make:
+ * malloc_record: a preloaded library that writes a program's allocations and
+ * frees to $MALLOC_RECORD, for frag_bench: for each call a line with the size
+ * of the allocation, or "-N" for freeing what was allocated N allocations ago.
+ * A realloc is a new allocation and a free. make does not build malloc_record:
  *
  *	gcc -O2 -shared -fPIC -o malloc_record.so malloc_record.c
  *	MALLOC_RECORD=/tmp/trace LD_PRELOAD=./malloc_record.so PROGRAM...
  *
- * For programs that do not fork, and run to their end; glibc only.
+ * The library can record programs that use glibc, do not fork, and run to their
+ * end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -107,7 +108,7 @@ static void *got(void *ptr, size_t len)
 	return ptr;
 }
 
-/* Before it is freed. Slots stay, with number 0. */
+/* Records a free before it happens. Slots stay, with number 0. */
 static void gone(void *ptr)
 {
 	struct slot *slot;

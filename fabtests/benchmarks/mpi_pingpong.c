@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A ping-pong of two MPI processes, for bench.sh recorder: messages of 64 KiB,
- * a rendezvous, hence registered at both ends. Prints "pingpong US", the median
- * of a message's time.
+ * whose rendezvous registers memory at both ends. Prints "pingpong US", the
+ * median time of a message.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #define LEN    65536
 #define ROUNDS 101
 #define BATCH  50
-#define BUFS   16 /* in turn */
+#define BUFS   16 /* number of buffers, used in turn */
 
 static char buf[BUFS][LEN];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * odp_bench: on-demand paging, by which a device follows the page tables of the
- * process, beside registered pages. One RMA write at a time, from memory of four
- * kinds:
+ * odp_bench: compares on-demand paging, by which a device follows the page
+ * tables of the process, with pinned pages. Makes one RMA write at a time, from
+ * memory of four kinds:
  *
  *   reused    8 buffers in turn
  *   replaced  one buffer; its pages are discarded before each write
@@ -22,7 +22,7 @@
  * A write's time includes mapping, discarding and unmapping, but not filling.
  * Prints a line of words for each size, kind and way: the median time, the
  * registrations of 100 writes, and how many of 100 writes brought other data
- * than the memory had. Ways that the device does not have are left out.
+ * than the memory had. Ways that the device does not support are left out.
  */
 #include "ft_bench.h"
 #include "reg_count.h"
@@ -33,7 +33,7 @@
 
 #define BUFS   8
 #define WRITES 40
-#define SLOTS  (BUFS + WRITES) /* of the memory */
+#define SLOTS  (BUFS + WRITES) /* buffers in the mapped memory */
 
 enum way { EACH, CACHE, ODP_EACH, PINNED, ODP, NONE, WAYS };
 static const char *const ways[WAYS] = { "each",	  "cache", "odp-each",
@@ -49,7 +49,7 @@ static struct ft_pair pair;
 static struct fid_mr *target, *all;
 static char *memory, *dest;
 static const char *core = "verbs";
-static size_t size, room; /* bytes of a buffer; and its pages */
+static size_t size, room; /* bytes of a buffer, and of its pages */
 
 static bool is_odp(enum way way)
 {
@@ -105,7 +105,10 @@ static void map_slot(unsigned i, int prot)
 		 "mmap");
 }
 
-/* A child that has a copy of the memory until the returned pipe is closed. */
+/*
+ * Forks a child that keeps a copy of the memory until the returned pipe is
+ * closed.
+ */
 static int fork_child(pid_t *child)
 {
 	int end[2];
@@ -122,7 +125,7 @@ static int fork_child(pid_t *child)
 	return end[1];
 }
 
-/* The ith write; returns its time, and whether it brought other data. */
+/* Makes write i; returns its time, and whether it brought other data. */
 static double measure_one(enum way way, enum kind kind, unsigned i, bool *wrong)
 {
 	/* each slot of fresh memory is new to the device */
@@ -145,7 +148,7 @@ static double measure_one(enum way way, enum kind kind, unsigned i, bool *wrong)
 	if (kind == FRESH)
 		munmap(slot(k), room);
 	took += ft_time_us() - start;
-	/* over tcp the write may still be on its way */
+	/* over tcp the write may not have arrived yet */
 	for (n = 0; n < 10000 && memcmp(was, dest, size); n++)
 		ft_progress(&pair.s);
 	*wrong = n == 10000;
@@ -167,7 +170,7 @@ static void measure(enum way way, enum kind kind)
 	}
 	if (way == PINNED || way == ODP)
 		all = registered(memory, SLOTS * room);
-	/* what is done once, such as connecting or looking at code, is over */
+	/* do one-time work first, such as connecting or examining code */
 	for (i = 0; i < BUFS; i++)
 		measure_one(way, REUSED, i, &wrong);
 	if (kind == FORKED)
@@ -201,8 +204,8 @@ static void run(int way)
 
 	set_env(way);
 	/*
-	 * Soft-RoCE (Linux 6.18 and 7.3) puts each packet of a write at the
-	 * start of such memory
+	 * if the target memory uses on-demand paging, Soft-RoCE (Linux 6.18 and
+	 * 7.3) puts each packet of a write at the memory's start
 	 */
 	reg_count_pin_targets();
 	ft_start("odp_bench");

@@ -6,9 +6,10 @@
  * provider alone, with nothing cached, timed from the first registration to the
  * last completion. Deregistering is not timed.
  *
- * Prints "size parts us ratio registering". us: median of rounds in turn;
- * ratio: the time of one part divided by this time; registering: the share of
- * one part's time that registering takes, the most that could be hidden.
+ * Prints "size parts us ratio registering". us is the median of interleaved
+ * rounds; ratio is the time of the buffer in one part divided by us;
+ * registering is the share of the time in one part that registering takes, the
+ * maximum that could be hidden.
  */
 #include "ft_bench.h"
 
@@ -25,7 +26,10 @@ static struct ft_pair pair;
 static struct fid_mr *target;
 static char *from, *to;
 
-/* Registers and posts the parts in turn; *registering: us of the first one. */
+/*
+ * Registers and posts the parts in turn; *registering: us of the first part's
+ * registration.
+ */
 static double once(size_t len, unsigned parts, double *registering)
 {
 	const size_t page = FT_PAGE;
@@ -65,7 +69,7 @@ static void size_row(size_t len)
 	FT_CHECK(rounds && rounds <= ROUNDS, "%u rounds", rounds);
 	for (round = 0; round < rounds; round++) {
 		ft_stage("%zu bytes, round %u", len, round);
-		/* each way comes first in turn */
+		/* each number of parts comes first in turn */
 		for (w = round; w < round + WAYS; w++) {
 			us[w % WAYS][round] = once(len, ways[w % WAYS], &reg);
 			if (w % WAYS == 0)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * pressure_bench: RMA writes from more memory than the limit of registered
- * bytes. Buffers are drawn from working sets of 0.5 to 4 times the limit,
- * evenly or by Zipf's law, of one size or mixed; one write at a time.
+ * pressure_bench: measures RMA writes from more memory than the limit of
+ * registered bytes. Buffers are drawn from working sets of 0.5 to 4 times the
+ * limit, evenly or by Zipf's law, of one size or of mixed sizes; one write is
+ * made at a time.
  *
  *   each    the application registers the buffer of each write, and closes it
  *   cache   the same, over libfabric's own cache
  *   null    no descriptor, over ofi_mrrc
  *
- * Each of the three has a process with both endpoints, and the same draws. They
- * take turns of a few writes, so that changes on the machine affect all. Each
- * set of buffers has three phases:
+ * Each of the three ways has a process with both endpoints, and draws the same
+ * buffers. The processes take turns of a few writes, so that disturbances of
+ * the machine affect all ways. Each set of buffers has three phases:
  *
  *   whole   the run from new domains and buffers on, first uses included
  *   warm    further writes, until the state is stable: if the set fits, until
@@ -45,12 +46,13 @@ static const char *const modes[MODES] = { "each", "cache", "null" };
 
 struct work {
 	const char *name;
-	size_t size; /* 0: mixed */
-	/* whole run: uses of each buffer; maximum number of writes */
+	size_t size; /* 0: mixed sizes */
+	/* in phase whole: uses of each buffer; maximum number of writes */
 	unsigned uses, whole;
-	unsigned warm, steady; /* writes: at most; so many */
-	unsigned ops;	       /* of a turn */
-	bool few;	       /* slow: not every set */
+	/* maximum of phase warm; number of phase steady */
+	unsigned warm, steady;
+	unsigned ops; /* number of writes in a turn */
+	bool few;     /* slow: do not use every set */
 };
 
 static const struct work works[] = {
@@ -77,10 +79,10 @@ static struct {
 	size_t bytes;
 	unsigned regions;
 	const char *core, *only;
-	enum mode mode; /* of this process */
+	enum mode mode; /* mode of this process */
 } opts = { .bytes = 32UL << 20, .regions = 64, .core = "verbs" };
 
-/* A command to a child process, and its answer. */
+/* Commands to a child process. */
 enum what { OPEN, DRAWN, IN_TURN, CLOSE };
 
 struct order {
@@ -93,8 +95,8 @@ struct order {
 
 struct answer {
 	double us;
-	unsigned buffers; /* of the set */
-	/* since OPEN */
+	unsigned buffers; /* number of buffers in the set */
+	/* counters since OPEN */
 	uint64_t registered, copied, evicted;
 };
 
@@ -194,7 +196,7 @@ static void child_do(struct set *set, const struct order *order)
 		 "write");
 }
 
-/* Reads all code from its files now, and not at its first use. */
+/* Reads all code from its files now, not at its first use. */
 static void read_files(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -226,19 +228,22 @@ static void child_main(enum mode mode)
 	setenv("FI_MR_CACHE_MAX_COUNT", mode == CACHE ? regions : "0", 1);
 	setenv("FI_OFI_MRRC_CACHE_MAX_SIZE", bytes, 1);
 	setenv("FI_OFI_MRRC_CACHE_MAX_COUNT", regions, 1);
-	/* the default of applications, not of tests */
+	/* the default of applications, which tests change */
 	setenv("FI_OFI_MRRC_BOUNCE_SIZE", "64K", 0);
 	snprintf(prov, sizeof(prov), "%s%s", opts.core,
 		 mode == NONE ? ";ofi_mrrc" : "");
 	ft_opts.prov = prov;
 	ft_start("pressure_bench");
-	/* stays open, so that hooks stay, and code is checked only once */
+	/*
+	 * this pair stays open, so that hooks stay, and code is checked only
+	 * once
+	 */
 	ft_pair_open(&stays, &attr);
 	read_files();
 	dest = ft_map(NULL, SET_MAX_SIZE);
 	/* the next child may start */
 	FT_CHECK(write(STDOUT_FILENO, "", 1) == 1, "write");
-	/* ends when the parent closes the pipe, or ends */
+	/* the loop ends when the parent closes the pipe, or ends */
 	while (read(STDIN_FILENO, &order, sizeof(order)) == sizeof(order))
 		child_do(&set, &order);
 	ft_pair_close(&stays);
@@ -263,8 +268,8 @@ static void start_child(enum mode mode)
 		close(told[0]);
 		close(told[1]);
 		/*
-		 * only the parent keeps the pipes to earlier children: these
-		 * end when it ends
+		 * only the parent keeps the pipes to earlier children: a child
+		 * ends when the parent ends
 		 */
 		for (m = EACH; m < mode; m++)
 			close(child[m].ask);
@@ -302,7 +307,7 @@ static double ask(struct cell *cell, enum mode mode, enum what what,
 	return answer->us;
 }
 
-/* Measures us of a write, for each mode from the first one on. */
+/* Measures us of a write, for each mode from @first on. */
 static void in_turns(struct cell *cell, enum mode first, unsigned writes,
 		     double *us)
 {
@@ -327,7 +332,7 @@ static void in_turns(struct cell *cell, enum mode first, unsigned writes,
 	}
 }
 
-/* Registrations and copies since then. */
+/* Numbers of registrations and copies since the answer @was. */
 enum { OF_CACHE, OF_NULL, COPIED, COUNTS };
 
 static void counts(const struct cell *cell, const struct answer *was,
@@ -347,7 +352,10 @@ static bool alike(uint64_t before, uint64_t now)
 	return more <= before / 8 + 2;
 }
 
-/* Writes until nothing changes; returns the number of writes. */
+/*
+ * Writes until the state is stable: returns true, or false if it is not by
+ * then.
+ */
 static bool warm_up(struct cell *cell, unsigned *writes)
 {
 	const unsigned buffers = cell->last[NONE].buffers;
@@ -375,7 +383,7 @@ static bool warm_up(struct cell *cell, unsigned *writes)
 
 struct result {
 	double whole[MODES], steady[MODES];
-	unsigned writes, warmed; /* whole; warm */
+	unsigned writes, warmed; /* writes of phases whole and warm */
 	bool same;
 	uint64_t count[COUNTS], of_steady[COUNTS];
 };
@@ -473,7 +481,7 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 2;
 	}
-	/* before libfabric's libraries are loaded or read */
+	/* start children before libfabric's libraries are loaded or read */
 	signal(SIGPIPE, SIG_IGN);
 	for (m = EACH; m < MODES; m++)
 		start_child(m);

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #define MIN_SIZE 4096UL
-#define OCTAVES	 10 /* from it to SET_MAX_SIZE */
+#define OCTAVES	 10 /* number of doublings from MIN_SIZE to SET_MAX_SIZE */
 
 static uint64_t rng;
 
@@ -20,7 +20,7 @@ static double draw(void)
 	return (double) (rng >> 11) / (double) (1ULL << 53);
 }
 
-/* Each octave as often as the others. */
+/* Returns a random size: all doublings of MIN_SIZE are equally likely. */
 static size_t mixed_size(void)
 {
 	size_t size = MIN_SIZE;
@@ -47,7 +47,7 @@ void set_open(struct set *set, size_t size, size_t max_bytes,
 			break;
 		bytes += set->len[set->count++];
 	}
-	/* not beside each other */
+	/* buffers are not adjacent */
 	set->map_len = bytes + set->count * FT_PAGE;
 	set->map = ft_map(NULL, set->map_len);
 	madvise(set->map, set->map_len, MADV_NOHUGEPAGE);
@@ -77,6 +77,6 @@ unsigned set_draw(const struct set *set, bool zipf)
 	at *= set->upto[set->count - 1];
 	while (i + 1 < set->count && set->upto[i] < at)
 		i++;
-	/* ranks are not neighbours */
+	/* buffers of consecutive ranks are not neighbours */
 	return (unsigned) ((i * 7919ULL) % set->count);
 }

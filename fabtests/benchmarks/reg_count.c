@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Counts the device's registrations and their bytes, in the same way whether an
- * application, libfabric's cache or ofi_mrrc makes them: libfabric calls the
- * functions of this file in place of libibverbs', which they call in turn.
+ * application, libfabric's cache or ofi_mrrc registers: libfabric calls the
+ * functions of reg_count.c in place of libibverbs', which these functions call
+ * in turn.
  *
  * Any thread may register.
  */
@@ -21,20 +22,20 @@ SHOWN void *ibv_reg_mr_iova2(void *pd, void *addr, size_t len, uint64_t iova,
 			     unsigned access);
 SHOWN int ibv_dereg_mr(void *mr);
 
-/* IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_ON_DEMAND */
+/* Values of IBV_ACCESS_REMOTE_WRITE and IBV_ACCESS_ON_DEMAND */
 #define REMOTE_WRITE (1 << 1)
 #define ON_DEMAND    (1 << 6)
 
-/* How struct ibv_mr begins. */
+/* The first fields of struct ibv_mr. */
 struct region {
 	void *context, *pd, *addr;
 	size_t len;
 };
 
 static uint64_t registered, on_demand, bytes, peak;
-static uint64_t spent; /* ns of the processor, with @timed */
+static uint64_t spent; /* ns of processor time, if timed is set */
 static bool pin_targets, timed;
-/* Nesting of calls: newer versions of a function call older ones. */
+/* Depth of nested calls: newer versions of a function call older versions. */
 static __thread unsigned depth;
 
 static uint64_t now(void)
@@ -54,7 +55,7 @@ static void end_call(uint64_t began)
 		__atomic_fetch_add(&spent, now() - began, __ATOMIC_RELAXED);
 }
 
-/* Adds a new region, NULL if registering failed. */
+/* Adds a new region; NULL: registering has failed. */
 static void add(const struct region *region)
 {
 	uint64_t sum, most = __atomic_load_n(&peak, __ATOMIC_RELAXED);
@@ -68,7 +69,7 @@ static void add(const struct region *region)
 		;
 }
 
-/* Returns the access with which to register. */
+/* Counts a registration; returns the access rights with which to register. */
 static unsigned count(unsigned access)
 {
 	if (pin_targets && (access & REMOTE_WRITE))

@@ -6,19 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls of ibv_reg_mr and its like since the process started. */
+/*
+ * Returns the number of calls of ibv_reg_mr and its like since the process
+ * started.
+ */
 uint64_t reg_count(void);
-/* Of them, those with on-demand paging. */
+/* Returns the number of registrations with on-demand paging. */
 uint64_t reg_count_odp(void);
-/* The most bytes that were registered at a time. */
+/* Returns the maximum number of bytes that were registered at a time. */
 uint64_t reg_count_peak(void);
 /*
- * Nanoseconds of the processor that registering and deregistering took, since
- * reg_count_time().
+ * Returns nanoseconds of processor time that registering and deregistering
+ * took, since reg_count_time().
  */
 uint64_t reg_count_ns(void);
 void reg_count_time(void);
-/* From now on memory that peers may write to is registered without it. */
+/*
+ * From now on, registers memory that peers may write to without on-demand
+ * paging.
+ */
 void reg_count_pin_targets(void);
 
 #endif /* REG_COUNT_H */

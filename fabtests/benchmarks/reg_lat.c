@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_reg_lat: the cost of registering, and that of finding a registration
- * instead. Receives are posted, which moves no data:
+ * fi_mrrc_reg_lat: measures the cost of registering, and the cost of finding a
+ * registration instead. Receives are posted, which moves no data:
  *
  *   register, deregister   fi_mr_reg and fi_close, by the application
  *   given                  fi_recv with the descriptor of a registration
@@ -10,11 +10,11 @@
  *   copy                   copying it a page at a time, as for a bounce
  *
  * Over a raw core there is no hit and no miss. Each column is a median. Memory
- * is in pages of 4 KiB, unless --huge leaves that to the system.
+ * is in pages of 4 KiB, unless --huge leaves the size of pages to the system.
  */
 #include "ft_bench.h"
 
-#define BATCH	  32 /* receives posted before the peer completes them */
+#define BATCH	  32 /* receives posted before the peer completes these */
 #define MAX_SIZES 32
 
 enum column { REGISTER, DEREGISTER, GIVEN, HIT, MISS, COPY, COLUMNS };
@@ -29,7 +29,10 @@ static struct {
 static struct ft_pair pair;
 static char *buf, *copy;
 
-/* Posts BATCH receives on [buf, buf + len): microseconds of one. */
+/*
+ * Posts BATCH receives on [buf, buf + len); returns microseconds of one
+ * receive.
+ */
 static double post_batch(size_t len, void *desc)
 {
 	double start = ft_time_us(), took;
@@ -46,7 +49,9 @@ static double post_batch(size_t len, void *desc)
 	return took / BATCH;
 }
 
-/* Long memcpys take instructions that emulators run byte by byte. */
+/*
+ * Copies by pages: emulators run the instructions of long memcpys byte by byte.
+ */
 static void copy_pages(size_t len)
 {
 	size_t pos;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Preloaded into an MPI program with reg_count.c: at its end prints "reg_report
- * REGISTRATIONS STARTED PEAK NS START CPU" to stderr: registrations of the device,
- * of them those until MPI_Init() had returned, the most bytes registered at a
- * time, what registering and deregistering took, and the processor time (ms)
- * until MPI_Init() had returned and in all.
+ * Preloaded into an MPI program with reg_count.c: at the program's end prints
+ * "reg_report REGISTRATIONS STARTED PEAK NS START CPU" to stderr: the number of
+ * the device's registrations, the number until MPI_Init() had returned, the
+ * maximum bytes registered at a time, the nanoseconds of registering and
+ * deregistering, and the processor time (ms) until MPI_Init() had returned and
+ * in all.
  */
 #define _GNU_SOURCE
 #include "reg_count.h"
@@ -34,7 +35,7 @@ static void init_done(void)
 	started = reg_count();
 }
 
-/* C calls the first of both, Fortran's MPI the second. */
+/* C programs call MPI_Init*(), Fortran's MPI library calls PMPI_Init*(). */
 #define INIT(name)                                          \
 	SHOWN int name(int *argc, char ***argv);            \
 	int name(int *argc, char ***argv)                   \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * rndv_bench: ping-pong of plain buffers between two reliable datagram
- * endpoints of one thread, large enough for ofi_rxm to make a rendezvous of
- * each message and to register both of its ends. Prints the median time of a
- * message. bench.sh runs it over each stack in turn.
+ * endpoints of one thread. The buffers are so large that ofi_rxm makes a
+ * rendezvous of each message and registers both of its ends. Prints the median
+ * time of a message. bench.sh runs it over each stack in turn.
  */
 #include "ft_bench.h"
 
@@ -19,10 +19,11 @@ int main(int argc, char **argv)
 	double *times;
 	bool hooked;
 
-	setenv("FI_MR_CACHE_MAX_COUNT", "1024", 0); /* its default */
+	/* the default of libfabric's cache */
+	setenv("FI_MR_CACHE_MAX_COUNT", "1024", 0);
 	ft_init(argc, argv);
 	iters = ft_iters(ITERS);
-	/* no descriptors over a raw core either */
+	/* pass no descriptors over a raw core, either */
 	hooked = ft_opts.raw;
 	ft_opts.raw = false;
 	attr.caps = FI_MSG | FI_TAGGED;
