@@ -107,9 +107,7 @@ INLINE void *get(const struct allocator *by, size_t len)
 	return buf;
 }
 
-/*
- * ---- patterns: functions return the ns that @pairs pairs of calls took ------
- */
+/* ---- patterns: functions return the ns that their pairs of calls took ---- */
 
 INLINE double run_reuse(const struct allocator *by, size_t len, long pairs)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: what the tests of an MPI library over ofi_mrrc share. Needs MPI
- * only, so that it is built with each library's own compiler wrapper.
+ * mpi_check: declarations that the tests of an MPI library over ofi_mrrc share.
+ * mpi_check needs MPI only, so each library's own compiler wrapper can build
+ * it.
  *
  * Every transferred byte follows from a seed that sender and receiver know, and
  * every buffer lies between guard bytes. A test runs on all ranks, reports

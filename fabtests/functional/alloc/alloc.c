@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_alloc: preregistered memory. Operations on it without a descriptor
- * register nothing; peers read and write it by key. Neither the neighbours of
- * an isolated allocation nor freed memory can be reached. Mistakes are
- * answered; heaps come and go.
+ * fi_mrrc_alloc: tests preregistered memory. Operations on such memory without
+ * a descriptor register nothing; peers read and write preregistered memory by
+ * key. Peers can reach neither the neighbours of an isolated allocation nor
+ * freed memory. Wrong calls return an error; heaps are opened and closed.
  */
 #include <limits.h>
 
@@ -51,7 +51,9 @@ static struct fi_mr_heap_stats heap_stats(int i)
 	return stats;
 }
 
-/* ---- what is answered ---------------------------------------------------- */
+/*
+ * ---- results of queries, and of wrong calls ---------------------------------
+ */
 
 static void answers(void)
 {
@@ -134,8 +136,8 @@ static void check_untouched(const struct fi_mrrc_stats *before, int i)
 }
 
 /*
- * Null descriptors at both ends, with small and large sizes; the cache is not
- * involved.
+ * Transfers with null descriptors at both ends, of small and large sizes; the
+ * cache is not involved.
  */
 static void null_descriptors(void)
 {
@@ -162,8 +164,9 @@ static void null_descriptors(void)
 		check_untouched(&before[0], 0);
 	check_untouched(&before[1], 1);
 	/*
-	 * found as if the descriptors had been given; over tcp and net the
-	 * lengths of all receives are checked, but not in the hooking form
+	 * the provider finds the registrations and keeps no records, as with
+	 * given descriptors; over tcp and net receives have records, since
+	 * their lengths are checked, but not in the hooking form
 	 */
 	if (!ft_opts.raw && (ft_core("tcp") || ft_core("net")))
 		posts += 60;
@@ -291,7 +294,7 @@ static void neighbours(void)
 	ft_stage("the key of what was freed");
 	put(0, lone);
 	write_fails(out, 100, attr.raddr, attr.key, "freed");
-	/* the key of a shared block is dead once the block is trimmed */
+	/* the key of a shared block is invalid once the block is trimmed */
 	attr = query(0, shared);
 	put(0, shared);
 	FT_CALL(fi_mr_trim(dom(0)));
@@ -302,7 +305,8 @@ static void neighbours(void)
 }
 
 /*
- * Local-only and remote memory, and each kind of right, have separate blocks.
+ * Local-only memory, and memory for each kind of remote access, have separate
+ * blocks.
  */
 static void classes(void)
 {
@@ -349,7 +353,7 @@ static void kept(void)
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 100, 0, FI_MR_ALLOC_ISOLATED, &buf,
 			      NULL));
 	FT_CALL(ops->release(dom(0), buf));
-	/* so that memory without rights for peers exists */
+	/* allocate, so that memory without rights for peers exists */
 	FT_CALL(fi_mrrc_alloc(ops, dom(0), 1, 0, 0, &buf, NULL));
 	FT_CALL(ops->release(dom(0), buf));
 	FT_CHECK(fi_mrrc_alloc(ops, dom(0), 0, 0, 0, &none, NULL) ==
@@ -362,7 +366,10 @@ static void kept(void)
 		 "no length, or unknown rights");
 	if (ft_opts.raw)
 		return;
-	/* a table as of an older header; nothing readable lies behind it */
+	/*
+	 * a table of calls as of an older header; nothing readable lies behind
+	 * it
+	 */
 	buf = ft_map(NULL, 2 * FT_PAGE);
 	FT_CHECK(!mprotect((char *) buf + FT_PAGE, FT_PAGE, PROT_NONE),
 		 "mprotect");
@@ -453,7 +460,7 @@ static void heaps(void)
 	FT_CALL(fi_mr_heap_stats_read(heap, &stats));
 	FT_CHECK(!stats.blocks, "%" PRIu64 " blocks after trim", stats.blocks);
 	FT_CALL(fi_mr_heap_close(heap));
-	/* with what is in it */
+	/* close a heap that has an allocation */
 	FT_CALL(fi_mr_heap_close(other));
 	FT_CHECK(fi_mr_free(dom(0), buf[2]) == -FI_EINVAL,
 		 "what went with its heap");
@@ -475,8 +482,8 @@ static void heaps(void)
 }
 
 /*
- * A domain without other objects is closed while a heap, or an allocation, is
- * open.
+ * Tries to close a domain that has no objects but an open heap, or an
+ * allocation.
  */
 static void busy(void)
 {
@@ -539,7 +546,7 @@ static void pages(void)
 	put(0, in);
 }
 
-/* Over a raw core there is no allocator, and the calls say so. */
+/* Over a raw core there is no allocator: the calls return an error. */
 static void absent(void)
 {
 	void *buf = &buf;

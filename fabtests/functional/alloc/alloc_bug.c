@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * alloc_bug: one mistake with memory of fi_mr_alloc, for a tool to find;
- * test_tools.sh compiles and runs it.
+ * alloc_bug: makes one mistake with memory of fi_mr_alloc, which a tool has to
+ * find; test_tools.sh compiles and runs alloc_bug.
  *
  * usage: alloc_bug overflow|freed|unset|leak|none
  */
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 		return 2;
 	buf = addr;
 	if (!strcmp(bug, "leak")) {
-		/* the registers and stack get another address */
+		/* the registers and the stack get other addresses */
 		if (fi_mr_alloc(domain, 777, 0, 0, &addr, NULL) ||
 		    fi_mr_alloc(domain, 1, 0, 0, &addr, NULL))
 			return 2;

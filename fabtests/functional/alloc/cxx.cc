@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cxx: containers in registered memory, by rdma/fi_mrrc.hpp. A
- * program of its own: what the other tests share is C.
+ * fi_mrrc_cxx: tests containers in registered memory, by rdma/fi_mrrc.hpp. This
+ * test does not use fabtests/common, which is C.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -70,7 +70,7 @@ static void resources(fid_domain *domain)
 	CHECK(nothing);
 	memory.deallocate(nothing, 0);
 
-	/* 0 means no access by peers, not no heap */
+	/* rights of 0 mean no access by peers, not no heap */
 	fi_mrrc::memory_resource zeroed(domain, 0, FI_MR_ALLOC_ZERO);
 	auto bytes = static_cast<char *>(zeroed.allocate(1000));
 	CHECK(!bytes[0] && !bytes[999]);
@@ -101,7 +101,7 @@ static void allocators(fid_domain *domain)
 		CHECK(!"so much memory");
 	} catch (const std::bad_alloc &) {
 	}
-	/* it could be counted, but is more than any machine has */
+	/* the number of bytes is valid, but more than any machine has */
 	for (int bits = 46; bits < 62; bits++) {
 		try {
 			ints.allocate(std::size_t(1) << bits);
@@ -111,7 +111,10 @@ static void allocators(fid_domain *domain)
 	}
 }
 
-/* Memory moves to another vector only with the rights that it has there. */
+/*
+ * Memory moves to another vector only if both vectors' allocators give the same
+ * rights.
+ */
 static void moves(fid_domain *domain)
 {
 	using fi_mrrc::allocator;
@@ -173,7 +176,7 @@ int main(int argc, char **argv)
 	const char *type = "msg";
 	bool raw = false;
 
-	/* those of the other tests, most of them without meaning here */
+	/* the other tests' options, most of them without meaning here */
 	for (int op; (op = getopt(argc, argv, "p:s:e:Rvt:I:S:h")) != -1;) {
 		if (op == 'p')
 			provider = optarg;

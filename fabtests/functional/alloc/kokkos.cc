@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_kokkos: Views in registered memory, by rdma/fi_mrrc_kokkos.hpp:
- * they are made, copied, resized and dropped, and a peer gets their contents.
+ * fi_mrrc_kokkos: Views in registered memory, by rdma/fi_mrrc_kokkos.hpp, are
+ * made, copied, resized and dropped, and a peer gets their contents.
  */
 #include <numeric>
 #include <vector>
@@ -35,7 +35,7 @@ static bool registered(const void *addr)
 	return !fi_mr_query(pair.c.dom->domain, addr, &attr);
 }
 
-/* No domain, no memory; and an error that says what to do. */
+/* Without a domain no View is made, and the error says what to do. */
 static void without_default(void)
 {
 	bool thrown = false;
@@ -69,7 +69,10 @@ static void views(void)
 		sum);
 	FT_CHECK(sum == n * (n - 1) / 2, "sum %f", sum);
 
-	/* it is host memory, but not all host memory is registered */
+	/*
+	 * registered memory is host memory, but not all host memory is
+	 * registered
+	 */
 	Host host = view;
 	FT_CHECK(host.data() == view.data(), "a copy");
 	static_assert(!Kokkos::Impl::MemorySpaceAccess<
@@ -88,7 +91,7 @@ static void views(void)
 	Kokkos::deep_copy(other, view);
 	FT_CHECK(other(500) == 500, "deep_copy");
 
-	/* both live as long as a view of them does */
+	/* both views' memory lives as long as a view of it does */
 	auto part = Kokkos::subview(other, std::make_pair(10, 20));
 	other = View();
 	FT_CHECK(part(0) == 10 && live() == 2, "%" PRIu64 " live", live());
@@ -108,7 +111,7 @@ static void default_space(void)
 	FT_CHECK(live() == 2, "%" PRIu64 " live", live());
 }
 
-/* Neither end has a descriptor: both are in registered memory. */
+/* No descriptor is given at either end: both Views are in registered memory. */
 static void over_the_network(void)
 {
 	const size_t n = 40000, bytes = n * sizeof(double);

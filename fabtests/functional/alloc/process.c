@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_process: memory for code that knows no domain, as libmrrc_mpi.so:
- * from the first domain of the process, while one is open. What is allocated
- * when its domain is closed stays, and is registered no more.
+ * fi_mrrc_process: tests allocations for code that knows no domain, such as
+ * libmrrc_mpi.so: the memory comes from the process's first open domain.
+ * Allocations stay when their domain is closed, and are no longer registered.
  */
 #include "ft_mrrc.h"
 
@@ -58,7 +58,7 @@ static void closed(const char *when)
 	FT_CHECK(calls->release(&buf) == -FI_ENOENT, "%s: foreign", when);
 }
 
-/* Memory of one side, which the pair opened first, is not registered again. */
+/* Memory from the pair's first domain is not registered again for transfers. */
 static void transfers(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -90,7 +90,7 @@ static void transfers(void)
 	closed("after the pair");
 }
 
-/* Domains are closed under their allocations, the first one first. */
+/* Closes domains that have allocations, in the order of opening. */
 static void domains(void)
 {
 	struct fid_domain *one = open_domain(), *two;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_random: blocks of all sizes from the allocator and from mmap() come
- * and go at random, and parts of them are sent, in two threads. Each block
- * keeps its own contents, which are verified when it goes; each transfer is
- * verified, too.
+ * and go at random, and parts of them are sent, in two threads. Each block has
+ * contents of its own, which are verified when the block is freed; each
+ * transfer is verified, too.
  *
- * For LD_PRELOAD of other allocators (scripts/test_alloc.sh). FT_SECONDS is how
- * long it runs. FT_UCM=before or after has UCX's libucm patch libc before or
+ * scripts/test_alloc.sh preloads other allocators. FT_SECONDS is the duration
+ * of the test. With FT_UCM=before or after, UCX's libucm patches libc before or
  * after the provider does.
  */
 #include "ft_mrrc.h"
@@ -29,7 +29,8 @@ struct block {
 struct worker {
 	pthread_t thread;
 	struct ft_ep *ep[2];
-	pthread_mutex_t *lock; /* of the endpoints, both threads' */
+	/* lock of the endpoints, shared by both threads */
+	pthread_mutex_t *lock;
 	struct block block[BLOCKS];
 	uint64_t sent;
 };
@@ -40,7 +41,8 @@ static unsigned steps;
 static atomic_uint_fast64_t seeds;
 
 /*
- * A random length, from bytes to sizes for which every allocator maps memory.
+ * Returns a random length, from bytes to sizes for which any allocator calls
+ * mmap().
  */
 static size_t random_len(void)
 {
@@ -82,7 +84,9 @@ static void make(struct block *b)
 	ft_fill(b->p, b->len, b->seed);
 }
 
-/* Resizes a block: realloc keeps its contents; then it is filled again. */
+/*
+ * Resizes a block: realloc keeps the contents; then the block is filled again.
+ */
 static void resize(struct block *b)
 {
 	size_t len = random_len();
@@ -93,14 +97,14 @@ static void resize(struct block *b)
 	p = realloc(b->p, len);
 	FT_CHECK(p, "realloc to %zu", len);
 	b->p = p;
-	/* whole words, as ft_fill() writes them */
+	/* compare whole words, as ft_fill() writes them */
 	FT_CHECK_BUF(p, (len < b->len ? len : b->len) & ~7UL, b->seed,
 		     "realloc");
 	b->len = len;
 	ft_fill(p, len, b->seed);
 }
 
-/* The pages are other ones afterwards. */
+/* Discards or replaces the pages of a block. */
 static void discard(struct block *b)
 {
 	if (!b->p || !b->mapped)
@@ -171,7 +175,7 @@ static void on_ucm(int type, void *event, void *arg)
 	atomic_fetch_add(&ucm_events, 1);
 }
 
-/* Memory mapped and unmapped, as its header has it. */
+/* Memory mapped and memory unmapped, as in UCX's header. */
 #define UCM_EVENTS (1 << 16 | 1 << 17)
 
 static bool patch_ucm(const char *when)
@@ -183,7 +187,7 @@ static bool patch_ucm(const char *when)
 
 	if (!want || strcmp(want, when))
 		return false;
-	/* it loads libucm, and lets it patch libc at once */
+	/* libucs loads libucm, which patches libc at once */
 	if (!dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL))
 		ft_skip("%s", dlerror());
 	*(void **) &set = dlsym(RTLD_DEFAULT, "ucm_set_event_handler");
@@ -205,7 +209,7 @@ int main(int argc, char **argv)
 
 	ft_init(argc, argv);
 	steps = ft_iters(ft_core("verbs") ? 300 : 6000);
-	/* fewer steps may not use memory again */
+	/* with fewer steps, memory may not be used again */
 	if (steps < 300)
 		steps = 300;
 	ucm = patch_ucm("before");

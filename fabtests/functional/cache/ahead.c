@@ -2,9 +2,9 @@
 /*
  * fi_mrrc_ahead: with FI_OFI_MRRC_HELPER=predict, buffers that are used at
  * regular times are deregistered in between, and registered again before the
- * next use. Data is verified each time. Memory that is replaced, dropped or
- * unmapped between two uses is left alone: the helper brings none of its pages
- * into memory. A buffer that waits for a message stays registered until the
+ * next use. Data is verified in each transfer. Memory that is replaced, dropped
+ * or unmapped between two uses is left alone: the helper makes none of its
+ * pages resident. A buffer that waits for a message stays registered until the
  * message comes. All buffers stay registered where the process has no processor
  * for a helper. A helper that interrupts the call that wakes it leaves that
  * call's buffer alone; calls that note no buffer wake no helper.
@@ -17,7 +17,7 @@
 
 #define LEN	(64 * FT_PAGE)
 #define BUFFERS 3
-#define GAP_US	40000 /* between two uses */
+#define GAP_US	40000 /* time between two uses */
 #define ROUNDS	20
 
 static uint64_t seed;
@@ -96,7 +96,7 @@ static void drop(char *p)
 }
 
 /*
- * Unmaps memory as an allocator does that gives memory back and takes it again.
+ * Unmaps memory and maps it again, as an allocator does that gives memory back.
  */
 static void unmap(char *p)
 {
@@ -107,8 +107,8 @@ static void unmap(char *p)
 
 /*
  * Changes memory just after a use, when the helper expects its next use. Now
- * and then a helper that begins to register a buffer at this moment may bring
- * in new memory.
+ * and then a helper that begins to register a buffer at this moment may make
+ * new pages resident.
  */
 static void changed(struct ft_pair *pair, char **buf, char *to,
 		    void (*change)(char *p), const char *how)
@@ -131,7 +131,7 @@ static void changed(struct ft_pair *pair, char **buf, char *to,
 	round_of(pair, buf, to);
 }
 
-/* Longer than any gap so far. */
+/* A receive waits for longer than any time between uses so far. */
 static void waits(struct ft_pair *pair, char *buf, char *from)
 {
 	void *d = ft_desc(&pair->dom[1], buf, LEN);
@@ -148,7 +148,7 @@ static void waits(struct ft_pair *pair, char *buf, char *from)
 	ft_release_pair(pair);
 }
 
-/* ---- on one processor, in processes of their own ---- */
+/* ---- tests on one processor, each in its own process ---- */
 
 static void open_on_one(int argc, char **argv, const char *node,
 			struct ft_pair *pair)
@@ -164,7 +164,10 @@ static void open_on_one(int argc, char **argv, const char *node,
 	ft_pair_open(pair, &attr);
 }
 
-/* The application has the processor. */
+/*
+ * On one processor a conservative helper does nothing: the application runs
+ * there.
+ */
 static void without(int argc, char **argv)
 {
 	struct ft_pair pair;
@@ -184,7 +187,7 @@ static void without(int argc, char **argv)
 	ft_pair_close(&pair);
 }
 
-/* Adds up the results of @say for each helper thread. */
+/* Returns the sum of say(thread) over all helper threads. */
 static unsigned helpers(unsigned (*say)(int thread))
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -208,7 +211,7 @@ static unsigned helpers(unsigned (*say)(int thread))
 	return count;
 }
 
-/* Lets the helper run as soon as it is woken, if that is allowed. */
+/* Gives a helper thread real-time priority; returns 1 if that is allowed. */
 static unsigned run_first(int thread)
 {
 	const struct sched_param param = { .sched_priority = 1 };
@@ -216,7 +219,7 @@ static unsigned run_first(int thread)
 	return !sched_setscheduler(thread, SCHED_FIFO, &param);
 }
 
-/* How often it has slept. */
+/* Returns how often the thread has slept. */
 static unsigned sleeps(int thread)
 {
 	char path[64], line[256];
@@ -232,7 +235,7 @@ static unsigned sleeps(int thread)
 	return count;
 }
 
-/* Small messages are not noted, and wake no helper. */
+/* Uses by small messages are not noted, and wake no helper. */
 static void undisturbed(int argc, char **argv)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -255,7 +258,7 @@ static void undisturbed(int argc, char **argv)
 	ft_pair_close(&pair);
 }
 
-/* Each use wakes the helpers, and is noted before its buffer is held. */
+/* Each use is noted and wakes the helpers before its buffer is held. */
 static void interrupted(int argc, char **argv)
 {
 	struct fi_mrrc_stats st;
@@ -271,7 +274,7 @@ static void interrupted(int argc, char **argv)
 	if (ft_caches(&pair.dom[1]) && helpers(run_first)) {
 		use(&pair, buf, to);
 		first = stats(&pair).misses;
-		/* on a loaded machine few gaps are alike */
+		/* on a loaded machine few intervals between uses are alike */
 		for (i = 0;
 		     i < ROUNDS / 2 ||
 		     (ft_counter(&pair.dom[1], "early_deregistrations") < 5 &&
@@ -293,7 +296,7 @@ static void interrupted(int argc, char **argv)
 	ft_pair_close(&pair);
 }
 
-/* The same with other data calls. */
+/* The same test as interrupted(), with the data calls that record a trace. */
 static void interrupted_recorded(int argc, char **argv)
 {
 	char path[64];
@@ -333,7 +336,7 @@ int main(int argc, char **argv)
 	in_process(interrupted, argc, argv, "interrupted by a helper");
 	in_process(interrupted_recorded, argc, argv,
 		   "interrupted by a helper, and recorded");
-	/* also while all processors are busy */
+	/* the helper works also while all processors are busy */
 	FT_CHECK(!setenv("FI_OFI_MRRC_HELPER_NODE", "aggressive", 0), "setenv");
 	ft_init(argc, argv);
 	ft_pair_open(&pair, &attr);
@@ -342,14 +345,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < BUFFERS; i++)
 		buf[i] = ft_map_apart(LEN);
 	in_time(&pair, buf, to, helps);
-	/* a core that registers by itself might bring in pages */
+	/* a core that registers by itself might make pages resident */
 	if (helps) {
 		changed(&pair, buf, to, replace, "replaced");
 		changed(&pair, buf, to, drop, "dropped");
 		changed(&pair, buf, to, unmap, "unmapped");
 	}
 	waits(&pair, buf[0], to);
-	/* closed while registrations are planned, and some uses are unread */
+	/* close while registrations are planned, and some uses are unread */
 	round_of(&pair, buf, to);
 	use(&pair, buf[0], to);
 	ft_pair_close(&pair);

@@ -4,7 +4,7 @@
  * ofi_mrrc's domains, and other domains of the process keep it, in any order of
  * opening.
  *
- * A registration from that cache has the same key as before.
+ * A registration from libfabric's cache has the same key as before.
  */
 #include "ft_mrrc.h"
 
@@ -15,7 +15,7 @@
 
 static struct ft_pair pair;
 
-/* A domain of the core's, beside ours. */
+/* Domain of the core alone, next to ofi_mrrc's. */
 static struct {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -64,7 +64,10 @@ static bool cached(struct fid_domain *domain, void *buf)
 	return key_of(domain, buf) == key && key_of(domain, buf) == key;
 }
 
-/* Other domains' registration is kept, and dropped when the memory changes. */
+/*
+ * In the core's own domain a registration is kept, and dropped when its memory
+ * changes.
+ */
 static void others(char *buf)
 {
 	uint64_t key, end = ft_deadline();
@@ -75,21 +78,26 @@ static void others(char *buf)
 		FT_CHECK(ft_limit_us() < end, "others have no cache any more");
 	for (i = 0; i < ROUNDS; i++) {
 		key = key_of(other.domain, buf);
-		/* mapped at once, as another thread could map into the hole */
+		/*
+		 * replaced in one call, as another thread could map into a hole
+		 */
 		FT_CHECK(ft_map(buf, LEN) == buf, "not the same address");
 		memset(buf, i, LEN);
 		FT_CHECK(key_of(other.domain, buf) != key,
 			 "a stale registration, round %d", i);
 	}
 	/*
-	 * the event arrives a little later, and the new registration is dropped
-	 * then, too
+	 * the event for the last mapping arrives late, and drops the new
+	 * registration, too
 	 */
 	while (!cached(other.domain, buf))
 		FT_CHECK(ft_limit_us() < end, "it is not cached again");
 }
 
-/* In our domain closing revokes the key; the rights are those requested. */
+/*
+ * In ofi_mrrc's domain closing a registration revokes its key; a registration
+ * has the requested rights, no others.
+ */
 static void ours(char *buf, bool first)
 {
 	char *p = ft_map(NULL, LEN);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_live: a domain's counters as other processes see them while the
- * domain is open. The test reads them through its own descriptors; they are no
- * file, and not writable.
+ * fi_mrrc_live: tests a domain's counters as other processes see them while the
+ * domain is open. The test reads the counters through its own descriptors; the
+ * counters are no file, and not writable.
  *
  * With -w the counters are printed, and the process goes on until its standard
- * input ends: scripts/test_stat.sh looks at it with fi_mrrc_stat(1). With -x it
- * then exits without closing anything, and so does a child; else they are
- * printed once more. With -q the counters are printed only after a line of the
- * standard input: until then no thread has asked for them. With -d userfaultfd
- * is denied to the process. With -i it only opens domains, and waits. With -n
- * nothing is flushed before the domains are closed.
+ * input ends: scripts/test_stat.sh looks at the process with fi_mrrc_stat(1).
+ * With -x the process then exits without closing anything, and so does a child;
+ * without -x the counters are printed once more. With -q the counters are
+ * printed only after a line of the standard input: until then no thread has
+ * asked for the counters. With -d userfaultfd is denied to the process. With -i
+ * the process only opens domains, and waits. With -n nothing is flushed before
+ * the domains are closed.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -45,7 +46,9 @@ static bool is_segment(const char *path)
 	return len == sizeof(LINK) - 1 && !memcmp(link, LINK, len);
 }
 
-/* Counts this process's segments; none can be written to or made smaller. */
+/*
+ * Counts this process's segments; checks that none can be written to or shrunk.
+ */
 static unsigned segments(void)
 {
 	unsigned count = 0;
@@ -113,7 +116,7 @@ static void wait_for_end(struct ft_pair *pair, bool quiet)
 		;
 }
 
-/* What closing the pair would do. */
+/* Flushes both caches, as closing the pair would do. */
 static void flush(struct ft_pair *pair)
 {
 	FT_CALL(fi_mrrc_flush(pair->dom[0].domain));
@@ -189,7 +192,7 @@ int main(int argc, char **argv)
 	}
 	if (!flushes)
 		ft_opts.raw = true; /* closing the pair checks nothing */
-	/* mapped until then: the counters stay as printed */
+	/* the segments stay mapped until here: the counters stay as printed */
 	ft_pair_close(&pair);
 	ft_unmap(to, LEN);
 	ft_unmap(from, LEN);

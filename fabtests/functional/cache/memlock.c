@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_memlock: a limit of 64 KiB of locked memory, without privileges.
- * First the raw core proves that the limit is real; then, over ofi_mrrc,
- * buffers within the limit work, and go on working, and larger ones get an
- * error that names the limit. At the end a cache may keep 64 times what the
- * system allows: each registration that fails makes room, and small buffers are
- * copied where there is no room. With a helper that predicts, buffers that
- * exceed the limit together are registered ahead of their uses, one after the
- * other, where a program that leaves them registered fails.
+ * fi_mrrc_memlock: tests a limit of 64 KiB of locked memory, without
+ * privileges. First the raw core proves that the limit is real; then, over
+ * ofi_mrrc, buffers within the limit work, and go on working, and larger
+ * buffers get an error that names the limit. At the end a cache may keep 64
+ * times as many bytes as the system allows: each registration that fails makes
+ * room, and small buffers are copied where there is no room. With a helper that
+ * predicts, buffers that together exceed the limit are registered ahead of
+ * their uses, one after the other; a program that leaves such buffers
+ * registered fails.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -64,7 +65,7 @@ static void too_large(struct ft_pair *pair, char *p)
 	ft_expect_none(&pair->s, 1);
 }
 
-/* Both sides are in one process, and share the limit. */
+/* Both sides are in one process, and share the limit of locked memory. */
 static void over_us(void)
 {
 	char *p = ft_map(NULL, 2 * LARGE), *q = ft_map(NULL, LARGE);
@@ -78,7 +79,7 @@ static void over_us(void)
 	for (i = 0; i < ft_iters(30); i++) {
 		ft_stage("what fits, round %u", i);
 		/*
-		 * each time at a different place: cached regions have to make
+		 * use another buffer in each round: cached regions have to make
 		 * room
 		 */
 		ft_verify_pair(&pair.c, p + i * 2 * SMALL, q, SMALL, i);
@@ -108,15 +109,15 @@ static void press(struct ft_pair *pair, char *p, char *q, size_t len)
 
 	for (i = 0; i < COUNT; i++) {
 		ft_stage("pressure, %zu bytes, round %u", len, i);
-		/* what comes again, and what never does */
+		/* some buffers come again, others never do */
 		ft_verify_pair(&pair->c, p + (i % 7 ? i : 0) * 2 * SMALL,
 			       q + i % 5 * 2 * SMALL, len, i);
 	}
 }
 
 /*
- * Receives hold everything that the system allows: small buffers are still
- * sent, by copies.
+ * Receives hold all memory that the system allows to lock: small buffers are
+ * still sent, by copies.
  */
 static void all_held(struct ft_pair *pair, char *p, char *q)
 {
@@ -173,7 +174,7 @@ static void beyond(void)
 		 "%" PRIu64 " failures, %" PRIu64 " evictions, %" PRIu64
 		 " copies",
 		 st.registration_failures, st.evictions, st.bounces);
-	/* not everything goes each time */
+	/* a failed registration does not evict all regions */
 	FT_CHECK(st.regions > 1, "%" PRIu64 " regions", st.regions);
 	all_held(&pair, p, q);
 	ft_check_idle(&pair.dom[0], "all done");
@@ -182,7 +183,7 @@ static void beyond(void)
 	ft_pair_close(&pair);
 }
 
-/* ---- more than may be locked, used in turn ---- */
+/* ---- more memory than may be locked, used in turn ---- */
 
 #define TURN	   6 /* buffers */
 #define TURN_LIMIT (LARGE * 9 / 2)
@@ -198,7 +199,7 @@ static void restrict_turns(void)
 	ft_drop_caps();
 }
 
-/* The raw core, where a program leaves used buffers registered. */
+/* Over the raw core a program cannot leave all used buffers registered. */
 static void turns_raw(void)
 {
 	char *p = ft_map(NULL, TURN * LARGE);
@@ -219,7 +220,7 @@ static void turns_raw(void)
 
 static void turns(void)
 {
-	/* on a loaded machine few gaps are alike */
+	/* on a loaded machine few intervals between uses are alike */
 	const uint64_t end = ft_deadline();
 	char *p = ft_map(NULL, TURN * LARGE), *q = ft_map(NULL, LARGE);
 	struct ft_attr attr = FT_ATTR;
@@ -229,7 +230,7 @@ static void turns(void)
 
 	restrict_turns();
 	setenv("FI_OFI_MRRC_HELPER", "predict", 1);
-	/* also while all processors are busy */
+	/* the helper works also while all processors are busy */
 	setenv("FI_OFI_MRRC_HELPER_NODE", "aggressive", 1);
 	ft_pair_open(&pair, &attr);
 	do {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_node: FI_OFI_MRRC_NODE_MAX_SIZE. A process fills the budget of the
- * node, and gives some of it to another one that uses memory. It is killed, and
- * its part of the budget is free. fi_mr_alloc() takes part in the budget. Where
- * the segment belongs to another user, or is a link, a process does not share
- * the budget and prints a warning. In a run directory that only this user can
- * write to the budget is shared.
+ * fi_mrrc_node: tests FI_OFI_MRRC_NODE_MAX_SIZE. A process fills the budget of
+ * the node, and gives some of the budget to another process that uses memory.
+ * The first process is killed, and its part of the budget becomes free. Memory
+ * of fi_mr_alloc() counts towards the budget. Where the segment belongs to
+ * another user, or is a link, a process does not share the budget and prints a
+ * warning. The budget is shared if only this user can write to the run
+ * directory.
  *
- * Runs in a mount name space with its own /dev/shm, since tests run side by
- * side.
+ * The test runs in a mount name space with its own /dev/shm, since tests run
+ * side by side.
  */
 #include "ft_mrrc.h"
 
@@ -22,7 +23,7 @@
 #define BUDGET	"4M"
 #define BYTES	(4UL << 20)
 #define LEN	(64 * FT_PAGE)
-#define BUFFERS 24 /* with two sides three times the budget */
+#define BUFFERS 24 /* on both sides together three times the budget */
 #define NOBODY	65534
 #define READY	3 /* file descriptor of a child */
 
@@ -34,7 +35,7 @@ static void own_shm(void)
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, "mode=1777"))
 		ft_skip("no name space for mounts: %s", strerror(errno));
-	/* nor is a directory of this user used, until a test makes one */
+	/* a run directory of this user is not used, until a test makes one */
 	unsetenv("XDG_RUNTIME_DIR");
 	if (!access("/run/user", F_OK))
 		FT_CHECK(!mount("none", "/run/user", "tmpfs", 0, NULL),
@@ -155,7 +156,7 @@ static void ends(pid_t pid, bool killed)
 }
 
 /*
- * Memory that another domain's allocator keeps free is available to this one.
+ * Memory that one domain's allocator keeps free is available to another domain.
  */
 static void kept(struct ft_pair *pair, struct fid_domain *domain)
 {
@@ -199,7 +200,10 @@ static void allocate(struct ft_pair *pair)
 	ft_stage("allocations");
 	ret = fi_mr_alloc(domain, 2 * BYTES, 0, 0, &buf, NULL);
 	FT_CHECK(ret == -FI_ENOMEM, "twice the budget: %d", ret);
-	/* a helper thread may be slow to deregister regions evicted for this */
+	/*
+	 * a helper thread may deregister the regions evicted for this
+	 * allocation late
+	 */
 	do
 		ret = fi_mr_alloc(domain, BYTES / 2, 0, 0, &buf, NULL);
 	while (ret == -FI_ENOMEM && ft_limit_us() < end);
@@ -262,7 +266,7 @@ static bool is_alone(void)
 
 static void refused(void)
 {
-	/* where it is not said otherwise */
+	/* use the default level of messages */
 	unsetenv("FI_LOG_LEVEL");
 	FT_CHECK(!is_alone(), "alone without a reason");
 	ft_stage("a link");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_shared_buf: many operations at once on one buffer and on windows of
- * it that overlap; from one thread, and from two with an endpoint each. Once
- * the whole buffer was used, every window of it is a hit; if not, the first use
- * of a part of a page makes later uses of that page hits.
+ * fi_mrrc_shared_buf: tests many operations at once on one buffer and on
+ * overlapping windows of this buffer; from one thread, and from two threads
+ * with an endpoint each. Once the whole buffer was used, every window is a hit;
+ * before, the first use of a part of a page makes later uses of that page hits.
  */
 #include "ft_mrrc.h"
 
@@ -13,16 +13,16 @@
 #define BATCH 48
 
 /*
- * Longer messages are looked up; shorter ones, which ofi_rxm copies, may
- * overtake others.
+ * Maximum bytes of a message that ofi_rxm copies. Longer messages are looked
+ * up; copied messages may overtake others.
  */
 static size_t copied;
 
 struct lane {
 	pthread_t thread;
-	struct ft_dom dom[2]; /* own lists of registrations, raw mode */
+	struct ft_dom dom[2]; /* raw mode: own lists of registrations */
 	struct ft_ep s, c;
-	const char *out; /* shared, filled with seed 1 */
+	const char *out; /* shared buffer, filled with seed 1 */
 	char *in;	 /* own */
 	unsigned rounds;
 };
@@ -59,7 +59,7 @@ static void batch(struct ft_ep *from, const char *out, char *in)
 	ft_release(to->dom);
 }
 
-/* The same window, many times at once. */
+/* Sends the same window many times at once. */
 static void same(struct ft_ep *from, const char *out, char *in)
 {
 	void *sd = ft_desc(from->dom, out, LEN);
@@ -163,8 +163,8 @@ static void two_threads(struct ft_pair *pair, char *out, char *in)
 }
 
 /*
- * Windows that grow over each other, so that they overlap cached regions in
- * part.
+ * Sends windows that overlap each other, so that a window overlaps cached
+ * regions in part.
  */
 static void growing(struct ft_pair *pair, char *out, char *in)
 {
@@ -181,8 +181,8 @@ static void growing(struct ft_pair *pair, char *out, char *in)
 }
 
 /*
- * Uses four bytes of each eight: one registration for each page, all other uses
- * are hits.
+ * Uses every other word of four bytes: each page is registered once, and all
+ * other uses are hits.
  */
 static void sweep(struct ft_pair *pair, char *out, char *in)
 {

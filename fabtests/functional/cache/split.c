@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_split: transfers of random parts of one arena, far larger than the
- * cache, so that buffers overlap registered regions in every way. Data is
+ * fi_mrrc_split: transfers random parts of one arena, which is far larger than
+ * the cache, so that buffers overlap registered regions in every way. Data is
  * right, and several regions serve one buffer.
  *
- * With -w FILE the requests are written there, as fi_mrrc_sim(1) reads them,
- * and the counters printed: scripts/test_sim.sh compares the two.
+ * With -w FILE the requests are written to FILE, in the format of
+ * fi_mrrc_sim(1), and the counters are printed: scripts/test_sim.sh compares
+ * both.
  */
 #include "ft_mrrc.h"
 
 #define ARENA 1024 /* pages */
-#define PAGES 24   /* of a transfer, at most */
+#define PAGES 24   /* maximum pages of a transfer */
 #define LEN   (PAGES * FT_PAGE)
 
 static FILE *trace;
 
-/* Small numbers are likelier. */
+/* Returns a random number below n; small numbers are likelier. */
 static unsigned skewed(unsigned n)
 {
 	return ft_rand() % (1 + ft_rand() % n);
@@ -30,8 +31,8 @@ static uint64_t lookups(struct ft_dom *dom)
 }
 
 /*
- * Records a request; a small write that the provider may leave to the core to
- * inject is none.
+ * Records a request, unless it is a small write that the provider left to the
+ * core to inject.
  */
 static void record(struct ft_dom *dom, unsigned i, const char *buf, size_t len,
 		   bool write, uint64_t before)
@@ -115,7 +116,7 @@ static void report(struct ft_dom *dom, const struct fi_mrrc_stats *before)
 	       st.deregistrations - before->deregistrations,
 	       st.evictions - before->evictions, splits,
 	       ft_counter(dom, "merges"));
-	/* the user may have asked for a policy that keeps buffers whole */
+	/* with a policy that the user asks for, buffers may be kept whole */
 	if (!getenv("FI_OFI_MRRC_POLICY"))
 		FT_CHECK(splits, "nothing was split");
 }

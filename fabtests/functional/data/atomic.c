@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_atomic: atomics with null descriptors, in every variant for which
- * the core says that it supports operation and type. Operand, result and
- * compare buffers are all resolved.
+ * fi_mrrc_atomic: tests atomics with null descriptors, in every variant whose
+ * operation and type the core supports. The null descriptors of operand, result
+ * and compare buffers are all resolved.
  */
 #include "ft_mrrc.h"
 
@@ -23,7 +23,7 @@ static unsigned done;
  */
 static bool by_address;
 
-/* Connected endpoints ignore it, but for that. */
+/* Connected endpoints ignore addresses, but verbs takes one for the operand. */
 #define ADDR(ep, b) (ft_rdm() ? (ep)->to : (uintptr_t) (b)->operand)
 
 static uint64_t value_of(const uint64_t *buf)
@@ -126,7 +126,7 @@ static ssize_t post_compare(struct ft_ep *ep, struct bufs *b, enum form form,
 	}
 }
 
-/* -FI_ENOSYS for one form is a skip of that form. */
+/* Returns false if the core lacks a form of the call, which is skipped. */
 static bool posted(ssize_t ret, const char *what, enum form form)
 {
 	static const char *const forms[] = { "plain", "vector", "message" };
@@ -153,7 +153,9 @@ static void base_write(struct ft_ep *ep, struct bufs *b, enum form form)
 	*b->target = 0;
 	if (!posted(post_base(ep, b, form, FI_ATOMIC_WRITE), "write", form))
 		return;
-	/* verbs treats this as an RMA write, and reports it so */
+	/*
+	 * verbs makes an RMA write of an atomic write, and reports an RMA write
+	 */
 	ft_wait_ctx(ep, FT_TX, b, 0);
 	while (*(volatile uint64_t *) b->target != *b->operand) {
 		ft_progress(ep);
@@ -195,7 +197,7 @@ static void fetch_read(struct ft_ep *ep, struct bufs *b, enum form form)
 	*b->result = 0;
 	if (!posted(post_fetch(ep, b, form, FI_ATOMIC_READ), "read", form))
 		return;
-	/* to verbs this is an RMA read */
+	/* verbs makes an RMA read of an atomic read */
 	ft_wait_ctx(ep, FT_TX, b, 0);
 	FT_CHECK(*b->result == *b->target, "read 0x%" PRIx64, *b->result);
 }
@@ -239,7 +241,7 @@ static void all(struct ft_pair *pair, struct bufs *b)
 	ft_release(ep->dom);
 }
 
-/* Every type whose bits survive being copied as a value. */
+/* Types whose bits survive being copied as a value. */
 static const struct {
 	enum fi_datatype type;
 	size_t size;
@@ -251,7 +253,8 @@ static const struct {
 };
 
 /*
- * Arrays with as many elements as the core takes: all of them are transferred.
+ * Transfers arrays with as many elements as the core takes: all elements
+ * arrive.
  */
 static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
 {
@@ -304,7 +307,9 @@ static void injected(struct ft_ep *ep, struct bufs *b, uint64_t seed)
 	FT_CHECK(*b->target == 1000 + seed, "0x%" PRIx64, *b->target);
 }
 
-/* ofi_rxm has all variants; verbs takes an operand for an address. */
+/*
+ * Tests ofi_rxm, which has all variants; verbs takes an operand for an address.
+ */
 static void arrays(struct ft_pair *pair, struct bufs *b)
 {
 	struct ft_ep *ep = &pair->c;
@@ -341,6 +346,7 @@ int main(int argc, char **argv)
 		ft_stage("round %u", i);
 		/*
 		 * the buffers lie on separate pages, then side by side on one
+		 * page
 		 */
 		b.operand = pages + (i % 2 ? 1024 : 1024 + i);
 		b.result = pages + (i % 2 ? 2048 : 1100 + i);

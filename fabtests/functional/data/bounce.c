@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_bounce: buffers that are cheaper to copy than to register. By the
- * cost model set here buffers of up to 6 pages are copied at first, and
- * registered when the copies have cost as much. Every kind of operation, sizes
- * around the limits, guard bytes, short and cut off messages, cancelled ones,
- * closed endpoints, memory that goes away; and what must never be copied.
+ * fi_mrrc_bounce: tests buffers that are cheaper to copy than to register. By
+ * the test's cost model buffers of up to 6 pages are copied at first, and
+ * registered when the copies have cost as much as a registration. The test
+ * covers every kind of operation, sizes around the limits, guard bytes, short,
+ * truncated and cancelled messages, closed endpoints, memory that is unmapped,
+ * and operations that must never be copied.
  */
 #include "ft_mrrc.h"
 
 #define COST   "reg_page=1000:reg=19000:dereg_page=0:dereg=1000:copy_page=4000"
-#define PAGES  6 /* 26000 to register, 24000 to copy */
-#define COPIES 5 /* of one page, before it is registered */
+#define PAGES  6 /* registering costs 26000, copying 24000 */
+#define COPIES 5 /* copies of one page before it is registered */
 #define GUARD  64
 #define SLOT   (32 * FT_PAGE)
 
@@ -37,12 +38,12 @@ static const size_t sizes[] = {
 };
 
 static struct ft_pair pair;
-/* number of bytes of a message that the core copies anyway */
+/* maximum bytes of a message that the core copies without being asked */
 static size_t unasked;
 static struct fi_mrrc_stats before[2];
 static uint64_t seed;
 
-/* ---- memory never used before, with guard bytes around a buffer ---- */
+/* ---- memory that was never used, with guard bytes around a buffer ---- */
 
 static char *fresh(size_t len)
 {
@@ -66,7 +67,7 @@ static void check_guards(const char *buf, size_t len, const char *what)
 	}
 }
 
-/* Leaves the address mapped, so that the next buffer is at a new address. */
+/* Leaves the address mapped, so that the next buffer has a new address. */
 static void done(char *buf)
 {
 	FT_CHECK(!madvise(buf - GUARD, SLOT, MADV_DONTNEED), "madvise");
@@ -96,7 +97,10 @@ static uint64_t registered(int side)
 	return st.registrations - before[side].registrations;
 }
 
-/* A buffer in memory never used before: does the model copy it? */
+/*
+ * Does the cost model copy a buffer of this length in memory that was never
+ * used?
+ */
 static bool small(size_t len)
 {
 	size_t max = ft_rxm() ? 16384 : 65536;
@@ -105,7 +109,7 @@ static bool small(size_t len)
 	       (len + FT_PAGE - 1) / FT_PAGE <= PAGES;
 }
 
-/* Sends that the core copies in the call need no descriptor. */
+/* Does the core copy the message in the call? Such sends need no descriptor. */
 static bool injected(struct ft_ep *ep, size_t len)
 {
 	return !getenv("FI_OFI_MRRC_REGISTER") &&
@@ -267,7 +271,9 @@ static void hot(void)
 	done(out);
 }
 
-/* ---- less, more, or nothing comes ---- */
+/*
+ * ---- messages that are shorter or longer than the buffer, or never come ----
+ */
 
 static void short_message(void)
 {
@@ -303,8 +309,8 @@ static void short_message(void)
 }
 
 /*
- * The core fails in the same way as without the provider; nothing outside of
- * the buffer is written.
+ * A message is too long for its receive: the core fails in the same way as
+ * without the provider, and nothing outside of the buffer is written.
  */
 static void too_long(void)
 {
@@ -321,7 +327,7 @@ static void too_long(void)
 	FT_CHECK(comp.err && comp.ctx == in, "error %d, context %p", comp.err,
 		 comp.ctx);
 	check_guards(in, 1000, "cut off");
-	/* it may have broken the connection */
+	/* the error may have broken the connection */
 	ft_reconnect(&pair);
 	ft_check_idle(&pair.dom[0], "cut off");
 	ft_check_idle(&pair.dom[1], "cut off");
@@ -331,8 +337,8 @@ static void too_long(void)
 }
 
 /*
- * verbs: a write with data takes a receive. Nothing comes in its buffer, which
- * may even be the target of the write.
+ * Over verbs a write with remote CQ data takes a receive. Nothing is written to
+ * the receive's buffer, which may even be the target of the write.
  */
 static void write_takes_receive(void)
 {
@@ -385,7 +391,7 @@ static void cancelled(void)
 	done(in);
 }
 
-/* Receives that are posted when their endpoint is closed. */
+/* An endpoint is closed with receives posted. */
 static void closed(void)
 {
 	char *in[40];
@@ -410,11 +416,11 @@ static void closed(void)
 	}
 }
 
-/* ---- memory that is not as it should be ---- */
+/* ---- memory that is unmapped, or may not be used ---- */
 
 /*
- * Memory is unmapped while a message is on its way: its data are lost, and
- * nothing else.
+ * A receive's memory is unmapped while the message is on its way: the message's
+ * data are lost, and nothing else.
  */
 static void vanished(void)
 {
@@ -435,7 +441,8 @@ static void vanished(void)
 }
 
 /*
- * Memory that verbs refuses to register is still refused, and without a signal.
+ * Operations on memory that verbs refuses to register fail, although the
+ * provider could copy, and raise no signal.
  */
 static void refused(void)
 {
@@ -456,7 +463,7 @@ static void refused(void)
 	FT_CHECK(!copied(0) && !copied(1), "something was copied");
 }
 
-/* ---- more than there are blocks for ---- */
+/* ---- more receives than there are blocks for copies ---- */
 
 static void many(void)
 {
@@ -531,7 +538,7 @@ static void mixed(void)
 					pair.c.to, out[i]));
 		for (i = 0; i < WINDOW; i++) {
 			ft_wait(&pair.s, FT_RX, &comp);
-			/* a rendezvous may come later */
+			/* a message that needs a rendezvous may come later */
 			for (k = 0; k < WINDOW && comp.ctx != in[k]; k++)
 				;
 			FT_CHECK(k < WINDOW && comp.len == len[k],
@@ -548,9 +555,9 @@ static void mixed(void)
 	}
 }
 
-/* ---- what must not be copied ---- */
+/* ---- operations that must not be copied ---- */
 
-/* Conditional writes may wait any time for their peer. */
+/* A conditional write is not copied, as it may wait any time for its peer. */
 static void conditional(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -581,7 +588,7 @@ static void multi_recv(void)
 	void *desc;
 
 	if (!ft_rxm())
-		return; /* the others have none */
+		return; /* other cores have no multi-receives */
 	ft_stage("multi-receive");
 	attr.caps = FI_MSG | FI_MULTI_RECV;
 	ft_pair_open(&pair, &attr);
@@ -598,8 +605,9 @@ static void multi_recv(void)
 }
 
 /*
- * With counters, which move when the core has the data, and with entries
- * without a length, received data are not copied; sent data may be.
+ * Received data are not copied with counters, which the core increments when it
+ * has the data, nor with completion entries without a length; sent data may be
+ * copied.
  */
 static void not_in(bool counters, bool queues)
 {
@@ -636,7 +644,7 @@ static void not_in(bool counters, bool queues)
 		}
 		ft_release_pair(&pair);
 	}
-	/* elsewhere our own entries may have one */
+	/* without counters, the provider's own entries may have a length */
 	if (counters)
 		FT_CHECK(!copied(0), "a receive was copied in");
 	check_guards(in, 1000, "not in");
@@ -675,7 +683,7 @@ int main(int argc, char **argv)
 	conditional();
 	multi_recv();
 	not_in(false, true);
-	if (!ft_core("verbs") || ft_rxm()) { /* which has no counters */
+	if (!ft_core("verbs") || ft_rxm()) { /* verbs has no counters */
 		not_in(true, false);
 		not_in(true, true);
 	}

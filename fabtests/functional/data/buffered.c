@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_buffered: FI_BUFFERED_RECV: messages arrive in buffers of the
- * core's; the application claims them into null descriptors, or throws them
- * away. The endpoint that an entry names is the application's. Conditional
- * writes go on beside them.
+ * fi_mrrc_buffered: tests FI_BUFFERED_RECV. Messages arrive in buffers of the
+ * core; the application claims a message into a buffer with a null descriptor,
+ * or discards the message. The endpoint that an entry names is the
+ * application's. Conditional writes go on meanwhile.
  */
 #include "ft_mrrc.h"
 
-#define LONG 300000 /* beyond what a core copies */
+#define LONG 300000 /* more than a core copies */
 #define MANY 512    /* no endpoint takes so many buffers */
 
 static const size_t sizes[] = { 0, 8, 100, 5000, LONG };
@@ -27,7 +27,10 @@ static void send_one(size_t len, uint64_t seed, bool tagged)
 			fi_send(pair.c.ep, out, len, desc, pair.c.to, out));
 }
 
-/* The first completion is not a receive's, but an offer to claim a message. */
+/*
+ * Waits for the first completion of a message, which offers to claim the
+ * message.
+ */
 static struct fi_recv_context *arrived(size_t len)
 {
 	struct ft_comp comp;
@@ -38,7 +41,7 @@ static struct fi_recv_context *arrived(size_t len)
 		 "flags 0x%" PRIx64, comp.flags);
 	FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
 	rc = comp.ctx;
-	/* in raw mode it is a core's endpoint that the application opened */
+	/* raw mode: the application's endpoint is the core's */
 	FT_CHECK(rc->ep == pair.s.ep, "of endpoint %p, not %p", (void *) rc->ep,
 		 (void *) pair.s.ep);
 	return rc;
@@ -69,8 +72,8 @@ static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
 }
 
 /*
- * A claim with more buffers than an endpoint allows is refused, and the message
- * stays.
+ * Tries to claim a message into more buffers than an endpoint allows: the claim
+ * is refused, and the message stays.
  */
 static void ask_too_many(struct fi_recv_context *rc, bool tagged)
 {
@@ -139,7 +142,7 @@ static void discard(size_t len, uint64_t seed, bool tagged)
 	ft_check_idle(&pair.dom[0], "thrown away");
 }
 
-/* Receives that claim nothing are accepted, and get no message. */
+/* Receives that do not claim a message are accepted, and get no message. */
 static void post_plain(void)
 {
 	struct iovec iov = { in, 8 };

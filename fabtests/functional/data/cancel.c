@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cancel: cancelled receives come back once, with FI_ECANCELED and the
- * context of their owner; unknown contexts do no harm; cancelling races with
- * completing. Of several receives under one context the oldest is cancelled.
+ * fi_mrrc_cancel: tests that a cancelled receive comes back once, with
+ * FI_ECANCELED and the application's context; that unknown contexts do no harm,
+ * and races of cancelling with completing. Of several receives under one
+ * context the oldest is cancelled.
  */
 #include "ft_mrrc.h"
 
 #define COUNT 32
 #define LEN   2000
-#define LONG  100000	   /* beyond what ofi_rxm copies */
-#define BIG   (64UL << 20) /* more than a connection buffers, twice */
+#define LONG  100000	   /* more than ofi_rxm copies */
+#define BIG   (64UL << 20) /* twice as much as a connection buffers, or more */
 
 static struct ft_pair pair;
 static char *in, *out;
-static size_t len = LEN; /* of messages */
+static size_t len = LEN; /* length of messages */
 
 static void post_recv(uintptr_t ctx, size_t slot)
 {
@@ -47,7 +48,7 @@ static void skip_unless_supported(void)
 		 "error %d, context %p", comp.err, comp.ctx);
 }
 
-/* Cancels all receives in a random order; each comes back once. */
+/* Cancels all receives in a random order; each receive comes back once. */
 static void all(void)
 {
 	bool seen[COUNT] = { false };
@@ -56,7 +57,7 @@ static void all(void)
 
 	ft_stage("all receives");
 	for (i = 0; i < COUNT; i++)
-		post_recv(i, i); /* context NULL among them */
+		post_recv(i, i); /* one of the contexts is NULL */
 	for (i = 0; i < COUNT; i++) {
 		k = (i * 7 + 3) % COUNT;
 		FT_CALL(fi_cancel(&pair.s.ep->fid, (void *) k));
@@ -100,7 +101,10 @@ static void every_other(void)
 	ft_release_pair(&pair);
 }
 
-/* Receives under one context: the oldest goes, the others get messages. */
+/*
+ * Cancels receives that share one context, from the oldest; others get
+ * messages.
+ */
 static void oldest(void)
 {
 	void *ctx = (void *) (ft_rand() % 2 ? 55UL : 0UL);
@@ -157,7 +161,7 @@ static void beside_send(char *big, bool send_first)
 	ft_release_pair(&pair);
 }
 
-/* Repeated, since chance decides which of the records is found first. */
+/* Repeats the tests, since chance decides which record is found first. */
 static void one_context(void)
 {
 	char *big = ft_map(NULL, BIG);
@@ -171,8 +175,8 @@ static void one_context(void)
 }
 
 /*
- * Cancels contexts that no operation has, that have completed, or that were
- * cancelled.
+ * Cancels contexts that no operation has, whose operation has completed, or
+ * whose operation was cancelled.
  */
 static void nobody(void)
 {

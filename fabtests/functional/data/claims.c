@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_claims: each operation ends once, whichever thread reads its
- * completion. A core that completes one twice; threads that read a queue, or
- * close its endpoint, at the same time; an endpoint that is closed while a
- * thread has read a completion of it but not yet reported it; and operations
- * that must not end. The core's table of calls, which all its queues share, is
- * made to do these.
+ * fi_mrrc_claims: tests that each operation ends once, whichever thread reads
+ * its completion. A core completes an operation twice; threads read a queue, or
+ * close its endpoint, at the same time; an endpoint is closed while a thread
+ * has read one of its completions, but not yet reported it; and some operations
+ * must not end. The test replaces calls in the core's table, which all its
+ * queues share.
  */
 #include "ft_mrrc.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define SMALL 1000 /* is copied */
+#define SMALL 1000 /* this length is copied */
 #define BIG   (1UL << 20)
 #define COST  "reg_page=1000:reg=19000:dereg_page=0:dereg=1000:copy_page=4000"
 
@@ -22,9 +22,9 @@ static char *out, *in;
 /* ---- the core ------------------------------------------------------------ */
 
 static struct fi_ops_cq core;
-static struct fid_cq *queue; /* of which all that is */
+static struct fid_cq *queue; /* queue to which the completions below belong */
 
-/* Completes once more what it has completed. */
+/* Returns the last completion a second time. */
 static struct fi_cq_data_entry last;
 static bool twice, again;
 
@@ -47,7 +47,7 @@ static ssize_t twice_read(struct fid_cq *cq, void *buf, size_t count)
 	return ret;
 }
 
-/* Makes each read slow; tcp's own read is another call of the table. */
+/* Makes each read slow; tcp's own read calls another function of the table. */
 static atomic_bool begun, reading, together;
 static _Thread_local int depth;
 
@@ -84,7 +84,9 @@ static ssize_t slow_readfrom(struct fid_cq *cq, void *buf, size_t count,
 	return read_ends(core.readfrom(cq, buf, count, src));
 }
 
-/* A thread has read a completion, and does not return it yet. */
+/*
+ * Stops a thread that has read a completion, before it returns the completion.
+ */
 static atomic_bool waits, has, may_return;
 
 static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
@@ -103,7 +105,7 @@ static ssize_t held_sread(struct fid_cq *cq, void *buf, size_t count,
 	return ret;
 }
 
-/* A core that takes nothing. */
+/* A core that takes no operation. */
 static ssize_t full_send(struct fid_ep *ep, const void *from, size_t len,
 			 void *desc, fi_addr_t addr, void *context)
 {
@@ -197,7 +199,7 @@ static void close_ep(void)
 	pair.s.ep = NULL;
 }
 
-/* Reading the core and claiming its completions is one step. */
+/* Reads of the core, and claims of its completions, exclude each other. */
 static void one_by_one(struct fi_ops_cq *ops, void (*other)(void),
 		       const char *what)
 {
@@ -254,8 +256,8 @@ static void wake(pthread_t thread)
 }
 
 /*
- * Completions that would make room are read by the waiting thread, and by no
- * other.
+ * Completions that would make room are read by the waiting thread only, not by
+ * a thread that posts.
  */
 static void full_meanwhile(struct ft_core_ops *ops)
 {
@@ -281,9 +283,10 @@ static void full_meanwhile(struct ft_core_ops *ops)
 }
 
 /*
- * The endpoint closes while a thread is about to report a completion: it is
- * reported, unless its data would have to be copied to a buffer that is the
- * application's again. The other operations end when that thread is through.
+ * The endpoint closes while a thread is about to report a completion. The
+ * completion is reported, unless its data would have to be copied to a buffer
+ * that is the application's again. The endpoint's other operations end when the
+ * reporting thread is done.
  */
 static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 {
@@ -295,7 +298,7 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 	ft_stage("closed beside a thread with a completion, %zu bytes", len);
 	pair.s.quiet[FT_RX] = true;
 	ops->sread = held_sread;
-	/* memory that was not used yet */
+	/* use memory that was not used yet */
 	ft_map(in, 2 * BIG);
 	memset(in, 0x5a, 2 * BIG);
 	post_recv(&pair.s, in, len);
@@ -319,10 +322,13 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
 	ft_reconnect(&pair);
 }
 
-/* ---- what a close ends, and what it does not ----------------------------- */
+/*
+ * ---- operations that a close ends, and others ------------------------------
+ */
 
 /*
- * tcp gives receives back at once: they come with the application's contexts.
+ * When an endpoint closes tcp gives its receives back at once, with the
+ * application's contexts.
  */
 static void check_given_back(void)
 {
@@ -350,8 +356,8 @@ static void closed(void)
 }
 
 /*
- * Operations of other endpoints do not end, nor those of a domain that is not
- * closed.
+ * Closing an endpoint does not end operations of other endpoints, and neither
+ * does a domain that refuses to close.
  */
 static void others(void)
 {
@@ -378,8 +384,8 @@ static void others(void)
 }
 
 /*
- * Unsignalled operations are not waited for; their errors are reported
- * nevertheless.
+ * An operation without a completion is not waited for, but its error is
+ * reported.
  */
 static void silent_error(void)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_completions: reads of several completions, and of one: of operations
- * that hold one region, two, or none, as their descriptor is given, and of
- * receives, some of them cancelled. Each comes once, in order, with its
- * context, and leaves nothing held; in every format, from a queue for each
- * direction and from one for both.
+ * fi_mrrc_completions: tests reads of one completion and of several: of
+ * operations that hold one region, two, or none (with a given descriptor), and
+ * of receives, some of them cancelled. Each completion comes once, in order,
+ * with its context, and leaves no region held. The test uses every CQ format,
+ * one queue for each direction, and one queue for both directions.
  */
 #include "ft_mrrc.h"
 
-#define MOST 8 /* operations at once */
-/* bytes of each operation; some use two places of half the length */
+#define MOST 8 /* maximum number of operations at once */
+/* bytes of an operation; some operations use two buffers of half the length */
 #define LEN    3000
 #define APART  (2 * FT_PAGE) /* pages that no registration shares */
 #define ROUNDS 60
 #define KINDS  (FI_SEND | FI_RECV | FI_WRITE)
 
-/* Ways to write, of which some hold one region, two, or none. */
+/* Ways to write, which hold one region (HIT), none (GIVEN), or two. */
 enum way { HIT, GIVEN, TWO, TWO_PLAIN, WAYS };
 
-/* A completion that is to come. */
+/* A completion that is expected. */
 struct due {
 	void *ctx;
 	uint64_t kind; /* FI_SEND, FI_RECV or FI_WRITE */
@@ -26,7 +26,7 @@ struct due {
 	bool seen;
 };
 
-/* Completions to come from one queue. */
+/* Completions that are expected from one queue. */
 struct list {
 	struct due due[3 * MOST];
 	unsigned cnt;
@@ -35,12 +35,13 @@ struct list {
 static struct ft_pair pair;
 static char *in, *out;
 static struct fid_mr *mr_in, *mr_out;
-static bool cancels = true; /* unless the core cannot */
-static unsigned several;    /* reads of more than one */
+static bool cancels = true; /* false if the core cannot cancel */
+/* number of reads that returned several completions */
+static unsigned several;
 
 /*
- * Adds an expected completion. Contexts are no addresses, so none can be
- * mistaken for another; NULL is among them.
+ * Adds an expected completion. The contexts are numbers, not addresses; NULL is
+ * one of them.
  */
 static void *add(struct list *list, uint64_t kind)
 {
@@ -64,7 +65,7 @@ static void take(struct list *list, enum fi_cq_format format, void *ctx,
 	FT_CHECK(err == due->err, "context %p: error %d, not %d", ctx, err,
 		 due->err);
 	due->seen = true;
-	/* cancelled ones come when they are cancelled */
+	/* completions of cancelled receives come at the time of the cancel */
 	for (other = list->due; !err && other < due; other++)
 		FT_CHECK(other->seen || other->err || other->kind != due->kind,
 			 "context %p before %p", ctx, other->ctx);
@@ -91,7 +92,7 @@ static size_t entry_size(enum fi_cq_format format)
 	}
 }
 
-/* One read. Returns how many completions there were. */
+/* Reads a queue once. Returns the number of completions. */
 static unsigned read_queue(struct list *list, struct fid_cq *cq,
 			   enum fi_cq_format format)
 {
@@ -101,7 +102,7 @@ static unsigned read_queue(struct list *list, struct fid_cq *cq,
 	fi_addr_t src[MOST];
 	ssize_t i, ret;
 
-	/* old entries must not look like those of this read */
+	/* old entries must not look like entries of this read */
 	memset(buf, 0xff, sizeof(buf));
 	ret = ft_rand() % 3 ? -FI_ENOSYS : fi_cq_readfrom(cq, buf, MOST, src);
 	/* verbs has no call that reports the source */
@@ -124,7 +125,7 @@ static unsigned read_queue(struct list *list, struct fid_cq *cq,
 	return (unsigned) ret;
 }
 
-/* Without a completion that is read. */
+/* Makes progress without reading a completion. */
 static void progress(void)
 {
 	struct ft_ep *eps[] = { &pair.s, &pair.c };
@@ -143,12 +144,12 @@ static void wait_for(const char *buf, size_t len, uint64_t seed)
 	while (ft_differs(buf, len, seed) >= 0) {
 		progress();
 		FT_CHECK(ft_limit_us() < end, "never written");
-		/* a peer's writes are invisible to the compiler */
+		/* the compiler cannot see the peer's writes */
 		__asm__ volatile("" : : : "memory");
 	}
 }
 
-/* Reads all of them. */
+/* Reads all expected completions. */
 static void read_all(struct list *list, struct ft_ep *ep, enum ft_dir dir)
 {
 	uint64_t end = ft_deadline();
@@ -184,7 +185,7 @@ static void post_write(struct ft_ep *ep, struct list *list, enum way way,
 		.context = add(list, FI_WRITE),
 	};
 
-	/* where nothing else brings them there */
+	/* join both halves, for the ways that write from one buffer */
 	memcpy(at + LEN / 2, more, LEN / 2);
 	switch (way) {
 	case GIVEN:
@@ -205,7 +206,7 @@ static void post_write(struct ft_ep *ep, struct list *list, enum way way,
 	}
 }
 
-/* way: WAYS for any */
+/* way: WAYS chooses any way */
 static void writes(unsigned n, enum way way, uint64_t seed)
 {
 	struct ft_ep *c = &pair.c;
@@ -323,8 +324,8 @@ static void run(enum fi_cq_format format, bool one_cq)
 		messages(1 + ft_rand() % MOST, i * 2 * MOST + MOST);
 	}
 	/*
-	 * nothing uses the record of this write again: a trace shows whether it
-	 * ended
+	 * no later operation uses this write's record: a trace shows whether
+	 * the write ended
 	 */
 	writes(1, HIT, i * 2 * MOST);
 	FT_CHECK(several || rounds < 10, "no read returned several");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_copied: messages that ofi_rxm copies are not looked up when they are
- * sent, however its parameters are set; longer ones are, since peers read them
- * from the sender's buffer. Sizes about the limit, with their data, and memory
- * that cannot be registered.
+ * fi_mrrc_copied: tests that messages that ofi_rxm copies are not looked up
+ * when they are sent, for any setting of ofi_rxm's parameters; longer messages
+ * are looked up, since peers read these messages from the sender's buffer. The
+ * test sends sizes around the limit, and memory that cannot be registered.
  *
- * Each setting runs in its own process, since ofi_rxm reads it once.
+ * Each setting runs in its own process, since ofi_rxm reads its parameters
+ * once.
  */
 #include "ft_mrrc.h"
 
@@ -19,7 +20,7 @@ static const struct setting {
 } settings[] = {
 	{ NULL, NULL, 131072 },
 	{ NULL, "40000", 40000 },
-	{ NULL, "100", 16384 }, /* no less than one buffer */
+	{ NULL, "100", 16384 }, /* the limit is at least one buffer */
 	{ "4096", NULL, 32768 },
 	{ "70000", "150000", 70000 }, /* too long for segments */
 };
@@ -60,8 +61,8 @@ static uint64_t looked_up(char *out, char *in, size_t len, bool tagged)
 }
 
 /*
- * Memory that is mapped read-only: verbs may not register it (before Linux 6.2
- * or so), and need not.
+ * Sends memory that is mapped read-only: verbs may be unable to register such
+ * memory (before Linux 6.2 or so), and need not register it.
  */
 static void readonly(char *in, size_t len)
 {
@@ -82,7 +83,7 @@ static void readonly(char *in, size_t len)
 	ft_unmap(out, len);
 }
 
-/* Refused, however short. */
+/* A triggered operation is refused, however short. */
 static void triggered(char *out)
 {
 	const struct fi_msg msg = {
@@ -116,7 +117,9 @@ static int with(const struct setting *set)
 		FT_CHECK(looked_up(out, in, limit + 1, tagged),
 			 "%zu bytes are not looked up", limit + 1);
 	}
-	/* a known buffer neither */
+	/*
+	 * a message from a buffer that the cache knows is not looked up, either
+	 */
 	FT_CHECK(!looked_up(out, in, limit, false),
 		 "%zu known bytes are looked up", limit);
 	readonly(in, limit);

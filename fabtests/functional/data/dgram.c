@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_dgram: datagrams with null descriptors, also where messages carry
- * a prefix of the provider's (verbs); an address vector, every variant.
+ * fi_mrrc_dgram: tests datagrams with null descriptors, also where messages
+ * carry a prefix of the provider's (verbs); an address vector, every variant of
+ * the calls.
  *
- * A core without datagrams (tcp) is a skip; udp has them.
+ * The test is skipped over a core without datagrams (tcp), and runs over udp.
  */
 #include "ft_mrrc.h"
 
@@ -14,9 +15,9 @@ struct end {
 	struct ft_ep ep;
 	struct fid_av *av;
 	fi_addr_t peer;
-	size_t prefix[FT_DIRS]; /* bytes before the payload */
-	size_t max;		/* bytes of payload */
-	char *tx, *rx;		/* SLOTS buffers each */
+	size_t prefix[FT_DIRS]; /* bytes of the prefix before the payload */
+	size_t max;		/* maximum bytes of payload */
+	char *tx, *rx;		/* SLOTS buffers of buf_len bytes each */
 	size_t buf_len;
 };
 
@@ -125,7 +126,7 @@ static void post_recv(struct end *e, unsigned i, size_t len)
 	}
 }
 
-/* true: a completion is to come */
+/* Returns true if a completion is to come */
 static bool post_send(struct end *e, unsigned i, size_t len)
 {
 	char *buf = e->tx + i % SLOTS * e->buf_len;
@@ -171,7 +172,7 @@ static void exchange(struct end *from, struct end *to, unsigned i, size_t len)
 	ft_stage("datagram %u, %zu bytes", i, len);
 	post_recv(to, i, len);
 	completes = post_send(from, i, len);
-	/* post_send() may have moved on to the next way, and seed */
+	/* post_send() may have used the next way, and the next seed */
 	seed = i % 4 == 3 && completes ? i + 1 : i;
 	ft_wait(&to->ep, FT_RX, &comp);
 	FT_CHECK(comp.ctx == rx, "context %p, not %p", comp.ctx, (void *) rx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_msg: every way to send and to receive, with null descriptors, given
- * descriptors and both in one operation; sizes around every boundary; buffers
- * of every origin; all formats of completion queue.
+ * fi_mrrc_msg: tests every way to send and to receive, with null descriptors,
+ * given descriptors and both in one operation; sizes around every boundary;
+ * buffers of every origin; all formats of completion queue.
  */
 #include "ft_mrrc.h"
 
@@ -22,7 +22,7 @@ enum send_kind {
 	SEND_KINDS
 };
 enum recv_kind { RECV, RECVV, RECVMSG, RECV_KINDS };
-/* ways to give no descriptor, and mixtures with given ones */
+/* ways to give no descriptor, and to mix null and given descriptors */
 enum desc_kind { DESC_NULL, DESC_ARRAY_OF_NULL, DESC_MIXED, DESC_KINDS };
 
 static const char *const send_names[] = { "send",	    "sendv",
@@ -164,7 +164,7 @@ static void check_entry(struct ft_ep *ep, const struct ft_comp *comp, void *ctx,
 	if (kind != FI_RECV)
 		return;
 	FT_CHECK(comp->len == len, "len %zu, not %zu", comp->len, len);
-	/* verbs reports no remote data in a format without the field */
+	/* verbs reports no remote data in a format without a data field */
 	if (ep->format == FI_CQ_FORMAT_MSG)
 		return;
 	FT_CHECK(!(comp->flags & FI_REMOTE_CQ_DATA) == !has,
@@ -176,7 +176,7 @@ static void check_entry(struct ft_ep *ep, const struct ft_comp *comp, void *ctx,
 }
 
 /*
- * Transfers one message; contexts are numbers, NULL among them, never
+ * Transfers one message; its contexts are numbers, including NULL, never
  * addresses.
  */
 static void one(struct side *s, struct side *r, enum send_kind sk,
@@ -195,7 +195,8 @@ static void one(struct side *s, struct side *r, enum send_kind sk,
 	FT_POST(r->ep, post_recv(r, rk, rctx));
 	FT_POST(s->ep, post_send(s, sk, data, sctx));
 	if (injects(sk))
-		memset(out, 0x77, len); /* the buffer is ours again at once */
+		/* the buffer is the test's again at once */
+		memset(out, 0x77, len);
 	ft_wait(r->ep, FT_RX, &comp);
 	check_entry(r->ep, &comp, rctx, FI_RECV, len, has_data(sk), data);
 	FT_CHECK_BUF(in, len, round, "received");
@@ -245,7 +246,7 @@ static void all_variants(struct ft_pair *pair, char *out, char *in)
 	}
 }
 
-/* Small messages between buffers on the stack of a function. */
+/* Sends small messages between buffers on the stack of a function. */
 static void from_stack(struct ft_pair *pair)
 {
 	char out[4097], in[4097];
@@ -280,8 +281,8 @@ static void origins(struct ft_pair *pair)
 }
 
 /*
- * The core copies the message in the call: it is neither registered nor
- * remembered.
+ * Injects a message: the core copies the message in the call, and its buffer is
+ * neither registered nor cached.
  */
 static void injected(struct ft_pair *pair)
 {

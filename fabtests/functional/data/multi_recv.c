@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_multi_recv: buffers for many messages each. Messages of every
- * protocol of the core lie in them one after the other, expected and not;
- * FI_MULTI_RECV comes once for each buffer, which is held until the last
- * message in it has completed, even if that is not the last one placed.
+ * fi_mrrc_multi_recv: tests buffers for many messages each. Messages of every
+ * protocol of the core, expected and unexpected, lie in a buffer one after the
+ * other; FI_MULTI_RECV comes once for each buffer. The buffer is held until the
+ * last of its messages has completed, which may not be the last message placed.
  */
 #include "ft_mrrc.h"
 
@@ -11,15 +11,15 @@
 
 #define BUFS	3
 #define ROOM	(256 * 1024)
-#define LEAST	48000 /* FI_OPT_MIN_MULTI_RECV: less room ends a buffer */
+#define LEAST	48000 /* FI_OPT_MIN_MULTI_RECV: a buffer with less room ends */
 #define SHORT	4000
-#define LONG	40000 /* beyond what ofi_rxm copies */
+#define LONG	40000 /* more than ofi_rxm copies */
 #define WINDOW	40
-#define RX_SIZE 4 /* of refused() */
+#define RX_SIZE 4 /* RX_SIZE in the process of refused() */
 
 struct room {
 	char *base;
-	size_t used; /* messages lie close */
+	size_t used; /* bytes of messages, which lie close */
 	bool over;
 };
 
@@ -78,7 +78,7 @@ static void send_one(bool longer)
 	sent++;
 }
 
-/* The first 8 bytes say which message it is. */
+/* Returns the number of a message, which its first 8 bytes determine. */
 static unsigned which(const char *p)
 {
 	unsigned i;
@@ -91,7 +91,10 @@ static unsigned which(const char *p)
 	return 0;
 }
 
-/* A completion with a buffer is a message in it, its end, or both. */
+/*
+ * Takes a completion of a buffer: a message in the buffer, the buffer's end, or
+ * both.
+ */
 static void take(const struct fi_cq_data_entry *entry)
 {
 	struct room *r = entry->op_context;
@@ -163,7 +166,7 @@ static void begin(void)
 }
 
 /*
- * Does the core support all of this? ofi_rxm of 2.1 ends messages that it has
+ * Does the core pass all of this test? ofi_rxm of 2.1 ends messages that it has
  * to fetch with FI_ETRUNC, and goes on using a partly used buffer that was
  * cancelled.
  */
@@ -172,7 +175,7 @@ static bool all_works(void)
 	return !ft_rxm() || FI_MAJOR_VERSION < 2;
 }
 
-/* early: number of messages before there is a buffer */
+/* early: number of messages sent before a buffer is posted */
 static void stream(unsigned n, bool longer, unsigned early)
 {
 	uint64_t end = ft_deadline();
@@ -199,7 +202,7 @@ static void stream(unsigned n, bool longer, unsigned early)
 	FT_CHECK(overs, "no buffer was used up");
 }
 
-/* Cancels the rest of a buffer. */
+/* Cancels all buffers that have not ended. */
 static void settle(void)
 {
 	uint64_t end = ft_deadline();
@@ -262,8 +265,8 @@ static void released(bool longer)
 }
 
 /*
- * A message that is larger than the buffer ends it, without FI_MULTI_RECV.
- * Other cores (net) break the connection.
+ * A message that is larger than a buffer ends the buffer, without
+ * FI_MULTI_RECV. Over some cores (net) such a message breaks the connection.
  */
 static void cut_off(void)
 {
@@ -316,8 +319,8 @@ static void cancelled(void)
 }
 
 /*
- * Buffers of a shared context, which has no FI_OPT_MIN_MULTI_RECV: each is held
- * until it is used up, and no longer.
+ * Posts buffers to a shared context, which has no FI_OPT_MIN_MULTI_RECV: each
+ * buffer is held until it is used up, and no longer.
  */
 static void shared(void)
 {
@@ -329,7 +332,10 @@ static void shared(void)
 	void *desc;
 	unsigned i;
 
-	/* where connected endpoints have them */
+	/*
+	 * runs where connected endpoints have shared contexts with
+	 * multi-receives
+	 */
 	if (ft_rxm() || (!ft_core("net") && FI_MAJOR_VERSION < 2))
 		return;
 	ft_stage("buffers of a shared context");
@@ -374,8 +380,8 @@ static struct fi_ops_msg core;
 static bool read_early;
 
 /*
- * Another thread has read all completions when the core reports that the call
- * failed.
+ * Calls the core, then reads all completions, as another thread might, before
+ * the core reports that the call failed.
  */
 static ssize_t read_recvmsg(struct fid_ep *ep, const struct fi_msg *msg,
 			    uint64_t flags)
@@ -428,9 +434,9 @@ static void used_up(void)
 /* ---- ofi_rxm's limits ---------------------------------------------------- */
 
 /*
- * ofi_rxm runs out of entries while it places messages that came before the
- * buffer: the call fails, and some messages complete all the same, in the
- * buffer.
+ * ofi_rxm runs out of entries while it places messages that came before their
+ * buffer: the call that posts the buffer fails, and some messages complete all
+ * the same, in the buffer.
  */
 static void refused(void)
 {
@@ -485,7 +491,7 @@ static void refused(void)
 	ft_pair_close(&pair);
 }
 
-/* Runs in its own process, since ofi_rxm reads its variable once. */
+/* Runs refused() in a process, since ofi_rxm reads its variable once. */
 static void refused_elsewhere(void)
 {
 	char path[4096];

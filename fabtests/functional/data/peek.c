@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_peek: FI_PEEK, FI_CLAIM and FI_DISCARD: which messages are seen, kept
- * for the claiming receive, or gone; claimed messages are received with null
- * descriptors, and their buffers are held until then.
+ * fi_mrrc_peek: tests which messages FI_PEEK sees, FI_CLAIM keeps for the
+ * claiming receive, and FI_DISCARD removes; claimed messages are received with
+ * null descriptors, and their buffers are held until the messages complete.
  */
 #include "ft_mrrc.h"
 
@@ -30,7 +30,10 @@ static ssize_t trecvmsg(uint64_t tag, char *p, size_t len, void *ctx,
 	return fi_trecvmsg(pair.s.ep, &msg, flags);
 }
 
-/* Sends; the send may complete only when the receiver takes the message. */
+/*
+ * Sends a message; the send may complete only when the receiver takes the
+ * message.
+ */
 static void send_one(uint64_t tag, size_t len, uint64_t seed)
 {
 	char *p = out + (tag % KEPT) * LONG;
@@ -46,7 +49,7 @@ static void sent(uint64_t tag)
 	ft_wait_ctx(&pair.c, FT_TX, out + (tag % KEPT) * LONG, FI_SEND);
 }
 
-/* Peeks once; true: there is one. */
+/* Peeks once; returns true if there is a message. */
 static bool peek(uint64_t tag, void *ctx, uint64_t flags, struct ft_comp *comp)
 {
 	FT_POST(&pair.s, trecvmsg(tag, NULL, 0, ctx, FI_PEEK | flags));
@@ -64,7 +67,7 @@ static void peek_found(uint64_t tag, void *ctx, uint64_t flags, size_t len)
 	while (!peek(tag, ctx, flags, &comp))
 		FT_CHECK(ft_limit_us() < end, "the message never arrives");
 	FT_CHECK(comp.tag == tag, "tag 0x%" PRIx64, comp.tag);
-	/* a discarded message need not be described */
+	/* the core need not report the length of a discarded message */
 	if (!(flags & FI_DISCARD))
 		FT_CHECK(comp.len == len, "%zu bytes of %zu", comp.len, len);
 }
@@ -93,7 +96,7 @@ static void release(void)
 	ft_check_idle(&pair.dom[1], "nothing to do");
 }
 
-/* Peeking changes nothing. */
+/* Peeks leave a message in place. */
 static void look(size_t len)
 {
 	struct fi_context ctx;
@@ -112,7 +115,7 @@ static void look(size_t len)
 	release();
 }
 
-/* No other receive gets a claimed message. */
+/* A claimed message goes to no receive but the claiming one. */
 static void claim(size_t len)
 {
 	struct fi_context ctx;
@@ -134,13 +137,13 @@ static void claim(size_t len)
 	release();
 }
 
-/* The buffer is registered from the claim to its completion. */
+/* The buffer of a claiming receive is held from the call to its completion. */
 static void held(void)
 {
 	struct fi_mrrc_stats st;
 	struct fi_context ctx;
 
-	/* with others the message completes at once */
+	/* with other cores the message completes at once */
 	if (!ft_rxm() || ft_opts.raw)
 		return;
 	ft_stage("a claimed buffer is held");
@@ -213,7 +216,7 @@ static void discard(size_t len)
 	release();
 }
 
-/* With a descriptor of the application's. */
+/* Claims a message with a descriptor that the application gives. */
 static void given(void)
 {
 	struct fid_mr *mr = ft_reg(&pair.dom[0], in, LONG, FI_RECV | FI_SEND);
@@ -242,7 +245,8 @@ static void given(void)
 }
 
 /*
- * A message that was never found, or was claimed already, cannot be received.
+ * A claiming receive fails if no peek has found its message, or if the message
+ * was received already.
  */
 static void wrong(void)
 {
@@ -279,7 +283,7 @@ static ssize_t full_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg,
 	return -FI_EAGAIN;
 }
 
-/* The core refuses all operations: the message is still there. */
+/* The core refuses a claiming receive: the message stays claimed. */
 static void refused(void)
 {
 	struct fi_ops_tagged ops;
@@ -304,7 +308,7 @@ static void refused(void)
 	release();
 }
 
-/* A message that is never retrieved ends with its endpoint. */
+/* A claimed message that is never received ends with its endpoint. */
 static void forgotten(void)
 {
 	struct fi_context ctx;
@@ -320,7 +324,7 @@ static void forgotten(void)
 	look(100);
 }
 
-/* Peeks complete whether receives complete by default or not. */
+/* Peeks complete whether or not receives complete by default. */
 static void session(bool selective)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_readonly: memory that may only be read is sent and written from;
- * receiving into it, and using memory that is not mapped, is an error, from the
- * call or as a completion, and affects nothing that follows. Memory for
- * messages that the core copies in the call is not tested: there an invalid
- * address raises SIGSEGV, as memcpy does.
+ * fi_mrrc_readonly: tests memory that may only be read. Read-only memory can be
+ * the source of sends and writes; receiving into read-only memory, and using
+ * memory that is not mapped, is an error, from the call or as a completion, and
+ * affects no later operation. Memory for messages that the core copies in the
+ * call is not tested: an invalid address of such a message raises SIGSEGV, as
+ * memcpy does.
  */
 #include "ft_mrrc.h"
 
@@ -47,7 +48,7 @@ static void send_from(const void *p, size_t len, const char *what)
 	ft_release_pair(&pair);
 }
 
-/* Maps a file with known contents, with these rights. */
+/* Maps a file with known contents and the rights @prot. */
 static char *map_file(int prot, int flags)
 {
 	int fd = memfd_create("fi_mrrc_readonly", MFD_CLOEXEC);
@@ -76,7 +77,7 @@ static char *map_self(void)
 	return p;
 }
 
-/* Kernels before 6.2 or so refuse some memory to RDMA devices. */
+/* Can the memory be registered? Kernels before 6.2 or so refuse some memory. */
 static bool registrable(const char *p)
 {
 	struct fid_mr *m;
@@ -88,7 +89,10 @@ static bool registrable(const char *p)
 	return true;
 }
 
-/* Then the provider sends a copy; a raw core cannot send it. */
+/*
+ * Sends memory that cannot be registered: the provider sends a copy; a raw core
+ * cannot send such memory.
+ */
 static void send_copy_of(const char *p)
 {
 	struct fi_mrrc_stats before, after;
@@ -133,7 +137,7 @@ static void sources(void)
 	ft_unmap(p, LEN);
 }
 
-/* Writable files, sent from and received into. */
+/* Writable shared files are sent from and received into. */
 static void files(void)
 {
 	char *p = map_file(PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -163,8 +167,9 @@ static void alive(const char *after)
 }
 
 /*
- * Checks the result of posting: an error now, or one completion with an error.
- * The connection may be gone afterwards: another one takes its place.
+ * Checks the result of posting: an error of the call, or one completion with an
+ * error. As the error may have ended the connection, a new connection replaces
+ * it.
  */
 static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 			 void *ctx, const char *what)
@@ -179,13 +184,13 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 		return;
 	}
 	if (dir == FT_TX && ft_rxm() && !ft_core("verbs")) {
-		/* the operation ends with the endpoint: alive() checks that */
+		/* the operation ends with its endpoint, which alive() checks */
 		printf("note: %s: the core loses the operation\n", what);
 		ft_reconnect(&pair);
 		return;
 	}
 	if (dir == FT_RX && !ft_core("verbs")) {
-		/* these cores check memory by writing to it */
+		/* these cores write to the memory, and so notice later */
 		printf("note: %s: the core does not object\n", what);
 		FT_CALL(fi_cancel(&ep->ep->fid, ctx));
 	} else if (dir == FT_RX) {
@@ -216,7 +221,9 @@ static void bad_receives(void)
 		     fi_recv(pair.s.ep, gone, LEN, NULL, FT_ANY, gone), gone,
 		     "receiving into unmapped memory");
 	alive("a receive into unmapped memory");
-	/* used for sending first, so that a registration to read exists */
+	/*
+	 * send from the memory first, so that a registration for reading exists
+	 */
 	send_from(ro, LEN, "what cannot be received into");
 	expect_error(&pair.c, FT_RX,
 		     fi_recv(pair.c.ep, ro, LEN, NULL, FT_ANY, ro), ro,
@@ -250,7 +257,7 @@ static void bad_sends(void)
 			     hole, "sending memory with a hole");
 		alive("a send of memory with a hole");
 	}
-	/* up to the hole the memory is valid */
+	/* the memory up to the hole is valid */
 	send_from(hole + LEN / 2, LEN / 2, "what ends at a hole");
 	send_from(hole + 2 * LEN, LEN, "what begins after a hole");
 	FT_CHECK(mmap(hole + LEN, LEN, PROT_NONE,
@@ -262,7 +269,7 @@ static void bad_sends(void)
 	ft_unmap(hole, 3 * LEN);
 }
 
-/* Raw cores do anything with these. */
+/* Wrong arguments of the calls, which raw cores may not detect. */
 static void bad_arguments(void)
 {
 	struct iovec iov[2] = { { in, LEN }, { NULL, 8 } };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_rma: every way to read and to write with null local descriptors,
- * against targets that the peer registered explicitly; remote CQ data;
- * delivery flags; and what the completion queues say about each.
+ * fi_mrrc_rma: tests every way to read and to write with null local
+ * descriptors, to targets that the peer registered explicitly; remote CQ data;
+ * delivery flags; and the completions of each operation.
  */
 #include "ft_mrrc.h"
 
@@ -175,7 +175,7 @@ static void one(struct op *op, enum kind kind, char *local, char *remote,
 
 	ft_fill(from, len, seed);
 	memset(to, 0x5a, len);
-	/* verbs takes a receive for remote data */
+	/* over verbs remote CQ data takes a receive */
 	if (has_data(kind) &&
 	    op->ep->peer->dom->info->rx_attr->mode & FI_RX_CQ_DATA)
 		FT_POST(op->ep,
@@ -232,14 +232,16 @@ static void all_variants(struct ft_ep *ep, char *local, char *remote,
 		for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 			ft_stage("%s, %zu bytes", names[kind], sizes[i]);
 			variant(ep, kind, local, sizes[i], remote, mr);
-			/* reads also from the middle of the memory just used */
+			/* use the middle of the same memory, too */
 			variant(ep, kind, local + sizes[i] / 3,
 				(sizes[i] + 1) / 2, remote, mr);
 		}
 	}
 }
 
-/* Many operations at once, completing in order, each with its own place. */
+/*
+ * Many operations at once complete in order, each at its own place in memory.
+ */
 static void many(struct ft_ep *ep, char *local, char *remote, struct fid_mr *mr,
 		 bool read)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_selective: FI_SELECTIVE_COMPLETION. Operations that ask for no
- * completion have none, others exactly one; floods of silent operations use a
- * small queue that is not read until the end.
+ * fi_mrrc_selective: tests FI_SELECTIVE_COMPLETION. Operations that ask for no
+ * completion have no completion, other operations have exactly one; floods of
+ * silent operations use a small queue that is not read until the end.
  */
 #include "ft_mrrc.h"
 
@@ -12,7 +12,7 @@
 struct bufs {
 	char *out, *in; /* SLOTS buffers of MAXLEN each */
 	void *out_desc, *in_desc;
-	struct fid_mr *mr; /* of in */
+	struct fid_mr *mr; /* registration of in */
 };
 
 static ssize_t sendmsg_flags(struct ft_ep *ep, void *buf, size_t len,
@@ -71,7 +71,7 @@ static void bufs_close(struct ft_pair *pair, struct bufs *b)
 	ft_unmap(b->in, SLOTS * MAXLEN);
 }
 
-/* Receives complete without being asked: only transmits are selective. */
+/* Only transmits are selective: receives complete without FI_COMPLETION. */
 static void mixture(struct ft_pair *pair, struct bufs *b)
 {
 	unsigned i, asked = 0, n = 2000;
@@ -116,7 +116,8 @@ static void mixture(struct ft_pair *pair, struct bufs *b)
 }
 
 /*
- * Calls without flags are silent unless the endpoint's defaults say otherwise.
+ * Calls without flags ask for no completion, unless the endpoint's default
+ * flags do.
  */
 static void plain_calls(struct ft_pair *pair, struct bufs *b)
 {
@@ -141,7 +142,7 @@ static void plain_calls(struct ft_pair *pair, struct bufs *b)
 	ft_expect_none(&pair->c, 20);
 }
 
-/* Completions that were not requested do not appear elsewhere, either. */
+/* Completions that were not requested do not appear in poll sets, either. */
 static void unseen(struct ft_pair *pair, struct bufs *b)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
@@ -178,7 +179,7 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 	}
 	pair->c.quiet[FT_TX] = false;
 	FT_CALL(set->ops->poll_del(set, &cq->fid, 0));
-	/* twice is once */
+	/* a queue that is added twice is removed by one call */
 	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	FT_CALL(set->ops->poll_add(set, &cq->fid, 0));
 	FT_CALL(set->ops->poll_add(set, &cq->fid, 0));
@@ -190,7 +191,7 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 	ft_expect_none(&pair->c, 20);
 }
 
-/* Post without ever reading the sender's queue. */
+/* Posts an operation without ever reading the sender's queue. */
 #define POST_QUIET(ep_, call)                                    \
 	do {                                                     \
 		uint64_t end_ = ft_deadline();                   \
@@ -206,7 +207,7 @@ static void unseen(struct ft_pair *pair, struct bufs *b)
 		FT_CHECK(!rc_, "%s: %zd", #call, rc_);           \
 	} while (0)
 
-/* Records of silent operations are reused as the flood goes on. */
+/* Checks that records of silent operations are reused during the flood. */
 static void check_bounded(struct ft_pair *pair, unsigned n)
 {
 	struct fi_mrrc_stats st;
@@ -242,7 +243,7 @@ static void flood_writes(struct ft_pair *pair, struct bufs *b, unsigned n,
 		 comp.ctx);
 	for (i = n - SLOTS; i < n; i++) {
 		if (i % SLOTS == n % SLOTS)
-			continue; /* the last write went there */
+			continue; /* the last write went to this slot */
 		ft_wait_buf(&pair->c, b->in + i % SLOTS * MAXLEN, len, i);
 	}
 	ft_expect_none(&pair->c, 20);
@@ -319,7 +320,8 @@ int main(int argc, char **argv)
 	unsigned n, slow;
 
 	ft_init(argc, argv);
-	slow = ft_core("verbs") ? 20 : 1; /* an emulated device */
+	/* verbs may be on an emulated device */
+	slow = ft_core("verbs") ? 20 : 1;
 	n = ft_iters(100000) / slow;
 	FT_CHECK(n >= SLOTS * 10, "-I: at least %u", SLOTS * 10 * slow);
 	attr.tx_selective = true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_shared_ep: one pair of endpoints that several threads use at once:
- * each posts messages of its own tag in both directions and sees its own come
- * back, one thread reads the queues for all, and buffers come and go.
+ * fi_mrrc_shared_ep: several threads use one pair of endpoints at once: each
+ * thread posts messages of its own tag in both directions and receives them,
+ * one thread reads the queues for all threads, and buffers are mapped and
+ * unmapped.
  */
 #include "ft_mrrc.h"
 
@@ -11,18 +12,21 @@
 #include <stdatomic.h>
 
 #define THREADS 3
-#define MAX	(40 * FT_PAGE) /* beyond what a core copies */
+#define MAX	(40 * FT_PAGE) /* more than a core copies */
 
-/* A message under way; its address is the context of both its operations. */
+/*
+ * A message under way; the note's address is the context of both its
+ * operations.
+ */
 struct note {
-	atomic_int ends; /* completions seen, of two */
+	atomic_int ends; /* number of completions read, of two */
 	size_t len;	 /* received */
 	uint64_t tag;
 };
 
 struct worker {
 	pthread_t thread;
-	struct ft_dom dom[2]; /* own lists of registrations, raw mode */
+	struct ft_dom dom[2]; /* raw mode: own lists of registrations */
 	uint64_t tag;
 	unsigned rounds;
 };
@@ -30,7 +34,7 @@ struct worker {
 static struct ft_pair pair;
 static atomic_bool ended;
 
-/* Posts, trying again while another thread makes progress. */
+/* Posts an operation, again and again while another thread makes progress. */
 #define POST(call)                                                       \
 	do {                                                             \
 		uint64_t end_ = ft_deadline();                           \

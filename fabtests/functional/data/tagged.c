@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_tagged: tagged messages with null descriptors: every call, every
- * protocol of the core by its size, expected and unexpected; matching by tag
- * and mask, and the order of messages that match alike.
+ * fi_mrrc_tagged: tests tagged messages with null descriptors: every call,
+ * sizes for every protocol of the core, expected and unexpected messages;
+ * matching by tag and mask, and the order of messages that match the same
+ * receives.
  */
 #include "ft_mrrc.h"
 
 #define BIG   (4 * 1024 * 1024 + 3)
 #define SLOTS 32
 #define LEN   3000
-#define LONG  (200 * 1000) /* beyond what a core copies */
+#define LONG  (200 * 1000) /* more than a core copies */
 
 enum send_kind {
 	TSEND,
@@ -139,7 +140,8 @@ static void check_recv(const struct ft_comp *comp, size_t len, uint64_t tag)
 }
 
 /*
- * Transfers one message; unexpected: it is sent before its receive is posted.
+ * Transfers one message; unexpected: the message is sent before its receive is
+ * posted.
  */
 static void one(struct ft_ep *from, char *out, char *in, enum send_kind sk,
 		enum recv_kind rk, size_t len, bool unexpected)
@@ -242,8 +244,8 @@ static void shuffle(unsigned *order)
 }
 
 /*
- * Tags of which only the upper half counts, sent in another order than
- * received; some of them before there is a receive.
+ * Receives ignore the lower bits of tags. Messages are sent in another order
+ * than their receives are posted; some of them before any receive is posted.
  */
 static void matching(char *out, char *in, size_t len)
 {
@@ -279,7 +281,10 @@ static void matching(char *out, char *in, size_t len)
 	ft_release_pair(&pair);
 }
 
-/* Messages that match alike go to receives in order, whatever their size. */
+/*
+ * Messages that match the same receives take them in order, whatever their
+ * size.
+ */
 static void in_order(char *out, char *in)
 {
 	unsigned i, early = ft_rand() % SLOTS;
@@ -313,16 +318,16 @@ static void in_order(char *out, char *in)
 }
 
 /*
- * A receive that is too small gets an error with the message's tag and length;
- * so does one without a buffer, for a message that the core would fetch.
+ * A receive that is too small ends with FI_ETRUNC; so does a receive of 0 bytes
+ * for a message that the core would fetch.
  */
 static void truncated(char *out, char *in, size_t len, size_t room)
 {
 	struct ft_comp comp;
 
 	/*
-	 * tcp of 2.1 never completes such a receive, nor does ofi_rxm over
-	 * verbs
+	 * tcp of 2.1, and ofi_rxm over verbs, never complete a receive of 0
+	 * bytes
 	 */
 	if (!room && (ft_core("verbs") || (!ft_rxm() && ft_core("tcp"))))
 		return;
@@ -337,8 +342,8 @@ static void truncated(char *out, char *in, size_t len, size_t room)
 }
 
 /*
- * A receive without any room for a message that would be fetched: ofi_rxm
- * (1.17) never ends it, but reads a descriptor, which must exist.
+ * A receive of 0 bytes gets a message that ofi_rxm would fetch: ofi_rxm (1.17)
+ * never ends the receive, but reads a descriptor, which must exist.
  */
 static void no_room(char *out, char *in)
 {
@@ -422,8 +427,8 @@ int main(int argc, char **argv)
 		in_order(out, in);
 	}
 	/*
-	 * ofi_rxm over tcp (1.17) loses the connection's messages after such a
-	 * receive
+	 * ofi_rxm over tcp (1.17) loses a connection's messages after a receive
+	 * that was too small
 	 */
 	if (!ft_rxm() || !ft_core("tcp")) {
 		truncated(out, in, LEN, LEN / 2);
