@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_again: a core that takes a write only at the second attempt, while
- * the connection has no operation in flight whose completion would cause that
- * attempt, as where several connections share the core's queues. The test
- * replaces calls in the core's table, which all its endpoints share. It also
- * tests full tables of the provider, and a core that does not accept a control
- * connection.
+ * fi_mrrc_cw_again: tests a core that takes an RMA write only at the second
+ * attempt, while the connection has no operation in flight whose completion
+ * would cause that attempt, as where several connections share the core's
+ * queues. The test replaces calls in the core's table, which all its endpoints
+ * share. The test also covers full tables of the provider, and a core that does
+ * not accept a control connection.
  */
 #include "ft_mrrc.h"
 
@@ -21,8 +21,8 @@ static char *out, *in;
 
 static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags);
-static atomic_int taken; /* writes taken before */
-static atomic_int full;	 /* and so many refused */
+static atomic_int taken; /* number of writes taken first */
+static atomic_int full;	 /* number of writes refused then */
 
 static ssize_t full_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 			     uint64_t flags)
@@ -131,7 +131,7 @@ static void transfer(enum how how, bool tag_first, size_t segs, int first,
 	FT_CHECK_BUF(in, LEN, tag, "conditional write");
 }
 
-/* Either side, while the core takes nothing. */
+/* The writer or the target closes while the core takes no write. */
 static void closes(bool writer)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -173,7 +173,7 @@ static void run(enum how how, enum fi_progress progress, const char *what)
 	ft_pair_close(&pair);
 }
 
-/* A refused operation holds no memory, and exposes none. */
+/* An operation that the provider refuses holds no memory, and exposes none. */
 static void pending(void)
 {
 	struct iovec iov = { NULL, 0 };
@@ -201,7 +201,10 @@ static void pending(void)
 	ft_pair_close(&pair);
 }
 
-/* The request is the core's memory until it is accepted or rejected. */
+/*
+ * A control connection cannot be accepted: its request, which is the core's
+ * memory until then, has to be rejected.
+ */
 static void accepts_not(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -209,7 +212,7 @@ static void accepts_not(void)
 
 	ft_stage("the control connection is not accepted");
 	attr.cw = attr.cw_pep = true;
-	/* after the application's own */
+	/* the first call accepts the application's own connection */
 	atomic_store(&refuse, 2);
 	ft_pair_open(&pair, &attr);
 	while (!atomic_load(&rejects)) {

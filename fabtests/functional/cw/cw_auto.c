@@ -6,14 +6,15 @@
 #include "cw/cw_wait.h"
 
 /*
- * The provider's thread sleeps for half a second at most. A gap without calls
- * that is shorter than 500 us does not count as one.
+ * The provider's thread, which makes automatic progress, sleeps for half a
+ * second at most. Times without calls that are shorter than 500 us are no
+ * reason for it to act.
  */
 #define POSTS	 140
 #define PAUSE_US 5000
 #define GAP_US	 400
 
-/* Neither side makes calls to progress what it has posted. */
+/* Tests a transfer for which neither side makes calls that progress. */
 void automatic(void)
 {
 	uint64_t end = ft_deadline();
@@ -40,7 +41,9 @@ void automatic(void)
 	ft_wait(&pair.s, FT_RX, &comp);
 }
 
-/* An error that the core has reported is read, whatever happens after it. */
+/*
+ * An error that the core has reported can be read, whatever happens after it.
+ */
 void automatic_error(void)
 {
 	uint64_t end = ft_deadline();
@@ -77,11 +80,11 @@ void automatic_error(void)
 /*
  * An application that posts and never reads leaves progress to the provider. If
  * posts counted as progress, the provider's thread would rest as long as there
- * are posts: by the test's clock they follow each other at once.
+ * are posts: by the test's clock one post follows another almost at once.
  */
 void automatic_posts(void)
 {
-	static char buf[1 << 19]; /* more than can be posted in time */
+	static char buf[1 << 19]; /* more tags than can be posted in time */
 	uint64_t end = ft_deadline();
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
 	struct ft_comp comp;
@@ -97,7 +100,7 @@ void automatic_posts(void)
 	clock_advance(1000000);
 	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 98, out));
 	do {
-		/* once that has gone on for a while */
+		/* after many posts, expose the buffer */
 		if (calls++ == POSTS)
 			FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to,
 					 98, in));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_av: names of reliable datagram endpoints with conditional writes:
- * they have the length of the core's, can be inserted in arrays with plain
- * ones, are returned as they were, and affect nothing else.
+ * fi_mrrc_cw_av: tests names of reliable datagram endpoints with conditional
+ * writes: the names have the length of the core's names, can be inserted in
+ * arrays together with plain names, are returned unchanged, and affect nothing
+ * else.
  */
 #include "ft_mrrc.h"
 
@@ -23,7 +24,7 @@ static size_t name_of(struct ft_ep *ep, void *name)
 	return len;
 }
 
-/* Does a name contain the core's own name, by the fields in fi_cwrite(3)? */
+/* Makes the core's own name of a name; returns whether both are equal. */
 static bool plain(const char *name, char *core, size_t len)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *) core;
@@ -51,7 +52,7 @@ static void names(void)
 			 len == sizeof(struct sockaddr_in6),
 		 "%zu bytes", len);
 	FT_CHECK(!plain(name, core, len), "the name says nothing");
-	/* no room: as the core answers it */
+	/* without room for the name, the answer is the core's */
 	for (room = 0; room < len; room += 5) {
 		size_t left = room;
 
@@ -69,7 +70,8 @@ static void names(void)
 }
 
 /*
- * One array has names, a plain address, and an address that the core has twice.
+ * Inserts an array of names, of a plain address, and of an address that the
+ * core has twice.
  */
 static void arrays(enum fi_av_type type)
 {
@@ -85,7 +87,7 @@ static void arrays(enum fi_av_type type)
 	name_of(&pair.c, name[1]);
 	memcpy(all, name[0], len);
 	plain(name[1], all + len, len);
-	/* a third address, of no endpoint */
+	/* a third address, which no endpoint has */
 	memcpy(all + 2 * len, name[1], len);
 	all[2 * len + 3] ^= 1;
 	memcpy(all + 3 * len, name[0], len);
@@ -143,7 +145,7 @@ static void message(struct ft_ep *from)
 		 to->to);
 }
 
-/* Addresses with which conditional writes are not possible */
+/* Tests addresses with which conditional writes are not possible */
 static void wrong_ones(void)
 {
 	char name[NAME], core[NAME];
@@ -157,8 +159,8 @@ static void wrong_ones(void)
 	FT_CALL(fi_cwtag(pair.s.cw, buf, 1, NULL, pair.s.to, 9, buf));
 	FT_CALL(fi_av_remove(pair.c.av, &pair.c.to, 1, 0));
 	/*
-	 * the peer notices it, so that its next operation makes a new
-	 * connection
+	 * the peer notices that its address was removed, so that its next
+	 * operation makes a new connection
 	 */
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.err == FI_ECONNABORTED, "removed: error %d", comp.err);
@@ -182,8 +184,8 @@ static void wrong_ones(void)
 }
 
 /*
- * An endpoint that did not opt in has the core's name, and is found by that
- * name.
+ * An endpoint without conditional writes has the core's name, and is found by
+ * that name.
  */
 static void not_asked(const struct ft_attr *with)
 {
@@ -206,7 +208,7 @@ static void not_asked(const struct ft_attr *with)
 	addr = ft_rdm_insert(&pair.c, &other);
 	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
-	/* it takes names of endpoints that did */
+	/* such an endpoint takes names of endpoints with conditional writes */
 	addr = ft_rdm_insert(&other, &pair.c);
 	ret = fi_cwrite(other.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite from it: %zd", ret);
@@ -253,7 +255,7 @@ static void early(const struct ft_attr *with)
 	FT_CALL(fi_close(&av->fid));
 }
 
-/* An AV with events: its names are known once the event was read. */
+/* In an AV with events names are known once the event was read. */
 static void events(void)
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
@@ -275,7 +277,7 @@ static void events(void)
 		FT_CALL(fi_close(&eq->fid));
 		return;
 	}
-	/* not fi_av_bind(): deprecated in 2.x */
+	/* fi_av_bind() is deprecated in 2.x */
 	ret = av->fid.ops->bind(&av->fid, &eq->fid, 0);
 	if (ret == -FI_ENOSYS) {
 		printf("note: no events here: %s\n", fi_strerror(FI_ENOSYS));
@@ -307,7 +309,7 @@ static void run(const void *arg)
 	arrays(attr.av_type);
 	events();
 	transfer(&pair.c, &pair.s, pair.c.to, pair.s.to);
-	/* the core's own traffic, with sources */
+	/* transfers by the core itself, with sources */
 	message(&pair.c);
 	message(&pair.s);
 	wrong_ones();
@@ -319,8 +321,8 @@ static void run(const void *arg)
 }
 
 /*
- * Runs in a process: the first use of a plain name prints on standard error
- * what the name lacks.
+ * Runs the test in a process: the first use of a plain name prints on standard
+ * error what the name lacks.
  */
 static void run_apart(enum fi_av_type type)
 {

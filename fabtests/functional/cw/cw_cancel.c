@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_cancel: a tag is cancelled while the peer makes no progress, so
- * that the peer does not confirm it. The peer may confirm until a deadline.
- * Then the connection ends, and with it the buffer's key, and a sleeping thread
- * is woken. The test moves the clock.
+ * that the peer does not confirm the cancel. The peer may confirm until a
+ * deadline. Then the connection ends, the buffer's key becomes invalid, and a
+ * sleeping thread is woken. The test moves the clock.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -17,7 +17,7 @@
 static struct ft_pair pair;
 static char *buf;
 
-/* The peer has the tag. */
+/* Exposes a buffer, and waits until the peer has the tag. */
 static void expose(uint64_t tag)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -60,7 +60,7 @@ static bool ended(int *err)
 	return true;
 }
 
-/* The peer confirms in time, though other tags were cancelled later. */
+/* The peer confirms a cancel just before the deadline. */
 static void confirmed(void)
 {
 	unsigned i;
@@ -77,14 +77,14 @@ static void confirmed(void)
 	while (!ended(&err))
 		ft_poll(&pair.c);
 	FT_CHECK(err == FI_ECANCELED, "error %d", err);
-	/* it was met: nothing happens later */
+	/* the deadline was met: nothing happens later */
 	clock_advance(2 * LIMIT_S * 1000 * MS);
 	transfer(2);
 }
 
 /*
- * Lets a thread sleep until an operation completes, while the peer makes no
- * progress.
+ * Sleeps until an operation completes, while the peer makes no progress.
+ * Returns the seconds.
  */
 static unsigned sleeps_for(void)
 {
@@ -102,7 +102,7 @@ static unsigned sleeps_for(void)
 		if (fi_trywait(pair.dom[0].fabric, &fid, 1))
 			continue;
 		/*
-		 * the thread sleeps: it does nothing that would make progress
+		 * the thread sleeps, and makes no call that would make progress
 		 */
 		while (never || !poll(&pfd, 1, seconds < LIMIT_S ? 0 : 100)) {
 			FT_CHECK(seconds < 60, "it is not woken");
@@ -138,7 +138,7 @@ static void silent(void)
 		 seconds);
 	pair.s.quiet[FT_RX] = false;
 	/*
-	 * the peer still has its tag, and a key that is invalid; cores may
+	 * the peer still has the cancelled tag, and its invalid key; cores may
 	 * report a write when it is sent
 	 */
 	memset(buf, 0, LEN);
@@ -149,7 +149,9 @@ static void silent(void)
 		ft_wait_any(&pair.c, FT_TX, &comp);
 	}
 	if (ft_rdm()) {
-		/* later data would arrive behind it, on a new connection */
+		/*
+		 * later data would arrive after that write, on a new connection
+		 */
 		buf += 2 * LEN;
 		transfer(5);
 		buf -= 2 * LEN;
@@ -167,7 +169,7 @@ int main(int argc, char **argv)
 		ft_skip("only ofi_mrrc has conditional writes");
 	attr.cw = attr.cw_pep = true;
 	attr.wait_obj = FI_WAIT_FD;
-	/* no thread of the provider's confirms for the application */
+	/* no thread of the provider makes progress for the application */
 	attr.threading = FI_THREAD_DOMAIN;
 	buf = ft_map(NULL, FT_PAGE);
 	ft_pair_open(&pair, &attr);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_cm: connections of endpoints with conditional writes. Sides that
- * opted in and that did not, in every combination; the application's private
- * data, which is its own; and a peer that violates the protocol, in every byte:
- * its connection ends, others go on.
+ * fi_mrrc_cw_cm: tests connections of endpoints with conditional writes: sides
+ * with and without conditional writes, in every combination; the application's
+ * private data, which arrive unchanged; and a peer that violates the protocol
+ * in any byte, whose connection ends while others go on.
  */
 #include "fakes/clock.h"
 #include "cw/cw_raw.h"
@@ -20,7 +20,7 @@ static void check_data(const struct raw_event *event, uint8_t seed, size_t len,
 {
 	size_t i;
 
-	/* some cores fill up */
+	/* some cores pad private data */
 	FT_CHECK(event->len == len || (ft_core("verbs") && event->len > len),
 		 "%s: %zu bytes of private data, not %zu", what, event->len,
 		 len);
@@ -63,7 +63,7 @@ static void transfer(struct raw_side *c, struct raw_side *s, int want)
 		 "the tag fails");
 }
 
-/* The tags of both sides differ, long before they are connected. */
+/* Both sides' tags differ, long before the control endpoints are connected. */
 static void check_tags(struct raw_side *c, struct raw_side *s)
 {
 	uint64_t tag[2];
@@ -74,8 +74,8 @@ static void check_tags(struct raw_side *c, struct raw_side *s)
 }
 
 /*
- * Whether sides opted in or not, the application's data arrives, and no other
- * data.
+ * With or without conditional writes on either side, the application's private
+ * data arrives, and no other data.
  */
 static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 {
@@ -106,7 +106,7 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 		data[i] = 90 + i;
 	FT_CALL(fi_accept(s.ep, data, s_len));
 	fi_freeinfo(event.cm.info);
-	/* no object of the application's is needed from here on */
+	/* from here on no listener of the application is needed */
 	FT_CALL(fi_close(&s.pep->fid));
 	s.pep = NULL;
 	raw_wait_event(&c, &s, FI_CONNECTED, &event);
@@ -117,11 +117,13 @@ static void combination(bool c_cw, bool s_cw, size_t c_len, size_t s_len)
 	raw_close_side(&s);
 }
 
-/* ---- a hostile peer, which is the core alone ----------------------------- */
+/*
+ * ---- a hostile peer, which uses the core alone -----------------------------
+ */
 
 /*
- * Makes the application's connection; learns the peer's cookie, and where it
- * listens
+ * Makes the application's connection; reads the peer's cookie, and the address
+ * where the peer listens
  */
 static void raw_join(struct raw_side *c, struct raw_side *s, const void *name,
 		     size_t len, uint8_t *cookie, uint8_t *dest)
@@ -182,12 +184,12 @@ static void check_apps(struct raw_side *c, struct raw_side *s)
 		 "the application's connection: %zd", ret);
 }
 
-/* Sends these messages only; the server's operations end. */
+/* Sends only the messages @msg; checks that the server's operations end. */
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 struct raw_side *s, const void *name, size_t namelen,
 		 bool must_end)
 {
-	/* a tag that the write waits for */
+	/* the tag that the server's write waits for has an invalid key */
 	bool bad_key = must_end && cnt == 2 && msg[1][16] == 1;
 	struct fi_cq_data_entry entry;
 	struct raw_side c = { 0 }, ctl = { 0 };
@@ -199,7 +201,10 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	FT_CALL(fi_cwrite(s->cw, buf, 8, NULL, 0, 1, buf));
 	for (i = 0; i < cnt; i++) {
 		memcpy(copy, msg[i], len[i]);
-		/* the mark has network order, HELLO is little-endian */
+		/*
+		 * the cookie has network order in a mark, and is little-endian
+		 * in HELLO
+		 */
 		if (copy[0] == 1 && len[i] == 32)
 			memcpy(copy + 24,
 			       (uint8_t[]){ cookie[7], cookie[6], cookie[5],
@@ -207,7 +212,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 					    cookie[1], cookie[0] },
 			       8);
 		ret = fi_inject(ctl.ep, copy, len[i], 0);
-		/* it may be gone already */
+		/* the connection may have ended already */
 		if (ret)
 			break;
 		raw_progress(&ctl);
@@ -215,7 +220,8 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	if (must_end) {
 		ret = raw_wait_comp(s, &ctl, &entry);
 		/*
-		 * tcp's writes are done when they are sent, and fail afterwards
+		 * tcp reports a write when it is sent, and the write fails
+		 * afterwards
 		 */
 		if (ret == 1 && bad_key && ft_core("tcp")) {
 			ret = fi_cwtag(s->cw, buf, 8, NULL, 0, 2, buf);
@@ -238,7 +244,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	raw_close_side(&c);
 }
 
-/* Tests an honest pair on the same listener. */
+/* Tests a pair that keeps to the protocol, on the same listener. */
 static void honest(struct raw_side *s, const void *name, size_t len)
 {
 	struct raw_side c = { 0 };
@@ -261,7 +267,8 @@ static void honest(struct raw_side *s, const void *name, size_t len)
 static void strangers(struct raw_side *s, const void *name, size_t len)
 {
 	struct raw_side c = { 0 }, ctl = { 0 };
-	struct fi_eq_err_entry err = { 0 }; /* no room for data */
+	/* this entry has no room for data */
+	struct fi_eq_err_entry err = { 0 };
 	uint64_t end = ft_deadline();
 	struct fi_eq_cm_entry entry;
 	uint8_t cookie[8];
@@ -282,7 +289,7 @@ static void strangers(struct raw_side *s, const void *name, size_t len)
 	raw_close_side(&c);
 }
 
-/* A mark that claims more of the application's data than arrived. */
+/* A connection request whose mark claims more private data than arrived. */
 static void lying_mark(struct raw_side *s, const void *name, size_t len)
 {
 	const uint8_t mark[RAW_MARK] = { 0x4d, 0x43, 0x52, 0x4d, 1, 1, 1, 44 };
@@ -327,7 +334,7 @@ static void hostile(void)
 	lens[1] = lens[0];
 	says(msg, lens, 2, &s, name, len, true);
 	msg[1] = bad;
-	/* each field of the head, and a length that lies about the rest */
+	/* flip a bit of each byte of a tag's message, one byte at a time */
 	for (i = 0; i < 64; i++) {
 		bit = ft_rand() % 8;
 		raw_tag(bad, 1);
@@ -383,7 +390,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	}
 	FT_CHECK(ret == -FI_EAVAIL && fi_cq_readerr(s->cq, err, 0) == 1,
 		 "fi_cq_read: %zd", ret);
-	/* the listener may be tended at this moment */
+	/* the provider may be at work on its listener at this moment */
 	for (tries = 0; tries < 100; tries++) {
 		if (!fi_trywait(s->fabric, &fid, 1) && !poll(&pfd, 1, 0))
 			break;
@@ -392,7 +399,7 @@ static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 	return seconds;
 }
 
-/* A control connection that never comes, and no thread that makes progress */
+/* A control connection never comes, and no thread makes progress */
 static void silent(void)
 {
 	uint8_t name[64], cookie[8], dest[64];
@@ -420,8 +427,8 @@ static void silent(void)
 }
 
 /*
- * A request that could not be accepted is unchanged; an accepted one cannot be
- * accepted again.
+ * A connection request that could not be accepted is unchanged; an accepted
+ * request cannot be accepted again.
  */
 static void accept_again(void)
 {
@@ -441,8 +448,8 @@ static void accept_again(void)
 	raw_wait_event(&s, &c, FI_CONNREQ, &event);
 	raw_open_ep(&s, event.cm.info, true);
 	/*
-	 * takes as many bytes as the core allows, which leaves no room for the
-	 * mark
+	 * the core would allow this number of bytes, but they leave no room for
+	 * the mark
 	 */
 	ret = fi_accept(s.ep, data, sizeof(data));
 	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);
@@ -471,7 +478,7 @@ static void *sleep_main(void *arg)
 	return NULL;
 }
 
-/* A thread already sleeps for events when the endpoint asks for them. */
+/* A thread already sleeps for events when conditional writes are enabled. */
 static void asleep(void)
 {
 	uint8_t name[64];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_enable: asking for conditional writes: several threads at once,
- * for endpoints that share a completion queue that another one reads, for one
- * endpoint, and while the queue's wait descriptor is taken; too late; and what
- * fi_mrrc_feature() and the other calls say before and after.
+ * fi_mrrc_cw_enable: tests fi_cw_enable(): in several threads at once, for
+ * endpoints that share a completion queue that another thread reads, for one
+ * endpoint, and while the queue's wait descriptor is taken; too late; and the
+ * results of fi_mrrc_feature() and of other calls before and after
+ * fi_cw_enable().
  */
 #include "ft_mrrc.h"
 
@@ -16,7 +17,8 @@ static struct ft_dom dom;
 static struct fid_eq *eq;
 static struct fid_cq *cq;
 static struct fid_ep *ep[EPS];
-static struct fi_mrrc_cw *cw; /* of the endpoint opened last */
+/* conditional writes of the endpoint opened last */
+static struct fi_mrrc_cw *cw;
 static pthread_barrier_t barrier;
 static atomic_bool stop;
 
@@ -65,8 +67,8 @@ static void *enable_main(void *arg)
 }
 
 /*
- * The table of calls, read as fi_cq_read() does, by a load that race detectors
- * know
+ * Returns the queue's table of calls, which fi_cq_read() would use, by a load
+ * that race detectors know
  */
 static struct fi_ops_cq *cq_ops(void)
 {
@@ -88,8 +90,8 @@ static void *read_main(void *arg)
 }
 
 /*
- * The first endpoint changes the calls of the queue that all endpoints and the
- * reader use.
+ * Threads enable endpoints that share a queue: the first endpoint changes the
+ * queue's table of calls, while another thread reads the queue.
  */
 static void at_once(enum fi_wait_obj obj)
 {
@@ -131,7 +133,7 @@ static void threads(void)
 	pthread_barrier_destroy(&barrier);
 }
 
-/* Threads enable one endpoint: all but the first find it enabled. */
+/* Threads enable one endpoint: all but the first thread find it enabled. */
 static void same(void)
 {
 	unsigned i, k, n = ft_iters(2000), fds = 0;
@@ -150,7 +152,10 @@ static void same(void)
 			pthread_join(thread[k], NULL);
 		FT_CALL(fi_close(&ep[0]->fid));
 		FT_CALL(fi_close(&cq->fid));
-		/* links that are not closed fill groups */
+		/*
+		 * links that are not closed would need more and more
+		 * descriptors
+		 */
 		if (!i)
 			fds = ft_fd_count();
 	}
@@ -168,8 +173,9 @@ static void *getwait_main(void *arg)
 }
 
 /*
- * The descriptor or enabling comes first: the descriptor wakes for conditional
- * writes, or enabling is refused.
+ * One thread takes the wait descriptor while another thread enables the
+ * endpoint: the descriptor wakes for conditional writes, or enabling is
+ * refused.
  */
 static void getwait(void)
 {
@@ -209,7 +215,7 @@ static void *sleep_main(void *arg)
 	return NULL;
 }
 
-/* A thread that already sleeps is woken by later events, too. */
+/* A thread that slept before enabling is woken by later events, too. */
 static void asleep(enum fi_wait_obj obj)
 {
 	pthread_t thread;
@@ -228,8 +234,8 @@ static void asleep(enum fi_wait_obj obj)
 }
 
 /*
- * The descriptor was given to the application, and would not wake for
- * conditional writes.
+ * An endpoint is enabled after the application took the wait descriptor, which
+ * would not wake for conditional writes.
  */
 static void too_late(void)
 {
@@ -247,7 +253,9 @@ static void too_late(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* Without a completion queue the end of writes could not be seen. */
+/*
+ * Without a completion queue the application could not see the end of writes.
+ */
 static void counter_only(void)
 {
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -276,7 +284,7 @@ static int set_op_flags(struct fid *fid, int command, void *arg)
 	return command == FI_SETOPSFLAG ? 0 : -FI_ENOSYS;
 }
 
-/* Flags that are changed later: only some cores support that. */
+/* Changes operation flags after enabling, which only some cores support. */
 static void level_later(void)
 {
 	uint64_t flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
@@ -295,7 +303,7 @@ static void level_later(void)
 
 /*
  * A completion level that conditional writes do not give is refused, weaker
- * ones are not.
+ * levels are not.
  */
 static void levels(void)
 {
@@ -320,7 +328,9 @@ static void levels(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* The domain decides on progress, whatever an endpoint's info says. */
+/*
+ * The domain's threading decides on progress, whatever an endpoint's info says.
+ */
 static void serial(void)
 {
 	struct fid_domain *plain = dom.domain;
@@ -377,7 +387,9 @@ static void check_calls(bool enabled)
 	FT_CHECK(ret == no, "fi_cw_stats_read, enabled %d: %d", enabled, ret);
 	ret = fi_cw_tag_alloc(cw, &tag);
 	FT_CHECK(ret == no, "fi_cw_tag_alloc, enabled %d: %d", enabled, ret);
-	/* a feature of the provider, whatever the endpoint has asked for */
+	/*
+	 * the provider has this feature, whether or not the endpoint is enabled
+	 */
 	FT_CHECK(fi_mrrc_feature(&ep[0]->fid, "cw") == 1, "no feature cw");
 	FT_CHECK(!fi_mrrc_feature(&ep[0]->fid, "no such feature"), "a feature");
 	FT_CHECK(enabled || !fi_mrrc_feature(&ep[0]->fid, "cw-auto-progress"),
@@ -389,7 +401,8 @@ static void check_calls(bool enabled)
 }
 
 /*
- * The results of the other calls before and after enabling; and enabling twice.
+ * Checks the results of other calls before and after enabling; and enabling
+ * twice.
  */
 static void calls(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_end: conditional writes whose connection ends: either side closes,
- * shuts down or is killed with operations pending. Each operation ends once,
- * nothing is left, and all of it can be repeated many times.
+ * fi_mrrc_cw_end: tests conditional writes whose connection ends: either side
+ * closes, shuts down or is killed with operations pending. Each operation ends
+ * once, nothing is left, and all tests can be repeated many times.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -48,7 +48,8 @@ static void note(struct seen *seen, const struct ft_comp *comp, int err)
 }
 
 /*
- * Checks that nothing can be posted; over datagrams operations get no answer.
+ * Checks that nothing can be posted, or over reliable datagrams, that an
+ * operation fails.
  */
 static void check_over(struct ft_ep *ep)
 {
@@ -59,7 +60,8 @@ static void check_over(struct ft_ep *ep)
 	if (!ret && ft_rdm()) {
 		while (!ft_take(ep, FT_TX, &comp)) {
 			ft_poll(ep);
-			ft_poll(ep->peer); /* the core's domain refuses */
+			/* the peer's provider refuses the connection */
+			ft_poll(ep->peer);
 		}
 		FT_CHECK(comp.ctx == out && comp.err == FI_ECONNABORTED,
 			 "fi_cwrite after the end: error %d", comp.err);
@@ -70,7 +72,7 @@ static void check_over(struct ft_ep *ep)
 	FT_CHECK(ret == -FI_ENOTCONN, "fi_cwtag after the end: %zd", ret);
 }
 
-/* Checks that everything that post() posted ends once, with this error. */
+/* Checks that every operation of post() ends once, with the error @err. */
 static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 {
 	uint64_t end = ft_deadline();
@@ -95,7 +97,7 @@ static void check_ends(struct ft_ep *ep, int err, bool only_cqs)
 	check_over(ep);
 }
 
-/* So much progress that tags may arrive. */
+/* Makes progress for a random time, in which tags may arrive. */
 static void mingle(struct ft_ep *ep)
 {
 	unsigned i;
@@ -151,7 +153,10 @@ static void reconnects(struct ft_pair *pair)
 	for (i = 0; i < n; i++) {
 		closes(pair, i);
 		if (i == n / 4) {
-			/* then the control endpoints have met, too */
+			/*
+			 * after this transfer, the control endpoints are
+			 * connected
+			 */
 			works(pair, i);
 			ft_wait_quiet();
 			fds = ft_fd_count();
@@ -164,7 +169,7 @@ static void reconnects(struct ft_pair *pair)
 		 (ft_rss() - rss) / 1024);
 }
 
-/* Connect and close without reading anything. */
+/* Connects and closes without reading anything. */
 static void hasty(struct ft_pair *pair)
 {
 	unsigned i, n = ft_rxm() ? 20 : 50;
@@ -181,7 +186,9 @@ static void hasty(struct ft_pair *pair)
 	works(pair, 1);
 }
 
-/* ---- what was said to the peer ------------------------------------------- */
+/*
+ * ---- writes of which the target was told, or not --------------------------
+ */
 
 /* number of writes: more than a peer that reads nothing has room for */
 #define MANY 300
@@ -189,7 +196,7 @@ static void hasty(struct ft_pair *pair)
 #define ROOM (160 * LEN)
 _Static_assert(MANY *BITS <= ROOM, "buffers too small");
 
-/* length of a write: inside a message, and not, in turn */
+/* length of a write: small enough to go inside a message, or not, in turn */
 static size_t bit = BITS;
 
 struct told {
@@ -223,7 +230,7 @@ static unsigned succeeded(struct ft_ep *ep)
 	struct ft_comp comp;
 	unsigned i, cnt = 0;
 
-	/* a few at a time */
+	/* writes end a few at a time */
 	for (i = 0; i < MANY; i++)
 		ft_poll(ep);
 	while (ft_take(ep, FT_TX, &comp))
@@ -232,8 +239,9 @@ static unsigned succeeded(struct ft_ep *ep)
 }
 
 /*
- * Fills the target, which reads nothing: it has the bytes of many writes, and
- * was not told of them yet. Returns how many writes of the client's have ended.
+ * Fills the target, which reads nothing: the target has the bytes of many
+ * writes, and was not told of these writes yet. Returns how many of the
+ * client's writes have ended.
  */
 static unsigned fill_up(struct ft_pair *pair)
 {
@@ -255,7 +263,7 @@ static unsigned fill_up(struct ft_pair *pair)
 	for (i = 0; i < MANY; i++)
 		FT_CALL(fi_cwrite(pair->c.cw, out, bit, NULL, pair->c.to, i,
 				  NULL));
-	/* until the target's room is full */
+	/* go on until the target's room is full */
 	while (!cnt || idle < 10) {
 		i = succeeded(&pair->c);
 		idle = i ? 0 : idle + 1;
@@ -276,7 +284,7 @@ static void leave(struct ft_ep *ep, bool close)
 	ep->ep = NULL;
 }
 
-/* How many writes stay unreported if the writer leaves at once? */
+/* Returns how many writes stay unreported if the writer leaves at once. */
 static unsigned unheard(struct ft_pair *pair, bool close)
 {
 	struct told told = { .ep = &pair->s };
@@ -296,8 +304,8 @@ static unsigned unheard(struct ft_pair *pair, bool close)
 }
 
 /*
- * The target reads only when the writer has left: the writer did not wait for
- * it.
+ * The target reads only after the writer has left, so the writer waits for it
+ * in vain.
  */
 static void in_vain(struct ft_pair *pair, bool close)
 {
@@ -334,7 +342,7 @@ static void lingers(bool close)
 		bad += cnt != 0;
 		ft_reconnect(&pair);
 	}
-	/* without waiting it is each of them */
+	/* if the writer did not wait, every round would be bad */
 	FT_CHECK(bad <= n * 4 / 5,
 		 "in %u of %u rounds the target had the bytes "
 		 "of writes and did not know",
@@ -349,7 +357,7 @@ static void lingers(bool close)
 
 #define VICTIM "FT_CW_VICTIM" /* the listener's name, in hexadecimal */
 
-/* Runs the client, in its own process, until it is killed. */
+/* Runs the client, in its own process, until the process is killed. */
 static void victim(const char *hex)
 {
 	struct ft_pair pair;
@@ -360,8 +368,8 @@ static void victim(const char *hex)
 }
 
 /*
- * Reads events; the process may be killed before it has more than the
- * application's connection.
+ * Makes progress and reads events; the victim may be killed before it has more
+ * than the application's connection.
  */
 static void poll_events(struct ft_ep *ep)
 {
@@ -407,8 +415,8 @@ static void kills(char **argv)
 }
 
 /*
- * Measures the processor time that closing takes in a thread that yields to no
- * other: the threads of this program share a processor.
+ * Measures the processor time of closing in a thread that yields to no other
+ * thread, while all threads of this program share a processor.
  */
 static uint64_t close_first(struct ft_pair *pair)
 {
@@ -417,7 +425,7 @@ static uint64_t close_first(struct ft_pair *pair)
 
 	if (sched_setscheduler(0, SCHED_FIFO, &prio))
 		return UINT64_MAX;
-	/* others are at work when it comes */
+	/* the domains' threads may be at work at a random time */
 	usleep(ft_rand() % 1500);
 	begin = ft_thread_us();
 	ft_ep_close(&pair->s);
@@ -441,7 +449,7 @@ static void realtime(void)
 	for (i = 0; !CPU_ISSET(i, &all); i++)
 		;
 	CPU_SET(i, &one);
-	/* the domains' threads, too */
+	/* the processor is also that of the domains' threads */
 	FT_CHECK(!sched_setaffinity(0, sizeof(one), &one), "one processor");
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < n; i++) {
@@ -456,7 +464,10 @@ static void realtime(void)
 			ft_log("SCHED_FIFO is not allowed here");
 			break;
 		}
-		/* until the kernel itself lets others in */
+		/*
+		 * a slow close lasts until the kernel itself lets other threads
+		 * run
+		 */
 		slow += took > 400000;
 		ft_connect(&pair, &pair.s, &pair.c);
 	}
@@ -485,7 +496,7 @@ int main(int argc, char **argv)
 			lingers(false);
 		realtime();
 	}
-	if (!ft_rdm()) /* those are in cw_peers.c */
+	if (!ft_rdm()) /* cw_peers.c kills reliable datagram peers */
 		kills(argv);
 	ft_pair_open(&pair, &attr);
 	reconnects(&pair);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_eq: event queues of endpoints with conditional writes. Events that
- * the application writes are unchanged, whatever they name and however long
- * they are; and an endpoint may close while another thread reads an event of
- * it.
+ * fi_mrrc_cw_eq: tests event queues of endpoints with conditional writes.
+ * Events that the application writes are unchanged, for any object and length;
+ * and an endpoint may close while another thread reads one of its events.
  */
 #include "ft_mrrc.h"
 #include "ft_conn.h"
@@ -69,8 +68,8 @@ static void own_events(struct fid_eq *eq)
 }
 
 /*
- * The provider does not read the application's memory for such an event,
- * either.
+ * With a listener's event queue, too, the provider does not read the
+ * application's memory for an event that the application writes.
  */
 static void beside_a_listener(void)
 {
@@ -114,9 +113,9 @@ static void *read_main(void *arg)
 }
 
 /*
- * An event is read from the queue while the object that it names closes. With
- * FI_THREAD_DOMAIN, too, the queue has a separate thread, since it belongs to
- * the fabric.
+ * An event is read from the queue while the event's object closes. With
+ * FI_THREAD_DOMAIN, too, a separate thread may read the event queue, which
+ * belongs to the fabric.
  */
 static void closing(enum fi_threading threading)
 {
@@ -146,8 +145,9 @@ static void closing(enum fi_threading threading)
 	}
 	ft_log("%u events in %u rounds", seen, n);
 	/*
-	 * The connection still works. Also, tcp (1.17) leaks a connection that
-	 * is half accepted when its event queue closes.
+	 * The connection still works. The transfer also makes sure that the
+	 * connection is accepted: tcp (1.17) leaks a connection that is half
+	 * accepted when its event queue closes.
 	 */
 	FT_CALL(fi_cwrite(pair.c.cw, bytes, 1, NULL, 0, 1, NULL));
 	FT_CALL(fi_cwtag(pair.s.cw, bytes + 1, 1, NULL, 0, 1, NULL));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_fork: children of a process with conditional writes under way
- * close the objects that they inherited, whatever the parent's threads did at
- * the fork. The children end, and the parent's conditional writes go on.
+ * close the objects that they inherited, at any moment of the parent's threads.
+ * The children end, and the parent's conditional writes go on.
  */
 #include "ft_mrrc.h"
 
@@ -26,7 +26,7 @@ static void child(bool shutdown)
 	FT_CALL(fi_close(&pair.c.ep->fid));
 	FT_CALL(fi_close(&pair.s.ep->fid));
 	FT_CALL(fi_close(&pair.c.cq[FT_TX]->fid));
-	/* the provider's own endpoint is the parent's */
+	/* the provider's own endpoint in the domain is the parent's */
 	ret = fi_close(&pair.dom[1].domain->fid);
 	FT_CHECK(ret == -FI_EBUSY, "closing the domain: %d", ret);
 	_exit(0);
@@ -77,8 +77,8 @@ static void round_of(unsigned round)
 }
 
 /*
- * A child closes a domain without endpoints: its listeners still exist, and are
- * the parent's.
+ * A child closes a domain without endpoints: the domain's listeners still
+ * exist, and are the parent's.
  */
 static void domain_closes(void)
 {
@@ -94,7 +94,10 @@ static void domain_closes(void)
 	if (!pid) {
 		signal(SIGALRM, SIG_DFL);
 		alarm(100);
-		/* of which one listens for control endpoints */
+		/*
+		 * in one of the domains the provider listens for control
+		 * endpoints
+		 */
 		for (i = 0; i < 2; i++)
 			FT_CHECK(fi_close(&pair.dom[i].domain->fid) ==
 					 -FI_EBUSY,
@@ -105,7 +108,9 @@ static void domain_closes(void)
 		 "the child ends with %#x", status);
 	ft_check_sleeps(NULL);
 	ft_connect(&pair, &pair.s, &pair.c);
-	/* tcp (1.17) leaks a connection that closes half accepted */
+	/*
+	 * transfer, as tcp (1.17) leaks a connection that closes half accepted
+	 */
 	ft_fill(out, OPS * LEN, 1);
 	post(0);
 	finish(1);
@@ -122,7 +127,8 @@ int main(int argc, char **argv)
 	if (!ft_core("tcp"))
 		ft_skip("a child may not touch what it inherited");
 	/*
-	 * libfabric 2.x's tcp shuts the connection down, which is the parent's
+	 * closing in a child, libfabric 2.x's tcp shuts the parent's connection
+	 * down
 	 */
 	if (FI_MAJOR(fi_version()) > 1)
 		ft_skip("a child that closes breaks the parent's connection");

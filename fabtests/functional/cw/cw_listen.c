@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_listen: the listener for control endpoints. Over tcp the listener
- * has the application's address, is closed on exec, and closes when no control
- * endpoint is expected. Idle connections without a byte are closed, up to any
- * number of them. Neither these nor a full table of descriptors make
+ * fi_mrrc_cw_listen: tests the listener for control endpoints. Over tcp the
+ * listener has the application's address, is closed on exec, and closes when no
+ * control endpoint is expected. Any number of idle connections without a byte
+ * are closed. Neither idle connections nor a full table of descriptors make
  * fi_cq_sread() spin.
  */
 #include "ft_mrrc.h"
@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 
 #define LEN    64
-#define FDS    1024 /* of this process, in this test */
-#define SILENT 600  /* connections at once */
-#define KEPT   64   /* of those, in the end */
+#define FDS    1024 /* maximum number of descriptors of this process */
+#define SILENT 600  /* number of silent connections at once */
+#define KEPT   64   /* number of silent connections kept in the end */
 
 static struct ft_pair pair;
 static char buf[2 * LEN];
-static atomic_uint *connected; /* of a child's connections */
+static atomic_uint *connected; /* number of a child's connections */
 
 static void transfer(uint64_t tag)
 {
@@ -48,7 +48,7 @@ static bool local(int fd, struct sockaddr_in *at, int *listens)
 	       !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, listens, &size);
 }
 
-/* Listening sockets of this process that are not passed on to other programs */
+/* Counts this process's listening sockets that are closed on exec */
 static unsigned listeners(uint16_t *port)
 {
 	struct sockaddr_in at;
@@ -67,7 +67,7 @@ static unsigned listeners(uint16_t *port)
 	return cnt;
 }
 
-/* Connections accepted at this port */
+/* Counts the connections accepted at this port */
 static unsigned accepted(uint16_t port)
 {
 	struct sockaddr_in at;
@@ -80,7 +80,7 @@ static unsigned accepted(uint16_t port)
 	return cnt;
 }
 
-/* Opens connections in a child, which send nothing until it is ended. */
+/* Opens connections in a child, which sends nothing until it is ended. */
 static pid_t connect_silently(uint16_t port, unsigned cnt)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = port };
@@ -93,7 +93,7 @@ static pid_t connect_silently(uint16_t port, unsigned cnt)
 	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 	if (pid)
 		return pid;
-	/* closes inherited descriptors: the parent's copies stay */
+	/* close inherited descriptors: the parent's copies stay */
 	for (fd = 3; fd < FDS; fd++)
 		close(fd);
 	at.sin_addr.s_addr = inet_addr(ft_opts.addr);
@@ -103,7 +103,7 @@ static pid_t connect_silently(uint16_t port, unsigned cnt)
 			_exit(1);
 		atomic_fetch_add(connected, 1);
 	}
-	/* the last, or its end */
+	/* wait until the last connection, or this child, ends */
 	_exit(read(fd, &byte, 1) > 0);
 }
 
@@ -165,7 +165,7 @@ static void no_descriptors(uint16_t port)
 	end(pid);
 }
 
-/* No control endpoint is expected: the listener closes. */
+/* The listener closes once no control endpoint is expected. */
 static void check_closes(void)
 {
 	uint64_t limit = ft_deadline();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_many: the cost of a conditional operation does not depend on how
- * many others are pending. Each kind of call is made with 1,000 pending and
- * with 30,000, and the processor time of one call is compared. Cache misses
- * make a call up to four times as expensive; a walk over all pending
- * operations, thirty times or more. Nor does the cost depend on the tags, which
- * a hostile peer could choose so that all fall into one bucket of a hash
- * without a secret: 10,000 such tags are compared with 10,000 consecutive ones.
+ * fi_mrrc_cw_many: tests that the cost of a conditional operation does not
+ * depend on how many other operations are pending. Each kind of call is made
+ * with 1,000 and with 30,000 operations pending, and the processor time of one
+ * call is compared. Cache misses make a call up to four times as expensive; a
+ * walk over all pending operations, thirty times or more. Nor does the cost
+ * depend on the tags, which a hostile peer could choose so that all fall into
+ * one bucket of a hash without a secret: 10,000 such tags are compared with
+ * 10,000 consecutive tags.
  */
 #include "ft_mrrc.h"
 
@@ -18,8 +19,8 @@
 
 static struct ft_pair pair;
 static char *out, *in;
-static unsigned many; /* MANY, unless the user says otherwise */
-static bool made;     /* tags that would share a bucket */
+static unsigned many; /* number of operations: MANY, or the user's */
+static bool made;     /* use tags that would share a bucket */
 
 /* ---- tags ---------------------------------------------------------------- */
 
@@ -34,8 +35,8 @@ static uint64_t unshift(uint64_t word, unsigned bits)
 }
 
 /*
- * The inverse of an odd number, modulo 2^64: each turn doubles the number of
- * correct bits.
+ * Returns the inverse of an odd number, modulo 2^64: each turn doubles the
+ * number of correct bits.
  */
 static uint64_t inverse(uint64_t odd)
 {
@@ -47,7 +48,9 @@ static uint64_t inverse(uint64_t odd)
 	return back;
 }
 
-/* The finaliser of splitmix64, backwards, of a word whose lower half is 0 */
+/*
+ * Returns a number whose splitmix64 hash has a lower half of 0, if made is set
+ */
 static uint64_t tag_of(unsigned i)
 {
 	uint64_t hash = (uint64_t) i << 32;
@@ -84,7 +87,7 @@ static void check_cancelled(struct ft_ep *ep, unsigned count)
 	}
 }
 
-/* Cancels the newest first; ep is the writer or the target */
+/* Cancels the newest operation first; ep is the writer or the target */
 static uint64_t cancels(struct ft_ep *ep, unsigned count)
 {
 	char *contexts = ep == &pair.c ? out : in;
@@ -102,7 +105,7 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 }
 
 /*
- * Writes of ep wait; their tags come in the reverse order, or in the same
+ * Posts operations of ep; then the peer posts their partners in the reverse
  * order.
  */
 static uint64_t reverse(struct ft_ep *ep, unsigned count)
@@ -187,7 +190,7 @@ int main(int argc, char **argv)
 	out = ft_map(NULL, room);
 	in = ft_map(NULL, room);
 	compare("cancelled writes", cancels, &pair.c);
-	/* devices have no room for so many registrations */
+	/* devices have no room for this number of registrations */
 	if (!ft_core("verbs")) {
 		compare("cancelled targets", cancels, &pair.s);
 		compare("exposed in reverse", reverse, &pair.c);

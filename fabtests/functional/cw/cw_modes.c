@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_modes: conditional writes where no thread makes progress, because
- * of the requested threading or progress, and over IPv6: in both orders, and
- * with a thread that sleeps.
+ * fi_mrrc_cw_modes: tests conditional writes where no thread of the provider
+ * makes progress, because of the requested threading or progress, and over
+ * IPv6: in both orders, and with a thread that sleeps.
  */
 #include "ft_mrrc.h"
 
@@ -30,7 +30,7 @@ static void transfer(struct ft_ep *w, struct ft_ep *t, bool tag_first,
 	FT_CHECK_BUF(in, LEN, tag, "conditional write");
 }
 
-/* Each side makes progress only by its own waiting, in turns. */
+/* Each side makes progress only by its own waiting; the sides take turns. */
 static void asleep(struct ft_ep *w, struct ft_ep *t, uint64_t tag)
 {
 	uint64_t end = ft_deadline();
@@ -70,8 +70,8 @@ static void run(const struct ft_attr *how, const char *what, bool automatic)
 		 "%s: whose progress?", what);
 	for (i = 0; i < n; i++) {
 		/*
-		 * used in these rounds: tcp (1.17) leaks connections that close
-		 * half accepted
+		 * every connection is used, since tcp (1.17) leaks connections
+		 * that close half accepted
 		 */
 		if (i % 5 == 4)
 			ft_reconnect(&pair);

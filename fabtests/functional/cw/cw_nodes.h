@@ -8,7 +8,7 @@
 
 #include "ft_mrrc.h"
 
-#define EPS 8 /* that know each other */
+#define EPS 8 /* number of endpoints that know each other */
 #define LEN 256
 
 struct node {
@@ -19,13 +19,13 @@ struct node {
 extern struct ft_attr attr;
 extern struct ft_pair pair;
 extern struct node node[EPS];
-extern char *out, *in; /* 1024 times LEN: one for each tag */
+extern char *out, *in; /* 1024 buffers of LEN bytes: one for each tag */
 
-/* Opens endpoint i, in one domain or the other, without peers; */
+/* Opens endpoint i, in one domain or the other, without peers. */
 void open_node(int i);
-/* and with k's address. */
+/* Inserts k's address at endpoint i. */
 void know(int i, int k);
-/* opens the first n, each with all addresses. */
+/* Opens the first n endpoints, each with all addresses. */
 void open_all(int n);
 void close_all(void);
 void poll_all(void);

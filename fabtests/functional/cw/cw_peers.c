@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The rest of fi_mrrc_cw_rdm: peers that are unknown, removed, replaced,
- * started again at the same address, or killed. Each operation ends once, and
- * those with others go on.
+ * started again at the same address, or killed. Each operation with such a peer
+ * ends once, and operations with other peers go on.
  */
 #include "cw/cw_nodes.h"
 
 #include <pthread.h>
 
-#define STRANGERS 64 /* as fi_cwrite(3) says */
+#define STRANGERS 64 /* maximum number of unknown peers, see fi_cwrite(3) */
 
 /*
  * ---- peers in the address vector ------------------------------------------
@@ -46,7 +46,10 @@ static void unknown(void)
 	close_all();
 }
 
-/* More strangers than are held: the rest is refused, until others are gone. */
+/*
+ * More unknown peers connect than the provider accepts: the rest is refused,
+ * until other unknown peers are gone.
+ */
 static void strangers(void)
 {
 	static struct ft_ep ep[STRANGERS + 8];
@@ -58,7 +61,7 @@ static void strangers(void)
 
 	ft_stage("%u unknown sources", n);
 	open_node(0);
-	/* waits for no connection yet, which may take long */
+	/* do not wait for connections, which may take long */
 	for (i = 0; i < n; i++) {
 		ft_rdm_ep_open(&pair, &ep[i], &pair.dom[1]);
 		to[i] = ft_rdm_insert(&ep[i], &node[0].ep);
@@ -90,8 +93,8 @@ static void strangers(void)
 				 "more are refused");
 	}
 	/*
-	 * the next connection is accepted while the others exist, and after
-	 * that
+	 * a connection of a known peer is accepted while the strangers exist,
+	 * and after that
 	 */
 	for (k = 3; k < 5; k++) {
 		open_node(1);
@@ -110,7 +113,7 @@ static void strangers(void)
 	close_all();
 }
 
-/* Like expose(), with a registration that is kept */
+/* Like expose(), but the registration is kept */
 static void expose_kept(int i, int k, uint64_t tag)
 {
 	const struct iovec iov = { in, LEN };
@@ -126,8 +129,8 @@ static void expose_kept(int i, int k, uint64_t tag)
 }
 
 /*
- * Two strangers together have more tags than one may have: one of them loses
- * its connection.
+ * Two unknown peers together have more tags than one peer may have: one of them
+ * loses its connection.
  */
 static void strange_tags(void)
 {
@@ -203,7 +206,7 @@ static void removes(void)
 	close_all();
 }
 
-/* While others post to it, and connect */
+/* Removes a peer while others post to it, and connect */
 static void *remover_main(void *arg)
 {
 	unsigned i, n = *(unsigned *) arg;
@@ -237,8 +240,8 @@ static void remove_races(void)
 		if (!over && !pthread_tryjoin_np(thread, NULL)) {
 			over = true;
 			/*
-			 * operations that wait for a partner end with their
-			 * peer
+			 * operations that wait for a partner end when their
+			 * peer is removed
 			 */
 			addr = node[0].peer[1];
 			FT_CALL(fi_av_remove(node[0].ep.av, &addr, 1, 0));
@@ -274,8 +277,8 @@ static void remove_races(void)
 }
 
 /*
- * Another endpoint opens at the same address, and is inserted over the former
- * one.
+ * Another endpoint opens at the same address, and is inserted again at that
+ * address.
  */
 static void restarts(void)
 {
@@ -305,7 +308,10 @@ static void restarts(void)
 		know(1, 0);
 		FT_CHECK(node[0].peer[1] == old,
 			 "the core calls it by another address");
-		/* the endpoint has another number: the write was not for it */
+		/*
+		 * the new endpoint has another number: the write was for the
+		 * old endpoint
+		 */
 		wait_comp(0, FT_TX, &comp);
 		FT_CHECK(comp.ctx == out + 100 * LEN &&
 				 (comp.err == FI_ECANCELED ||
@@ -347,7 +353,7 @@ void victim(const char *hex)
 	ft_cw_victim(&node[0].ep, to, out, LEN, in, LEN);
 }
 
-/* Its address. */
+/* Starts a process that runs victim(); returns its address. */
 static fi_addr_t start_victim(char **argv, pid_t *pid)
 {
 	char hex[FT_HEX_MAX + 2];
@@ -383,7 +389,7 @@ static void kills(char **argv)
 		ft_cw_survivor(&node[0].ep, to, out, LEN, in, LEN, pid,
 			       poll_nodes);
 		check_none(0);
-		/* others notice nothing */
+		/* transfers of other peers go on */
 		transfer(i % 2, 1 - i % 2, 7);
 		FT_CALL(fi_av_remove(node[0].ep.av, &to, 1, 0));
 		if (i == n / 2)
@@ -400,7 +406,7 @@ void peers(char **argv)
 		strange_tags();
 	removes();
 	remove_races();
-	/* ofi_rxm's endpoints take long, and each would need a connection */
+	/* ofi_rxm's endpoints open slowly, and each would need a connection */
 	if (!ft_core("verbs") && !ft_rxm())
 		strangers();
 	if (!ft_core("verbs"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sides of connections without ft_pair's help, and a peer that speaks the
- * control protocol of conditional writes by itself. See cw_raw.h.
+ * Sides of connections without ft_pair's help, and a peer that sends messages
+ * of the control protocol of conditional writes by itself. See cw_raw.h.
  */
 #include "cw/cw_raw.h"
 
@@ -58,14 +58,14 @@ void raw_open_ep(struct raw_side *side, struct fi_info *info, bool cw)
 	FT_CALL(fi_enable(side->ep));
 }
 
-/* Takes nothing. */
+/* Makes progress without reading a completion. */
 void raw_progress(struct raw_side *side)
 {
 	if (side && side->cq)
 		fi_cq_read(side->cq, NULL, 0);
 }
 
-/* One event, while the other side makes progress. */
+/* Waits for one event, while the other side makes progress. */
 void raw_wait_event(struct raw_side *side, struct raw_side *other,
 		    uint32_t want, struct raw_event *event)
 {
@@ -170,13 +170,13 @@ size_t raw_tag(uint8_t *msg, uint64_t id)
 	return 64;
 }
 
-/* The core alone, as a provider list. */
+/* Returns the core alone, as a provider list. */
 const char *raw_core_name(void)
 {
 	static char core[32];
 
 	sscanf(ft_opts.prov, "%31[^;]", core);
-	/* whose control connections are tcp's */
+	/* net's control connections are tcp's */
 	return strcmp(core, "net") ? core : "tcp";
 }
 
@@ -240,7 +240,7 @@ unsigned raw_witness_poll(struct raw_side *witness, bool yes)
 	return cnt;
 }
 
-/* On verbs nothing else gets through before there is room for a message. */
+/* Over verbs no message arrives before a receive is posted. */
 void raw_post_room(struct raw_side *ctl)
 {
 	static char room[512];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_rdm: conditional writes among many reliable datagram endpoints:
- * connections that both sides begin at once, endpoints that come and go.
- * cw_peers.c has unknown peers, and peers that are gone.
+ * fi_mrrc_cw_rdm: tests conditional writes among many reliable datagram
+ * endpoints: connections that both sides begin at once, and endpoints that open
+ * and close. cw_peers.c has unknown peers, and peers that are gone.
  */
 #include "cw/cw_nodes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* ---- both at once -------------------------------------------------------- */
+/* ---- both sides begin at once -------------------------------------------- */
 
 static void some_polls(void)
 {
@@ -20,8 +20,8 @@ static void some_polls(void)
 }
 
 /*
- * Both sides begin at the same time, and the other side has seen any part of it
- * by then
+ * Both sides begin a connection at the same time, when the other side may have
+ * seen any part of the first attempt
  */
 static void simultaneous(void)
 {
@@ -54,7 +54,9 @@ static void simultaneous(void)
 static pthread_barrier_t barrier;
 static atomic_int busy;
 
-/* One endpoint uses all peers, in a separate thread; all threads at once */
+/*
+ * Each endpoint uses all peers in a thread of its own; all threads run at once
+ */
 static void *thread_main(void *arg)
 {
 	struct node *me = arg;
@@ -83,7 +85,7 @@ static void *thread_main(void *arg)
 		FT_CHECK(ft_limit_us() < end, "endpoint %d: %u writes, %u tags",
 			 self, tx, rx);
 	}
-	/* others may need to be told yet */
+	/* other endpoints may still need this one's progress */
 	atomic_fetch_sub(&busy, 1);
 	while (atomic_load(&busy))
 		ft_poll(&me->ep);

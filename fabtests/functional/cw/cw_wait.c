@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_wait: waiting for conditional writes. The writer sleeps, in
- * fi_cq_sread() or on a wait descriptor, with a write that is held; another
- * thread exposes the buffer. So the sleeper has to be woken by a tag, send the
- * write, and get its completion; the target sleeps in the same way. The same
- * with many endpoints of the same domains, which only sleep. cw_auto.c is about
- * applications that do not wait.
+ * fi_mrrc_cw_wait: tests waiting for conditional writes. The writer sleeps, in
+ * fi_cq_sread() or on a wait descriptor, with a write that waits for its tag;
+ * another thread exposes the buffer. So the sleeping writer has to be woken by
+ * a tag, send the write, and get its completion; the target sleeps in the same
+ * way. The same test runs with many more endpoints in the same domains.
+ * cw_auto.c is about applications that do not wait.
  */
-#undef _FORTIFY_SOURCE /* or poll() would be defined already */
+#undef _FORTIFY_SOURCE /* otherwise poll() would be defined already */
 #include "cw/cw_wait.h"
 
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-/* number of endpoints: in more groups than a call could poll */
+/* number of endpoints: in more groups than one call could poll */
 #define CROWD	(34 * 16)
 #define SIGNALS 20000U
 #define LONG_US 350000 /* a sleep that no event ends takes half a second */
@@ -28,9 +28,12 @@ struct ft_pair pair;
 char *out, *in;
 
 static atomic_uint rounds;
-static int wait_fd[2] = { -1, -1 }; /* writer's, target's */
+/* descriptors of the writer and the target */
+static int wait_fd[2] = { -1, -1 };
 
-/* Sleeps until cq has a completion; -1: interrupted */
+/*
+ * Sleeps until ctx completes: on the descriptor fd, or in fi_cq_sread() if -1
+ */
 static bool sleep_for(struct ft_ep *ep, enum ft_dir dir, int fd, void *ctx)
 {
 	struct fid *fid = &ep->cq[dir]->fid;
@@ -62,7 +65,7 @@ static void *target_main(void *arg)
 	unsigned i;
 
 	for (i = 0; i < rounds; i++) {
-		/* sometimes the write is there first */
+		/* sometimes the write is posted first */
 		if (i % 2)
 			usleep(ft_rand() % 3000);
 		FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, i, in));
@@ -72,7 +75,7 @@ static void *target_main(void *arg)
 	return NULL;
 }
 
-/* How many of the writes took long? */
+/* Returns the number of writes that took long. */
 static unsigned both_sleep(const char *what)
 {
 	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
@@ -107,14 +110,14 @@ static void *signal_main(void *arg)
 	return NULL;
 }
 
-static atomic_uint sreads; /* of fi_cq_sread() */
+static atomic_uint sreads; /* calls of fi_cq_sread() */
 static atomic_uint sent;   /* signals */
-static atomic_uint lost;   /* sleeps that a signal did not end */
+static atomic_uint lost;   /* number of sleeps that a signal did not end */
 static _Thread_local bool reads;
 
 /*
- * Replaces libc's poll(), for the provider, too. After a sleep that no event
- * has ended, an event exists if a signal was sent.
+ * Replaces libc's poll(), for the provider, too. If a signal was sent and no
+ * event has ended a sleep, the descriptors must have an event afterwards.
  */
 EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 {
@@ -130,7 +133,7 @@ EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 	return ret;
 }
 
-/* The function that poll() becomes under FORTIFY, as in the provider */
+/* The provider calls this function in place of poll() under FORTIFY */
 int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len);
 EXPORTED int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len)
 {
@@ -147,7 +150,9 @@ static void *signals_main(void *arg)
 			;
 		if (now == UINT_MAX)
 			return NULL;
-		/* while it begins to wait */
+		/*
+		 * signal at a random time while the other thread begins to wait
+		 */
 		for (i = ft_rand() % 20000; i; i--)
 			atomic_load(&sreads);
 		FT_CALL(fi_cq_signal(arg));
@@ -155,7 +160,7 @@ static void *signals_main(void *arg)
 	}
 }
 
-/* Signals end a wait at once, whenever they come. */
+/* Signals end a wait at once, whenever the signals come. */
 static void signals(void)
 {
 	struct fi_cq_data_entry entry;
@@ -182,7 +187,7 @@ static void signals(void)
 		 atomic_load(&lost), round);
 }
 
-/* A wait is neither too long nor too short, and fi_cq_signal() ends it. */
+/* A wait is neither too long nor too short, and fi_cq_signal() ends a wait. */
 static void times(void)
 {
 	struct fi_cq_data_entry entry;
@@ -205,7 +210,9 @@ static void times(void)
 	pthread_join(thread, NULL);
 }
 
-/* The core's own operations wake the sleeper as before. */
+/*
+ * Operations of the core wake a sleeping thread as without conditional writes.
+ */
 static void others(void)
 {
 	struct ft_comp comp;
@@ -220,7 +227,7 @@ static void others(void)
 
 static pthread_barrier_t both;
 
-/* Waits for one completion of the target's in each thread */
+/* In each thread, waits for one completion of the target */
 static void *share_main(void *arg)
 {
 	struct fid *fid = &pair.s.cq[FT_RX]->fid;
@@ -243,7 +250,7 @@ static void *share_main(void *arg)
 	}
 }
 
-/* Two threads wait for one queue: neither takes the other's wake-up. */
+/* Two threads wait for one queue: neither misses its wake-up. */
 static void shared(void)
 {
 	const struct iovec iov = { out, LEN };
@@ -295,7 +302,7 @@ static void writer_sleeps(int ms)
 	FT_CHECK(ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
 }
 
-/* Waiting threads, and the provider's own, sleep. */
+/* Waiting threads, and the provider's own threads, sleep. */
 static void idle(void)
 {
 	struct ft_comp comp;
@@ -338,8 +345,7 @@ static void crowd_open(void)
 }
 
 /*
- * A sleeping thread is woken at once by any endpoint, the first as well as the
- * last.
+ * With many endpoints a sleeping thread is still woken at once.
  */
 static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 {
@@ -355,8 +361,8 @@ static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 	ft_pair_open(&pair, &attr);
 	wait_fd[0] = wait_fd[1] = -1;
 	/*
-	 * connected below; the first and the last have to be connected within
-	 * seconds
+	 * connect the pair before the other endpoints open, as a connection has
+	 * a time limit of seconds
 	 */
 	FT_CALL(fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 0, in));
 	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 0, out));
@@ -364,7 +370,7 @@ static void crowded(enum fi_wait_obj obj, enum fi_progress progress)
 	ft_wait(&pair.s, FT_RX, &comp);
 	crowd_open();
 	slow = both_sleep("fi_cq_sread, many endpoints");
-	/* on a loaded machine some are */
+	/* on a loaded machine some writes are slow */
 	FT_CHECK(slow <= rounds * 3 / 4, "%u of %u were slow", slow, rounds);
 	if (progress != FI_PROGRESS_MANUAL)
 		automatic();
@@ -395,8 +401,8 @@ static void *try_main(void *arg)
 }
 
 /*
- * A waiting thread has sent the messages that FI_MORE held back, even if
- * another thread tries to.
+ * Before a thread waits, it sends the messages that FI_MORE held back, even if
+ * another thread calls fi_trywait() meanwhile.
  */
 static void more(void)
 {
@@ -434,7 +440,10 @@ static void more(void)
 		atomic_store(&rests, false);
 		while (!atomic_load(&rests))
 			sched_yield();
-		/* the target sleeps: messages that it holds back stay unsent */
+		/*
+		 * the target sleeps: messages that the target holds back stay
+		 * unsent
+		 */
 		end = ft_deadline();
 		do {
 			if (poll(&pfd, 1, 0) > 0)
@@ -486,7 +495,7 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 
 /*
  * The last endpoint is closed, and the event of its connection's end stays
- * unread: it does not wake threads permanently.
+ * unread: the event does not wake threads permanently.
  */
 static void left(void)
 {
@@ -527,7 +536,7 @@ static void left(void)
 	ft_pair_close(&pair);
 }
 
-/* The connection exists already. */
+/* Enables conditional writes on an endpoint that is connected. */
 static void too_late(void)
 {
 	struct ft_attr attr = FT_ATTR;

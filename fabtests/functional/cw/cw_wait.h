@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waiting for conditional writes, and leaving progress to the provider: what
- * the parts of fi_mrrc_cw_wait share.
+ * Waiting for conditional writes, and leaving progress to the provider:
+ * declarations that the parts of fi_mrrc_cw_wait share.
  */
 #ifndef CW_WAIT_H
 #define CW_WAIT_H
@@ -11,7 +11,7 @@
 #define LEN 4096
 
 extern struct ft_pair pair;
-extern char *out, *in; /* LEN each */
+extern char *out, *in; /* buffers of LEN bytes each */
 
 /* cw_auto.c */
 void automatic(void);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cwrite: conditional writes, in both orders: data, lengths, remote
- * CQ data, several buffers on each side, truncation, cancel on each side,
- * selective completions, thousands pending with tags in random order. See
- * cw_end.c for losses, cw_wait.c for waiting.
+ * fi_mrrc_cwrite: tests conditional writes, with write or tag posted first:
+ * data, lengths, remote CQ data, several buffers on each side, truncation,
+ * cancels on each side, selective completions, thousands of pending operations
+ * with tags in random order. See cw_end.c for ends of connections, cw_wait.c
+ * for waiting.
  */
 #include "ft_mrrc.h"
 
 #define MAX  (1 << 20)
-#define SEGS 8 /* buffers of a tag, as fi_cwrite(3) says */
+#define SEGS 8 /* maximum buffers of a tag, see fi_cwrite(3) */
 #define DATA UINT64_C(0x123456789abcdef0)
 
 static struct fi_mrrc_cw_attr most = { .size = sizeof(most) };
@@ -23,7 +24,7 @@ static void stats(struct ft_ep *ep, struct fi_mrrc_cw_stats *st)
 	FT_CHECK(st->size == sizeof(*st), "stats: %zu bytes", st->size);
 }
 
-/* All that was posted has ended. */
+/* Checks that all operations that were posted have ended. */
 static void check_none(struct ft_ep *ep)
 {
 	struct fi_mrrc_cw_stats st;
@@ -50,7 +51,7 @@ static void expose(struct ft_ep *ep, void *buf, size_t len, uint64_t tag,
 	FT_POST(ep, fi_cwtag(ep->cw, buf, len, NULL, ep->to, tag, ctx));
 }
 
-/* The peer's tag has arrived. */
+/* Waits until the peer's tag has arrived. */
 static void wait_known(struct ft_ep *ep, uint64_t cnt)
 {
 	uint64_t end = ft_deadline();
@@ -187,7 +188,7 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 					    pair.c.to, tag, src));
 	check_write(&pair.c, src, 0);
 	check_tag(&pair.s, dst, len, tag, data, 0);
-	/* as one sequence of bytes */
+	/* compare the buffers of each side as one sequence of bytes */
 	for (i = 0, off = 0; i < parts && off < len; i++) {
 		size_t k, n = dst[i].iov_len, each = 200 * parts;
 
@@ -199,7 +200,10 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 	}
 }
 
-/* A write that goes inside a message, into parts of which some get nothing. */
+/*
+ * Writes data that goes inside a message to a tag of three buffers, some of
+ * which get nothing.
+ */
 static void short_into_parts(size_t len)
 {
 	const struct iovec dst[] = { { in, 10 },
@@ -291,7 +295,7 @@ static void cancel_races(void)
 
 	ft_stage("cancels that race");
 	for (i = 0; i < n; i++) {
-		/* inside a message, and not */
+		/* some writes are short enough to go inside a message */
 		len = i / 2 % 2 ? 64 : 4096;
 		write_to(&pair.c, out, len, 11, out);
 		expose(&pair.s, in, len, 11, in);
@@ -319,7 +323,7 @@ static void cancel_races(void)
 	check_none(&pair.s);
 }
 
-/* The tags of one side's writes come in random order, all pending at once. */
+/* Posts writes in order and their tags in random order; n are pending. */
 static void pending(unsigned n, bool writes_first)
 {
 	uint32_t *src = (uint32_t *) out, *dst = (uint32_t *) in;
@@ -377,7 +381,7 @@ static void pending(unsigned n, bool writes_first)
 	free(seen);
 }
 
-/* One tag for many writes: first in, first out. */
+/* One tag serves many writes: first in, first out. */
 static void same_tag(void)
 {
 	enum { N = 200 };
@@ -405,7 +409,9 @@ static void same_tag(void)
 	}
 }
 
-/* Calls with FI_MORE, which promise another one; @last breaks the promise. */
+/*
+ * Calls with FI_MORE announce another call; with @last, none follows the last.
+ */
 static void more(bool last)
 {
 	enum { N = 100 };
@@ -466,7 +472,7 @@ static ssize_t post(bool tag, const struct fi_msg_cw *msg)
 
 /*
  * Invalid buffers are the caller's mistake, and are refused before the peer
- * sees them.
+ * sees the operation.
  */
 static void wrong_buffers(bool tag)
 {

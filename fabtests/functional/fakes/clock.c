@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * clock.h: clock_gettime() and timerfd_settime() of the whole process. Any
- * thread may call these; one thread moves the clock.
+ * The clock of clock.h: replaces clock_gettime() and timerfd_settime() in the
+ * whole process. Any thread may call these two functions; only one thread moves
+ * the clock.
  */
 #include "fakes/clock.h"
 
@@ -13,13 +14,13 @@
 
 #define SECOND INT64_C(1000000000)
 #define FDS    1024
-/* The provider, which is loaded later, gets these in place of libc's. */
+/* The provider, which is loaded later, calls these functions, not libc's. */
 #define EXPORTED __attribute__((visibility("default")))
 
-static _Atomic int64_t ahead;	/* of the kernel's clock, ns */
-static _Atomic int64_t stopped; /* 0: it goes on */
+static _Atomic int64_t ahead;	/* ns ahead of the kernel's clock */
+static _Atomic int64_t stopped; /* ns when the clock stopped; 0: it runs */
 static _Atomic int64_t step;
-static _Atomic int64_t ends[FDS]; /* ends of timers; 0: not set by this clock */
+static _Atomic int64_t ends[FDS]; /* ns when timers end; 0: not set here */
 
 static int64_t kernel_ns(void)
 {
@@ -58,8 +59,8 @@ static int set_timer(int fd, int flags, const struct itimerspec *at,
 }
 
 /*
- * Sets a timer to this time of the test's clock: while the clock stands, it
- * ends now or never.
+ * Sets a timer to end at the time @end of the test's clock: while the clock is
+ * stopped, the timer ends now or never.
  */
 static int set_end(int fd, int64_t end, struct itimerspec *before)
 {
@@ -73,7 +74,7 @@ static int set_end(int fd, int64_t end, struct itimerspec *before)
 	return set_timer(fd, TFD_TIMER_ABSTIME, &timer, before);
 }
 
-/* Sets all timers, also closed ones, which does no harm. */
+/* Sets all timers, also those of closed descriptors, which does no harm. */
 static void set_ends(void)
 {
 	int64_t end;
