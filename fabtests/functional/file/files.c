@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files: parts of files as sources. Every kind of operation, offsets
- * and lengths around pages, both modes; what the cache keeps; limits; mistakes;
- * a file that is replaced; operations that are under way when a writer comes;
- * many files, a sparse one, fork. files_change.c has files that are changed.
+ * fi_mrrc_files: tests parts of files as sources: every kind of operation,
+ * offsets and lengths around pages, all modes; cached registrations; limits;
+ * wrong calls; a file that is replaced; operations that are under way when a
+ * writer opens the file; many files, a sparse file, fork. files_change.c tests
+ * files that change.
  */
 #include "ft_mrrc.h"
 
@@ -13,14 +14,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define LEN  (4UL << 20) /* of the file */
+#define LEN  (4UL << 20) /* length of the file */
 #define HUGE (48UL << 20)
-#define BIG  (1UL << 20) /* mapped over every core */
+#define BIG  (1UL << 20) /* a part of this length is mapped over every core */
 #define SEED 7
 #define FDS  4096
 
 static struct ft_pair pair;
-static char *in, *shadow; /* what the file has */
+static char *in, *shadow; /* contents of the file */
 static struct fid_mr *mr;
 static char dir[64], path[80];
 static uint64_t tags;
@@ -127,7 +128,7 @@ static void kinds(uint64_t flags)
 	enum kind kind;
 	unsigned i;
 
-	close(fd); /* it may be closed at once */
+	close(fd); /* the descriptor may be closed at once */
 	for (kind = 0; kind < KINDS; kind++) {
 		for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
 			if (kind == TSEND && !(pair.attr.caps & FI_TAGGED))
@@ -153,7 +154,7 @@ static void kinds(uint64_t flags)
 	FT_CALL(fi_close(&file->fid));
 }
 
-/* Sources of no bytes, and remote data. */
+/* Sources of 0 bytes, and remote CQ data. */
 static void odd_ones(void)
 {
 	int fd = ft_file_make(path, shadow, LEN);
@@ -173,8 +174,8 @@ static void odd_ones(void)
 }
 
 /*
- * Operations that the queue refuses are not counted (over ofi_rxm); and the
- * reason for copies.
+ * Checks that operations that the core refuses are not counted (over tcp), and
+ * the reason for copies.
  */
 static void refused(void)
 {
@@ -188,7 +189,7 @@ static void refused(void)
 	query(file, &attr);
 	FT_CHECK(!can_map || !strcmp(attr.why, "nothing was sent yet"), "%s",
 		 attr.why);
-	/* over a device the peer would not post receives so often */
+	/* over a device the peer would have to post a receive for each */
 	while (ft_core("tcp") && posted < FDS &&
 	       !post(file, SEND, 0, 1, FI_COMPLETION))
 		posted++;
@@ -233,7 +234,7 @@ static void cached(void)
 		 after.registrations - before.registrations,
 		 after.hits - before.hits);
 	if (ft_rxm()) {
-		/* these have a domain of their own */
+		/* conditional writes have a domain of their own */
 		transfer(file, CWRITE, 0, BIG);
 		ft_stats(&pair.dom[1], &before);
 		FT_CHECK(before.hits == after.hits,
@@ -256,7 +257,7 @@ static ssize_t looked_at(struct fid_ep *ep, const struct fi_msg_rma *msg,
 	return core_rma.writemsg(ep, msg, flags);
 }
 
-/* A device would need descriptors of the domain of conditional writes. */
+/* Conditional writes pass descriptors, which a device would need. */
 static void descriptors(uint64_t flags)
 {
 	int fd = ft_file_make(path, shadow, LEN);
@@ -278,7 +279,7 @@ out:
 	close(fd);
 }
 
-/* Files larger than what may be registered. */
+/* Files, and a part, larger than the limit of registered bytes. */
 static void limits(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -305,7 +306,7 @@ static void limits(void)
 	close(fd);
 }
 
-/* ---- mistakes ---- */
+/* ---- wrong calls ---- */
 
 static void mistakes(void)
 {
@@ -347,7 +348,7 @@ static void mistakes(void)
 	close(fd);
 }
 
-/* A file that is still read cannot be closed. */
+/* A file cannot be closed while an operation reads it. */
 static void busy(uint64_t flags)
 {
 	int fd = ft_file_make(path, shadow, LEN);
@@ -367,7 +368,7 @@ static void busy(uint64_t flags)
 /* ---- writers ---- */
 
 /*
- * Time that a writer took: by the clock, and by the clock of limits, which load
+ * Time that a writer took: by CLOCK_MONOTONIC, and by ft_limit_us(), which load
  * slows
  */
 static uint64_t writer_us, writer_limit_us;
@@ -382,7 +383,9 @@ static void *writer(void *arg)
 	return arg;
 }
 
-/* Checks the writer's time: the kernel would let it go on after 45 s. */
+/*
+ * Checks the writer's time: the kernel would let the writer go on after 45 s.
+ */
 static void check_writer(void)
 {
 	FT_CHECK(writer_limit_us < 20000000,
@@ -391,8 +394,8 @@ static void check_writer(void)
 }
 
 /*
- * Posts a part, and lets a writer come while the peer is not ready. copies:
- * there are descriptors for a copy.
+ * Posts a part of a file, and starts a writer while the peer is not ready.
+ * @copies: the process has file descriptors left for a copy.
  */
 static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 				      bool copies, pthread_t *thread)
@@ -413,7 +416,7 @@ static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 }
 
 /*
- * The same file gets other bytes: no registration of the former ones is used.
+ * The same file gets other bytes: no registration of the former bytes is used.
  */
 static void written_anew(struct fid_mrrc_file *file)
 {
@@ -446,10 +449,10 @@ static void overtaken_end(struct fid_mrrc_file *file, int fd)
 
 /*
  * The peer is not ready when the file is truncated. The writer does not wait
- * for long, and the data are the former ones: a conditional write has no tag
- * yet, and gets a copy. A part that the core already has is copied at the same
- * address. Without descriptors there is no memory for the copy, and a device
- * reads the pages of the file itself: then the operation fails.
+ * for long, and the peer gets the former data: a conditional write, which has
+ * no tag yet, is sent from a copy. A part of a file that the core already has
+ * is copied to the same address. The operation fails if there are no file
+ * descriptors for the copy, or if a device reads the pages of the file itself.
  */
 static void overtaken(enum kind kind, size_t len, bool copies)
 {
@@ -483,7 +486,9 @@ static void overtaken(enum kind kind, size_t len, bool copies)
 	overtaken_end(file, fd);
 }
 
-/* The peer becomes ready while a writer waits: the data are the former ones. */
+/*
+ * The peer becomes ready while a writer waits: the peer gets the former data.
+ */
 static void awaited(enum kind kind, size_t len)
 {
 	int fd = ft_file_make(path, shadow, len + 7);
@@ -501,8 +506,8 @@ static void awaited(enum kind kind, size_t len)
 }
 
 /*
- * The core has a conditional write when a writer comes: it goes on reading at
- * the same address.
+ * The core has a conditional write when a writer opens the file: the core goes
+ * on reading at the same address.
  */
 static void under_way(size_t len)
 {
@@ -521,7 +526,10 @@ static void under_way(size_t len)
 	overtaken_end(file, fd);
 }
 
-/* A descriptor stands for the file for which it was opened. */
+/*
+ * A descriptor stands for the file for which it was opened, also after a
+ * rename.
+ */
 static void replaced(void)
 {
 	char other[96];
@@ -544,7 +552,7 @@ static void replaced(void)
 	close(fd2);
 }
 
-/* ---- many, large, fork ---- */
+/* ---- many files, a sparse file, fork ---- */
 
 static void many(void)
 {
@@ -629,7 +637,7 @@ static void forked(void)
 	FT_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
 		 "the child: %d", status);
 	transfer(file, SEND, 0, BIG);
-	/* the lease is the parent's yet */
+	/* the parent still has the lease */
 	FT_CALL(pthread_create(&thread, NULL, writer, NULL));
 	pthread_join(thread, NULL);
 	check_writer();

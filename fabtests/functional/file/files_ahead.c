@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_ahead: parts of files that are not in the page cache. Which
- * bytes of the file are read from the disk: of a separate part only that part,
- * and for parts in order also the following bytes. Which parts are copied:
- * parts in order, the first time.
+ * fi_mrrc_files_ahead: tests parts of files that are not in the page cache. For
+ * a separate part only the part is read from the disk, for parts in order also
+ * the following bytes. Parts in order are copied the first time that they are
+ * sent.
  */
 #include "ft_mrrc.h"
 
 #include <fcntl.h>
 
-#define LEN  (16UL << 20) /* of the file */
+#define LEN  (16UL << 20) /* length of the file */
 #define PART (64UL << 10)
 #define LONG (1UL << 20)
 #define FAR  (8UL << 20)
@@ -34,8 +34,8 @@ static size_t resident(size_t offset, size_t len)
 }
 
 /*
- * Removes the file from the provider's mapping and from the page cache; false:
- * it stays in the page cache.
+ * Removes the file from the provider's mapping and from the page cache. Returns
+ * false if the file stays in the page cache.
  */
 static bool drop(void)
 {
@@ -91,7 +91,7 @@ static uint64_t leases(struct fid_mrrc_file *file)
 	return attr.leases;
 }
 
-/* Page faults of the provider's mapping do not read ahead any more. */
+/* Keeps page faults of the provider's mapping from reading ahead. */
 static void faults_alone(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -111,14 +111,14 @@ static void faults_alone(void)
 	FT_CHECK(n, "not mapped");
 }
 
-/* Prints an unexpected result of a stage. */
+/* Prints an unexpected result of a stage; returns false. */
 static bool unlike(const char *what, size_t bytes)
 {
 	printf("%s: %zu\n", what, bytes);
 	return false;
 }
 
-/* Only the sent part is read, when its neighbours are not wanted. */
+/* For a separate part only the part is read, not its neighbours. */
 static bool apart(struct fid_mrrc_file *file)
 {
 	transfer(file, FAR, PART);
@@ -131,7 +131,9 @@ static bool apart(struct fid_mrrc_file *file)
 	return !copied(file) || unlike("parts copied", copied(file));
 }
 
-/* The kernel reads the following bytes, without a page fault there. */
+/*
+ * For parts in order the kernel reads the following bytes, without page faults.
+ */
 static bool in_order(struct fid_mrrc_file *file)
 {
 	const uint64_t limit = ft_limit_us() + WAIT_US;
@@ -152,14 +154,14 @@ static bool in_order(struct fid_mrrc_file *file)
 
 /*
  * Parts in order are copied while they come from the disk, and no lease is
- * taken for that.
+ * taken for the copies.
  */
 static bool cold(struct fid_mrrc_file *file)
 {
 	size_t at;
 
 	/*
-	 * each part twice, as an operation that the core has refused is posted
+	 * send each part twice, as an operation that the core refused is posted
 	 * again
 	 */
 	for (at = 0; at < LONG / 2; at += PART) {
@@ -168,19 +170,19 @@ static bool cold(struct fid_mrrc_file *file)
 	}
 	if (copied(file) != LONG / PART || leases(file))
 		return unlike("parts in their order copied", copied(file));
-	/* a separate part is not copied, and the next one is */
+	/* a separate part is not copied, and the part after it is */
 	transfer(file, FAR, PART);
 	if (copied(file) != LONG / PART || leases(file) != 1)
 		return unlike("parts copied with one apart", copied(file));
 	transfer(file, FAR + PART, LONG);
-	/* now they are in the page cache */
+	/* now the parts are in the page cache */
 	for (at = 0; at < LONG / 2; at += PART)
 		transfer(file, at, PART);
 	return copied(file) == LONG / PART + 1 ||
 	       unlike("parts copied of all", copied(file));
 }
 
-/* A part for which there is no memory is mapped. */
+/* A part that is too large for a copy is mapped. */
 static bool large(struct fid_mrrc_file *file)
 {
 	transfer(file, 0, LEN);
@@ -188,8 +190,8 @@ static bool large(struct fid_mrrc_file *file)
 }
 
 /*
- * Runs a stage a few times. The kernel may read more at any time, or drop pages
- * that were read, so one expected result is enough.
+ * Runs a stage a few times. The kernel may read more bytes at any time, or drop
+ * pages that were read, so one expected result is enough.
  */
 static void expect(const char *what, uint64_t flags,
 		   bool (*stage)(struct fid_mrrc_file *file))

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_change: files that are overwritten, truncated, extended and
- * punched while parts of them are sent, on several file systems. Each page of
- * the file has a number, which a writer raises with each change. Each word that
- * arrives has to have a number that its page had between posting and
- * completion. The server does not fail, and the writers do not wait for long.
- * The same for files that are read past the page cache, mostly in parts in
- * order.
+ * fi_mrrc_files_change: files are overwritten, truncated, extended and punched
+ * while parts of them are sent, on several file systems. Each page of the file
+ * has a number, which a writer raises with each change. Each word that arrives
+ * has to have a number that its page had between posting and completion. The
+ * server does not fail, and the writers do not wait for long. The test does the
+ * same with files that are read past the page cache, mostly in parts in order.
  */
 #include "ft_mrrc.h"
 
@@ -14,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define SENT_US 20000000 /* until one is sent */
+#define SENT_US 20000000 /* us until at least one part is sent */
 #define PAGES	256
 #define LEN	(PAGES * FT_PAGE)
 #define WORDS	(FT_PAGE / sizeof(uint64_t))
@@ -24,8 +23,9 @@ static char dir[64], path[80], in[LEN];
 static uint64_t tags;
 
 /*
- * The numbers of each page: of the last change that has begun, and of the last
- * that has ended. Even: words with the number. Odd: zeros, or no page at all.
+ * For each page, the numbers of the last change that has begun, and of the last
+ * change that has ended. Even numbers stand for words with the number, odd
+ * numbers for zeros, or for no page at all.
  */
 static _Atomic uint32_t begun[PAGES], ended[PAGES];
 static atomic_bool stop;
@@ -77,7 +77,7 @@ static int writer_open(void)
 	return fd;
 }
 
-/* Cuts the file at a page: the bytes behind it are gone, then zeros. */
+/* Truncates the file at a page: the bytes behind it are gone, then zeros. */
 static void shorten(unsigned page)
 {
 	int fd;
@@ -154,8 +154,8 @@ static void *writer(void *arg)
 	while (!stop) {
 		change();
 		/*
-		 * writes at full speed, and sometimes pauses so that a lease
-		 * can be taken
+		 * write at full speed, and sometimes pause so that a lease can
+		 * be taken
 		 */
 		if (ft_rand() % 32 == 0)
 			usleep(ft_rand() % 400000);
@@ -163,12 +163,12 @@ static void *writer(void *arg)
 	return arg;
 }
 
-/* ---- the server, and what arrives ---- */
+/* ---- the server, and the data that arrive ---- */
 
 /*
- * A copy is made as by any reader: in the middle of a change a word may have
- * bytes from before and after, where the processor copies single bytes, as
- * emulated ones do.
+ * Is a word of a copy a mixture of two changes? In the middle of a change a
+ * copied word may have bytes from before and after, where the processor copies
+ * single bytes, as emulated processors do.
  */
 static bool is_torn(uint64_t word, unsigned page, unsigned i, uint32_t low,
 		    uint32_t high)
@@ -187,8 +187,8 @@ static bool is_torn(uint64_t word, unsigned page, unsigned i, uint32_t low,
 }
 
 /*
- * mapped: the part did not change during the transfer, so that each page has
- * one number.
+ * Checks the received data. @mapped: the part did not change during the
+ * transfer, so each page has one number.
  */
 static void check(size_t offset, size_t len, const uint32_t *from, bool mapped)
 {
@@ -229,8 +229,8 @@ static ssize_t post(struct fid_mrrc_file *file, bool cw, size_t offset,
 }
 
 /*
- * Chooses any part, or the one behind the latest, which may have been read
- * ahead.
+ * Chooses any part of the file, or the part after the latest, which may have
+ * been read ahead.
  */
 static void choose(size_t *offset, size_t *len)
 {
@@ -260,7 +260,7 @@ static bool transfer(struct fid_mrrc_file *file, bool cw, bool early)
 {
 	static size_t offset, len;
 	static uint32_t from[PAGES];
-	/* a receive is posted, for a part that did not exist */
+	/* a receive is posted for a part that the file did not have */
 	static bool posted;
 	const uint64_t before = mapped(file);
 	struct ft_comp comp;
@@ -294,7 +294,9 @@ static bool transfer(struct fid_mrrc_file *file, bool cw, bool early)
 	return true;
 }
 
-/* Sends the file until the provider maps a part of it; once if it cannot. */
+/*
+ * Sends parts until the provider maps one; sends one if it cannot map the file.
+ */
 static void settle(struct fid_mrrc_file *file, bool maps,
 		   struct fi_mrrc_file_stats *attr)
 {
@@ -345,8 +347,9 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 	FT_CALL(pthread_create(&thread, NULL, writer, NULL));
 	start = ft_limit_us();
 	/*
-	 * -I: number of transfers on each file system, however long they take.
-	 * If there are few of them, the writer may interfere with all.
+	 * -I sets the number of transfers on each file system, however long
+	 * they take. If this number is small, the writer may interfere with all
+	 * transfers.
 	 */
 	for (i = 0;
 	     (ft_opts.iters ? i < ft_opts.iters : ft_round(i, rounds, start)) ||
@@ -355,11 +358,11 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 		sent += transfer(file, ft_rand() % 2, ft_rand() % 8);
 	stop = true;
 	pthread_join(thread, NULL);
-	/* holes of a file in memory would be copied */
+	/* fill holes: parts of a file in memory with holes would be copied */
 	fd = writer_open();
 	fill(fd, 0, PAGES);
 	close(fd);
-	/* once more undisturbed, and after one more writer */
+	/* send once more undisturbed, and once more after a writer */
 	for (n = 0; n < 2; n++) {
 		settle(file, maps, &attr);
 		close(writer_open());

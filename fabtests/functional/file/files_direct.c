@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_direct: parts of files that are read past the page cache. Which
- * parts are read ahead, and that they are not used once the file has changed;
- * files that are closed while they are read; limits; a kernel that refuses
- * io_uring.
+ * fi_mrrc_files_direct: tests parts of files that are read past the page cache:
+ * which parts are read ahead, and that they are not used once the file has
+ * changed; files that are closed while they are read; limits; a kernel that
+ * refuses io_uring.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -12,15 +12,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define LEN   (16UL << 20) /* of the file */
+#define LEN   (16UL << 20) /* length of the file */
 #define PART  (256UL << 10)
-#define BIG   (64UL << 20) /* of a sparse file */
+#define BIG   (64UL << 20) /* length of a sparse file */
 #define FILES 24
 #define SEED  11
 
 static struct ft_pair pair;
 static char *in, *shadow;
-static struct fid_mr *mr; /* of in: its pins do not change */
+static struct fid_mr *mr; /* registration of in: its pins do not change */
 static char dir[64], path[80];
 
 static struct fid_mrrc_file *file_open(const char *name)
@@ -62,7 +62,7 @@ static void transfer(struct fid_mrrc_file *file, size_t offset, size_t len)
 		 "wrong data: %zu bytes at %zu", len, offset);
 }
 
-/* Waits until the provider has a lease: a writer was there before. */
+/* Waits until the provider has a lease again, after a writer. */
 static void settle(struct fid_mrrc_file *file)
 {
 	const uint64_t limit = ft_deadline();
@@ -89,7 +89,9 @@ static size_t cached(void)
 	return n * FT_PAGE;
 }
 
-/* All but the first part are read ahead, and none is read twice. */
+/*
+ * Sends parts in order: all but the first are read ahead, none is read twice.
+ */
 static void in_order(size_t part)
 {
 	struct fid_mrrc_file *file = file_open(path);
@@ -111,8 +113,8 @@ static void in_order(size_t part)
 		 "%" PRIu64 " bytes read directly",
 		 query(file).direct_bytes - attr.direct_bytes);
 	/*
-	 * the first part is read separately: the one before was at the end of
-	 * the file
+	 * the first part is read separately: the part sent before was elsewhere
+	 * in the file
 	 */
 	FT_CHECK(query(file).ahead_bytes >= attr.ahead_bytes + LEN - 3 * part,
 		 "%" PRIu64 " bytes read ahead",
@@ -151,7 +153,7 @@ static void overwrite(size_t offset, size_t len)
 	close(fd);
 }
 
-/* Bytes that were read ahead of a later change are not sent. */
+/* Bytes of a file that were read ahead of a later change are not sent. */
 static void changed(void)
 {
 	const unsigned rounds = ft_iters(ft_races(40));
@@ -214,8 +216,8 @@ static void refused(void)
 }
 
 /*
- * The memory of reads that were under way at the close is used for other data
- * then.
+ * Files are closed while reads are under way: the memory of these reads can be
+ * used for other data afterwards.
  */
 static void closed(void)
 {
@@ -270,7 +272,7 @@ static uint64_t allocated(void)
 	return stats.live_bytes;
 }
 
-/* Parts read ahead take a limited amount of memory. */
+/* Parts that were read ahead take a limited amount of memory. */
 static void many(void)
 {
 	const uint64_t before = allocated();
@@ -292,7 +294,7 @@ static void many(void)
 		for (at = 0; at < 6 << 20; at += 1 << 20)
 			transfer(file[i], at, 1 << 20);
 	}
-	/* 64 MiB, and up to a quarter more for its parts' size classes */
+	/* 64 MiB, and up to a quarter more for the size classes of parts */
 	FT_CHECK(allocated() - before <= 80UL << 20, "%" PRIu64 " bytes",
 		 allocated() - before);
 	for (i = 0; i < FILES; i++)
@@ -304,7 +306,7 @@ static void many(void)
 	close(ft_file_make(path, shadow, LEN));
 }
 
-/* Memory that the ring has registered is unpinned with its block. */
+/* Memory that the io_uring has registered is unpinned with its block. */
 static void unpinned(size_t before)
 {
 	const uint64_t limit = ft_deadline();
@@ -354,7 +356,7 @@ static void pair_close(void)
 	ft_pair_close(&pair);
 }
 
-/* Runs in a new domain: an existing ring is not refused. */
+/* Runs in a new domain, because an existing io_uring would not be refused. */
 static void denied(void)
 {
 	struct fid_mrrc_file *file;

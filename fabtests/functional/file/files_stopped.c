@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_files_stopped: a process is stopped while one part of a file is sent
- * and another is written for the peer's tag. It is stopped so long that the
- * kernel takes the file's lease by force and lets a writer go on. Both
+ * and another is written for the peer's tag. The process is stopped so long
+ * that the kernel takes the file's lease by force and lets a writer go on. Both
  * operations have to end with an error. A device ends the write at once, so
  * over a device the part is only sent. The kernel waits for 45 seconds if
  * /proc/sys/fs/lease-break-time was not changed. With FT_PERCENT below 100 the
- * process is not stopped: its clock advances by that time.
+ * process is not stopped: its clock advances by the kernel's waiting time.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -68,7 +68,7 @@ static void stop(void)
 		 "the writer: %d", status);
 }
 
-/* Posts a write of the file for the peer's tag. */
+/* Posts a conditional write of the file for the peer's tag. */
 static void write_it(struct fid_mrrc_file *file, size_t len)
 {
 	struct fi_mrrc_file_msg msg =

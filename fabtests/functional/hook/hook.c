@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_hook: the hooking form. Registrations of the core's own domains come
- * from the cache, keys are revoked, and with the utility form above nothing is
- * cached twice.
+ * fi_mrrc_hook: tests the hooking form of the provider. Registrations of the
+ * core's own domains come from the cache, keys are revoked, and with the
+ * utility form above the hook nothing is cached twice.
  *
- * It runs over the core below ofi_mrrc, with FI_HOOK=mrrc. Registrations by
- * ofi_rxm itself are counted in the provider's log.
+ * The test runs over the core below ofi_mrrc, with FI_HOOK=mrrc. Registrations
+ * by ofi_rxm itself are counted in the provider's log.
  */
 #include "ft_mrrc.h"
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #define LEN	(16 * FT_PAGE)
-#define BIG	(1UL << 20) /* ofi_rxm makes a rendezvous of it */
+#define BIG	(1UL << 20) /* ofi_rxm makes a rendezvous of this length */
 #define ROUNDS	20
 #define THREADS 4
 #define LOCAL	(FI_SEND | FI_RECV | FI_READ | FI_WRITE)
@@ -39,7 +39,7 @@ static struct fid_mr *reg_key(void *buf, size_t len, uint64_t access,
 	return mr;
 }
 
-/* The core's answers; verbs (1.17) crashes. */
+/* Calls with NULL get the core's answers; verbs (1.17) crashes. */
 static void no_arguments(void)
 {
 	struct fid_mr *mr;
@@ -56,7 +56,10 @@ static void no_arguments(void)
 	FT_CHECK(ret == -FI_EINVAL, "fi_mr_regattr: %d", ret);
 }
 
-/* Registers the same memory again and again: the core does so once. */
+/*
+ * Registers the same memory again and again: the core registers it once or
+ * twice.
+ */
 static void again(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -82,7 +85,7 @@ static void again(void)
 			 after.registrations - before.registrations);
 }
 
-/* Transfers with such descriptors, from memory that is replaced. */
+/* Transfers with descriptors from the cache, from memory that is replaced. */
 static void remapped(void)
 {
 	struct fi_mrrc_stats before, after;
@@ -93,7 +96,9 @@ static void remapped(void)
 		ft_stage("remapped memory, round %d", i);
 		ft_verify_pair(&pair.c, out, in, LEN, i);
 		ft_release_pair(&pair);
-		/* mapped at once, as another thread could map into the hole */
+		/*
+		 * replaced in one call, as another thread could map into a hole
+		 */
 		FT_CHECK(ft_map(out, LEN) == out, "not the same address");
 	}
 	hook_stats(&pair.dom[1], &after);
@@ -124,7 +129,7 @@ static void held(void)
 }
 
 /*
- * A remotely accessible registration is the core's, and ends when it is closed.
+ * A registration for peers is the core's, and ends when it is closed.
  */
 static void remote(void)
 {
@@ -182,7 +187,7 @@ static void send_from(char *p, struct fid_mr *mr, unsigned seed)
 	FT_CHECK_BUF(in, LEN, seed, "from an allocation");
 }
 
-/* A domain that is not closed keeps what is allocated. */
+/* A domain that refuses to close keeps its allocations. */
 static void allocated(void)
 {
 	struct fid_domain *used = pair.dom[1].domain, *domain;
@@ -202,7 +207,7 @@ static void allocated(void)
 	FT_CHECK(attr.base == p && attr.mr == mr && attr.key == key,
 		 "it is another");
 	FT_CALL(fi_mr_free(used, p));
-	/* nothing is allocated, but the core refuses to close */
+	/* no allocation is left, but the core refuses to close */
 	FT_CHECK(fi_close(&used->fid) == -FI_EBUSY, "a domain in use closes");
 	FT_CALL(fi_mr_alloc_stats_read(used, &stats));
 	FT_CHECK(stats.allocs == 1 && !stats.live && !stats.blocks,
@@ -233,7 +238,7 @@ static void *thread_main(void *arg)
 		mr[0] = reg_key(out + ft_rand() % LEN / 2, LEN / 2, LOCAL, i);
 		mr[1] = reg_key(own, 1 + ft_rand() % LEN, LOCAL, i);
 		FT_CALL(fi_close(&mr[i % 2]->fid));
-		/* replaced at once: others would map into a hole */
+		/* replaced in one call: another thread could map into a hole */
 		if (i % 16 == 0)
 			ft_map(own, LEN);
 		FT_CALL(fi_close(&mr[1 - i % 2]->fid));
@@ -263,7 +268,10 @@ static void threads(void)
 		 st.deregistrations);
 }
 
-/* An application that asks for registration events gets one for each. */
+/*
+ * An application that asks for registration events gets an event for each
+ * registration.
+ */
 static void events(void)
 {
 	struct ft_dom *dom = &pair.dom[1];
@@ -301,7 +309,7 @@ static void events(void)
 
 static FILE *logged;
 
-/* Before libfabric starts. */
+/* Directs the log to a file, before libfabric starts. */
 static void log_to_file(void)
 {
 	setenv("FI_LOG_LEVEL", "info", 1);
@@ -312,8 +320,8 @@ static void log_to_file(void)
 }
 
 /*
- * The number of lines of the log with this text; the sums of two numbers in
- * them.
+ * Returns the number of lines of the log with this text; adds up the lookups
+ * and hits in these lines.
  */
 static unsigned log_lines(const char *text, unsigned long *lookups,
 			  unsigned long *hits)
@@ -347,7 +355,8 @@ static void rendezvous(void)
 	int i;
 
 	attr.caps = FI_MSG | FI_TAGGED;
-	ft_opts.raw = false; /* no descriptors; there are no statistics */
+	/* pass no descriptors; the domain has no statistics */
+	ft_opts.raw = false;
 	ft_pair_open(&pair, &attr);
 	out = ft_map(NULL, BIG);
 	in = ft_map(NULL, BIG);
@@ -368,7 +377,7 @@ static void rendezvous(void)
 			 "%lu lookups, %lu hits", lookups, hits);
 }
 
-/* Over ofi_mrrc: it caches, and the hook below it does not. */
+/* Over ofi_mrrc, ofi_mrrc caches, and the hook below it does not. */
 static void both(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -411,8 +420,8 @@ static void core(void)
 }
 
 /*
- * Runs in its own process: libfabric reads the environment once, when it
- * starts.
+ * Runs both() in its own process, since libfabric reads the environment once,
+ * when it starts.
  */
 static void both_forked(void)
 {
@@ -432,7 +441,7 @@ static void both_forked(void)
 int main(int argc, char **argv)
 {
 	setenv("FI_HOOK", "mrrc", 1);
-	/* with libfabric's cache as it is, or would be without us */
+	/* leave libfabric's cache as it is, or would be without the hook */
 	setenv("FI_MR_CACHE_MAX_COUNT", "1024", 0);
 	ft_init(argc, argv);
 	if (!ft_opts.raw)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_hook_keys: FI_OFI_MRRC_REVOKE_MS in the hooking form. The key of a
- * closed registration is dead. Where the setting keeps it, it reaches the
- * memory for which it was given, and never other memory at the same address,
- * until its time is over. Buffers that share a page are registered once each.
+ * fi_mrrc_hook_keys: tests FI_OFI_MRRC_REVOKE_MS in the hooking form. The key
+ * of a closed registration is invalid. Where the setting keeps the key, the key
+ * reaches the memory for which it was given, and never other memory at the same
+ * address, until its time is over. Buffers that share a page are registered
+ * once each.
  *
- * Each setting runs in its own process, since it is read once.
+ * Each setting runs in its own process, since the provider reads the setting
+ * once.
  */
 #include "ft_mrrc.h"
 
@@ -85,7 +87,10 @@ static void remapped(uint64_t key)
 	FT_CHECK(!arrives(key, 30), "a key works for other memory");
 }
 
-/* Parts of one buffer that share pages, each for peers, one after another. */
+/*
+ * Registers parts of one buffer for peers, one after another; the parts share
+ * pages.
+ */
 static void neighbours(void)
 {
 	struct fi_mrrc_stats was = { .size = sizeof(was) }, is = was;
@@ -110,8 +115,8 @@ static void neighbours(void)
 }
 
 /*
- * May keys be kept? They may if the core chooses keys, and for memory at its
- * own address.
+ * May keys be kept? Keys may be kept if the core chooses keys, and peers
+ * address memory by its own address.
  */
 static bool may_be_kept(void)
 {
@@ -127,19 +132,19 @@ static const struct setting {
 	enum after after; /* fi_close() */
 } settings[] = {
 	{ "0", NULL, NULL, DEAD },
-	/* the setting of libfabric's own cache, which is off */
+	/* "auto" takes the setting of libfabric's own cache, which is off */
 	{ "auto", "0", NULL, DEAD },
-	/* no thread could revoke it */
+	/* without a helper no thread could revoke the key */
 	{ "600000", NULL, "never", DEAD },
 	{ "10", NULL, NULL, ENDS },
 	{ NULL, NULL, NULL, ENDS },
-	/* longer than the test */
+	/* the key is kept for longer than the test lasts */
 	{ "600000", NULL, NULL, KEPT },
 	{ "unlimited", NULL, NULL, KEPT },
 };
 #define SETTINGS (sizeof(settings) / sizeof(*settings))
 
-/* The helper revokes kept keys; this process makes no call for that. */
+/* The helper revokes kept keys, without a call of this process. */
 static void ends(void)
 {
 	struct fi_mrrc_stats st = { .size = sizeof(st) };
@@ -166,7 +171,7 @@ static int with(const struct setting *set)
 		after = DEAD;
 	out = ft_map(NULL, LEN);
 	in = ft_map(NULL, LEN);
-	/* the second round uses the leftovers of the first one */
+	/* the second round uses the regions of the first round */
 	for (i = 0; i < 2; i++) {
 		ft_stage("REVOKE_MS=%s, round %d", set->revoke, i);
 		mr = reg();

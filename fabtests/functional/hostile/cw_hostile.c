@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_hostile: peers of reliable datagram endpoints that violate the
- * control protocol of conditional writes, in every byte: their address is
- * quarantined. Also forged names, and names without an endpoint. An honest peer
- * has operations in flight all the time, and is not affected.
+ * fi_mrrc_cw_hostile: tests peers of reliable datagram endpoints that violate
+ * the control protocol of conditional writes, in every byte: the address of
+ * such a peer is quarantined. The test also uses forged names, and names
+ * without an endpoint. An honest peer has operations in flight all the time,
+ * and is not affected.
  */
 #include "fakes/clock.h"
 #include "cw/cw_raw.h"
@@ -14,13 +15,13 @@
 #define LEN 64
 
 static struct ft_pair pair;
-static struct sockaddr_in server; /* its name */
+static struct sockaddr_in server; /* the server's name */
 static char buf[4096];
 static uint32_t attempts;
-static struct raw_side witness; /* of the endpoints that names invent */
+static struct raw_side witness; /* listener of all invented names */
 static uint16_t witness_port;
 static bool witness_says = true;
-static in_addr_t dial_from; /* 0: anywhere */
+static in_addr_t dial_from; /* source address of connections; 0: any */
 
 /* Finds the control protocol's fields in a name: see fi/cw/name.c */
 static uint16_t *ctl_port(struct sockaddr_in *name)
@@ -36,7 +37,7 @@ static uint32_t number(const struct sockaddr_in *name)
 	return value;
 }
 
-/* Makes the name of an endpoint that does not exist yet */
+/* Makes the name of an endpoint that does not exist */
 static struct sockaddr_in fake_name(uint16_t port, uint32_t value)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET };
@@ -102,7 +103,7 @@ static void dial(struct raw_side *ctl, const struct sockaddr_in *as,
 	FT_CALL(fi_connect(ctl->ep, ctl->info->dest_addr, mark, len));
 }
 
-/* true: connected */
+/* Waits for the answer to a connection request; true: connected */
 static bool answered(struct raw_side *ctl)
 {
 	uint64_t end = ft_deadline();
@@ -136,8 +137,8 @@ static bool accepted(const struct sockaddr_in *as, size_t len, uint32_t to)
 }
 
 /*
- * Checks that the write under way ends with this error, next to another
- * listener
+ * Checks that the write under way ends with this error, while another listener,
+ * if any, makes progress
  */
 static void check_ends_beside(struct raw_side *other, int err)
 {
@@ -169,9 +170,11 @@ static void cwrite_to(fi_addr_t addr, uint64_t tag)
 	FT_CALL(fi_cwrite(pair.s.cw, buf, 8, NULL, addr, tag, buf));
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/*
+ * ---- messages --------------------------------------------------------------
+ */
 
-/* Sends these messages only. */
+/* Connects as a new peer and sends only these messages. */
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 bool bad)
 {
@@ -191,7 +194,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		if (copy[0] == 1 && len[i] >= 32)
 			raw_put(copy + 24, number(&name), 8);
 		if (fi_inject(ctl.ep, copy, len[i], 0))
-			break; /* it may be gone already */
+			break; /* the connection may have ended already */
 		raw_progress(&ctl);
 	}
 	if (bad) {
@@ -207,7 +210,7 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	if (!bad)
 		check_ends(FI_ECANCELED);
 	raw_close_side(&ctl);
-	/* then it is an address like others */
+	/* an address that was removed and inserted is no longer quarantined */
 	addr = insert(&name);
 	if (attempts % 8 == 0)
 		FT_CHECK(accepted(&name, sizeof(name), number(&server)),
@@ -246,7 +249,7 @@ static void messages(void)
 		/* the peer chooses identity, tag, address and key freely */
 		if ((i >= 8 && i < 24) || (i >= 40 && i < 56))
 			continue;
-		/* an unknown version is no lie */
+		/* an unknown version of the protocol is no violation */
 		if (i == 1)
 			continue;
 		says(msg, lens, 2, true);
@@ -278,7 +281,10 @@ static void messages(void)
 	says(msg, lens, 1, true);
 }
 
-/* Writes with data: on tcp they take no receive; on verbs they take one. */
+/*
+ * Writes with remote CQ data take no receive over tcp, and a receive over
+ * verbs, where they are a violation.
+ */
 static void written_data(void)
 {
 	const struct iovec iov = { buf, 0 };
@@ -319,7 +325,9 @@ static void written_data(void)
 	raw_close_side(&ctl);
 }
 
-/* ---- names that are wrong ------------------------------------------------ */
+/*
+ * ---- forged names ----------------------------------------------------------
+ */
 
 static void liars(void)
 {
@@ -356,7 +364,7 @@ static void liars(void)
 	witness_says = true;
 }
 
-/* A stranger stays in quarantine although others come. */
+/* An unknown peer stays in quarantine although others connect. */
 static void strangers(void)
 {
 	struct sockaddr_in bad = fake_name(witness_port, 100), name;
@@ -373,7 +381,7 @@ static void strangers(void)
 		raw_progress(&ctl);
 	FT_CHECK(!answered(&ctl), "HELLO twice");
 	raw_close_side(&ctl);
-	/* no stranger gets in, but each has a different name */
+	/* unknown peers with different names are refused */
 	for (i = 0; i < 80; i++) {
 		name = fake_name(witness_port, 400 + i);
 		witness_says = false;
@@ -388,7 +396,7 @@ static void strangers(void)
 		 "out of quarantine as others came");
 }
 
-/* No process listens at the address, or another one does. */
+/* No process listens at a name's address, or another process does. */
 static void dead_ends(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET }, name;
@@ -444,7 +452,9 @@ static void dead_ends(void)
 	close(fd);
 }
 
-/* A connection ends before its first byte: no state of it may stay. */
+/*
+ * A connection ends before its first byte: no state of the connection may stay.
+ */
 static void half_open(void)
 {
 	struct sockaddr_in at = server;

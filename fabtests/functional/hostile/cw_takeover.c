@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_takeover: connections to a reliable datagram endpoint in the name
- * of another one, from the same host: before the two are connected, while they
- * are, and with operations under way. All are refused, and the operations
- * complete. A question (ASK) with a wrong nonce gets no answer.
+ * fi_mrrc_cw_takeover: a third endpoint connects to a reliable datagram
+ * endpoint in the name of another endpoint, from the same host: before both
+ * endpoints are connected, while they are, and with operations under way. All
+ * such connections are refused, and the operations complete. A question (ASK)
+ * with a wrong nonce gets no answer.
  */
 #include "cw/cw_raw.h"
 
@@ -14,7 +15,7 @@
 #define ROUNDS 5
 
 static struct ft_pair pair;
-static struct sockaddr_in names[2]; /* the server's, the client's */
+static struct sockaddr_in names[2]; /* the server's and the client's name */
 static char buf[4096];
 
 static uint32_t number(const struct sockaddr_in *name)
@@ -34,7 +35,7 @@ static struct sockaddr_in control(const struct sockaddr_in *name)
 	return at;
 }
 
-/* Both sides make progress until a connection is made, or refused. */
+/* Connects, with progress on both sides; returns whether it was accepted. */
 static bool connects(const struct sockaddr_in *to, const uint8_t *mark,
 		     size_t len)
 {

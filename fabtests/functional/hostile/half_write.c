@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_half_write: a peer's write or read that is half transferred when the
+ * fi_mrrc_half_write: a peer's write or read is half transferred when the
  * target frees the memory. A relay between the sides stops the transfer. The
  * memory is freed and its block ended, and other memory is mapped at the same
- * address if the system allows that. Then the relay goes on: nothing of the
- * other memory may change, or be read, and the target goes on running.
+ * address if the system allows that. Then the relay goes on: the other memory
+ * may neither change nor be read, and the target goes on running.
  */
 #include "ft_mrrc.h"
 
@@ -15,15 +15,16 @@
 #include <sys/socket.h>
 
 #define LEN	 ((size_t) 4 << 20)
-#define READ_LEN ((size_t) 16 << 20) /* more than sockets hold */
-#define HDR	 40		     /* of a write, in tcp's protocol */
-#define REMOTE	 (FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define FRESH	 4
-#define OLD	 1
-#define SECRET	 1000
+#define READ_LEN ((size_t) 16 << 20) /* more bytes than sockets hold */
+/* bytes of a write's header in tcp's protocol */
+#define HDR    40
+#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define FRESH  4
+#define OLD    1
+#define SECRET 1000
 
 static struct ft_pair pair;
-static char *out; /* the client's, READ_LEN */
+static char *out; /* READ_LEN bytes of the client */
 
 /* ---- the relay ----------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ enum { TO_SERVER, TO_CLIENT };
 static struct relay {
 	int listener;
 	struct sockaddr_in server;
-	/* number of bytes that it may pass on; SIZE_MAX: all */
+	/* number of bytes that the relay may pass on; SIZE_MAX: all */
 	atomic_size_t left[2];
 	atomic_bool stop;
 	pthread_t thread;
@@ -106,7 +107,7 @@ static void *relay_run(void *arg)
 	return NULL;
 }
 
-/* Starts the relay; name becomes its name in place of the server's. */
+/* Starts the relay; name becomes the relay's name in place of the server's. */
 static void relay_start(struct sockaddr_in *name)
 {
 	struct sockaddr_in own = {
@@ -238,14 +239,16 @@ static const struct way {
 	{ "of a heap, closed", get_heap, put_heap },
 };
 
-/* ---- memory that comes after it ------------------------------------------ */
+/*
+ * ---- other memory, mapped afterwards ---------------------------------------
+ */
 
 struct fresh {
 	char *buf;
 	bool mapped;
 };
 
-/* Maps fresh memory, at the freed address if possible. */
+/* Maps other memory, at the freed address if possible. */
 static void fresh_get(struct fresh *fresh, const struct target *target)
 {
 	const size_t len = target->len;
@@ -323,7 +326,7 @@ static void post_write(const struct target *target)
 				     FI_COMPLETION | FI_DELIVERY_COMPLETE));
 }
 
-/* All bytes but @rest arrive before the memory is freed. */
+/* All bytes of a write but the last @rest arrive before the memory is freed. */
 static void half_write(const struct way *way, size_t rest)
 {
 	const uint64_t end = ft_deadline();
@@ -338,7 +341,8 @@ static void half_write(const struct way *way, size_t rest)
 	atomic_store(&relay.left[TO_SERVER], HDR + LEN - rest);
 	post_write(&target);
 	/*
-	 * except the part that the target reads only together with later bytes
+	 * wait for whole pages: the target reads the rest only together with
+	 * later bytes
 	 */
 	for (seen = 0; seen + FT_PAGE <= LEN - rest; seen += FT_PAGE) {
 		while (memcmp(target.buf + seen, out + seen, FT_PAGE)) {
@@ -367,7 +371,7 @@ __attribute__((unused)) static void half_read(const struct way *way)
 	FT_POST(&pair.c, fi_read(pair.c.ep, out, READ_LEN,
 				 ft_desc(&pair.dom[1], out, READ_LEN),
 				 pair.c.to, target.raddr, target.key, out));
-	/* until sockets hold no more */
+	/* go on until sockets hold no more */
 	while (atomic_load(&relay.left[TO_CLIENT]))
 		ft_progress(&pair.c);
 	for (i = 0; i < 100; i++) {
@@ -403,9 +407,9 @@ int main(int argc, char **argv)
 		half_write(&ways[i], LEN / 2);
 #ifndef __SANITIZE_ADDRESS__
 		/*
-		 * Skipped where the addresses cannot be accessed: the core
-		 * copies such a short message itself, and stops sending without
-		 * an error.
+		 * AddressSanitizer makes freed addresses inaccessible: the
+		 * core, which copies such a short rest itself, would stop
+		 * without an error.
 		 */
 		half_write(&ways[i], 1000);
 		half_read(&ways[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_keys: a hostile peer that was given one key guesses other keys near
- * it. It reaches no other memory: neither allocations of another heap, nor
- * buffers exposed to another write. Keys that the core chooses are not tested.
+ * it. The peer reaches no other memory: neither allocations of another heap,
+ * nor buffers exposed to another write. Keys that the core chooses are not
+ * tested.
  */
 #include "ft_mrrc.h"
 
@@ -66,7 +67,7 @@ static int compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Keys of many heaps: no two of them are close to each other. */
+/* Registers many heaps: no two of their keys are close to each other. */
 static void far_apart(void)
 {
 	struct fid_mr_heap *heap[KEYS];
@@ -86,7 +87,7 @@ static void far_apart(void)
 
 static void guess_heaps(void)
 {
-	/* ofi_rxm takes a while to connect anew */
+	/* ofi_rxm takes a while to make a new connection */
 	const unsigned guesses = ft_iters(ft_rdm() ? 20 : GUESSES);
 	struct fid_mr_heap *before, *given, *after;
 	uint64_t key, other;
@@ -119,7 +120,7 @@ static void guess_heaps(void)
 
 static ssize_t (*core_writemsg)(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags);
-static atomic_int wrong; /* an offset from a valid key */
+static atomic_int wrong; /* offset of the hostile peer's key from a valid key */
 
 static ssize_t hostile_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 				uint64_t flags)
@@ -138,7 +139,7 @@ static void expose(unsigned i)
 				  i, in + i * LEN));
 }
 
-/* Three buffers are exposed; the peer was given the second one. */
+/* Exposes three buffers, of which the peer was given the second. */
 static void guess_exposed(int by)
 {
 	struct ft_comp comp;
@@ -172,7 +173,7 @@ static void exposed(void)
 	struct ft_core_ops core;
 	int by;
 
-	/* ofi_rxm and net have tcp's endpoints below them, or use them, too */
+	/* ofi_rxm and net use tcp's endpoints and their table of calls */
 	ft_core_ops("tcp", &core);
 	core_writemsg = core.rma->writemsg;
 	core.rma->writemsg = hostile_writemsg;

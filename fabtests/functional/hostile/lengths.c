@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_lengths: a core passes on a length that a peer claims: messages that
- * are longer than the posted buffer. The application never sees such a length,
- * but FI_ETRUNC, at the same place in the order, whichever call received and
- * whichever reads the queue. The test changes the core's table of calls, which
- * all its queues share, to claim lengths.
+ * fi_mrrc_lengths: a core passes on a length that a peer claims, of a message
+ * that is longer than the posted buffer. The application never sees such a
+ * length, but FI_ETRUNC, at the same place in the order, for every call that
+ * posts the receive and every call that reads the queue. The test changes the
+ * core's table of calls, which all its queues share, to claim lengths.
  */
 #include "ft_mrrc.h"
 
@@ -14,16 +14,16 @@
 
 static struct ft_pair pair;
 static char *out, *in;
-static unsigned refused; /* on the server's domain */
+static unsigned refused; /* number of errors in the server's domain */
 static bool checked;	 /* receives with descriptors have records, too */
 
 /* ---- the core ------------------------------------------------------------ */
 
 static struct fi_ops_cq core;
-static int claims; /* in how many receives; 0: no more */
+static int claims; /* number of the receive that claims; 0: none */
 static size_t stride;
 static enum fi_cq_format format;
-static _Thread_local int depth; /* a call of the table makes another */
+static _Thread_local int depth; /* > 0: a call of the table calls another */
 
 static ssize_t claim(char *buf, ssize_t n)
 {
@@ -65,7 +65,7 @@ static ssize_t claim_sread(struct fid_cq *cq, void *buf, size_t count,
 	return CLAIMING(core.sread(cq, buf, count, cond, timeout));
 }
 
-static bool in_error; /* an error entry claims, too */
+static bool in_error; /* an error entry claims a length, too */
 
 static ssize_t claim_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
 			     uint64_t flags)
@@ -103,7 +103,7 @@ static bool peek(void *ctx)
 	return !comp.err;
 }
 
-/* Posts a receive of POSTED bytes, in two buffers if the test asks for that. */
+/* Posts a receive of POSTED bytes, in one buffer or in two. */
 static void post(enum how how, char *buf, void *ctx)
 {
 	struct iovec iov[2] = { { buf, POSTED / 2 },
@@ -151,8 +151,8 @@ static ssize_t read_by(enum by by, void *buf, size_t count)
 }
 
 /*
- * Reads the next completion: returns its context and number of bytes, or an
- * error, which is checked.
+ * Reads the next completion, or error, which is checked; returns its context.
+ * *len is the number of bytes, 0 for an error.
  */
 static void *next(enum by by, size_t *len)
 {
@@ -214,7 +214,10 @@ static void claim_one(enum how how, enum by by, unsigned which)
 		fi_mr_free(pair.dom[0].domain, buf);
 }
 
-/* Three completions are there at once: those after the error stay after it. */
+/*
+ * Reads three completions at once, of which the second claims a length: the
+ * third stays after the error.
+ */
 static void in_order(void)
 {
 	struct fi_cq_tagged_entry entry[8];
@@ -252,8 +255,8 @@ static void in_order(void)
 }
 
 /*
- * The position of a message in the buffer counts, too: only the rest of the
- * buffer was left.
+ * In a multi-receive buffer the position of a message counts: a message cannot
+ * be longer than the rest of the buffer.
  */
 static void in_common(void)
 {
@@ -276,8 +279,9 @@ static void in_common(void)
 		ret = fi_cq_read(pair.s.cq[FT_RX], &entry, 1);
 		FT_CHECK(ret != 1 || entry.len <= LEN, "%zu bytes", entry.len);
 		/*
-		 * libfabric 2 and newer report this for one message: less room
-		 * is left than the minimum that was read before
+		 * libfabric 2 and newer report the buffer's end after one
+		 * message: less room is left than the minimum that was read
+		 * before
 		 */
 		if (ret == 1 && entry.flags == FI_MULTI_RECV) {
 			pair.s.quiet[FT_RX] = false;
@@ -295,8 +299,8 @@ static void in_common(void)
 }
 
 /*
- * A message that is longer: its error does not report more bytes than were
- * posted, either.
+ * A message is longer than its receive: the error entry does not report more
+ * bytes than were posted, either.
  */
 static void too_long(void)
 {
@@ -344,8 +348,7 @@ static void with_format(enum fi_cq_format asked)
 		attr.caps |= FI_TAGGED;
 	ft_pair_open(&pair, &attr);
 	/*
-	 * the core's format is wider where there are buffers for several
-	 * messages
+	 * the core's CQ format is wider in domains with multi-receives
 	 */
 	if (format < FI_CQ_FORMAT_DATA &&
 	    !(pair.dom[0].info->caps & FI_MULTI_RECV))
@@ -386,7 +389,7 @@ static void with_multi(void)
 
 /* ---- buffered messages --------------------------------------------------- */
 
-/* The next offer, of an honest length. */
+/* Returns the next offer of a message, which has a true length. */
 static struct fi_recv_context *offered(void)
 {
 	struct ft_comp comp;
@@ -410,8 +413,9 @@ static void ask(struct fi_recv_context *offer, uint64_t flags)
 }
 
 /*
- * A message that claims to be longer than the core's buffer is not offered, and
- * the next one is. The same holds for data that are claimed into a buffer.
+ * A message whose claimed length exceeds the core's buffer is not offered, and
+ * the next message is. Data claimed into a buffer with such a length are an
+ * error, too.
  */
 static void with_buffered(void)
 {
@@ -443,8 +447,8 @@ static void with_buffered(void)
 }
 
 /*
- * A control endpoint of conditional writes gets such a message: its connection
- * ends.
+ * A control endpoint of conditional writes gets a message that claims a length:
+ * its connection ends.
  */
 static void with_control(void)
 {
@@ -458,7 +462,7 @@ static void with_control(void)
 	stride = sizeof(struct fi_cq_msg_entry);
 	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 1, out));
 	claims = 1;
-	/* by then the connection may have ended */
+	/* at this time the connection may have ended */
 	ret = fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 1, in);
 	FT_CHECK(!ret || ret == -FI_ENOTCONN, "fi_cwtag: %d", ret);
 	ft_wait_any(&pair.c, FT_TX, &comp);
@@ -504,7 +508,9 @@ int main(int argc, char **argv)
 	if (ft_opts.raw || !ft_core("tcp") || (ft_rdm() && !ft_rxm()))
 		ft_skip("of tcp it is known what it has");
 	ft_in_child("buffers are registered", run, "always", NULL, 0);
-	/* over tcp alone such receives go to the core unchanged */
+	/*
+	 * over tcp alone receives without registration go to the core unchanged
+	 */
 	if (ft_rdm())
 		ft_in_child("buffers pass", run, "never", NULL, 0);
 	return ft_done();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_serve_hostile PORT WHAT [OTHER]: a client that violates the rules of
- * fi_mrrc_serve, for test_serve.sh. Prints a line where the server then waits.
- * Ends with status 0 if the server has disconnected it. Over reliable datagrams
- * it may also send messages that belong to no client: then the status is 0 if
- * they were sent. OTHER: the port of another client; for WHAT "slow" the
- * server's process id; for "many" a number.
+ * fi_mrrc_serve, for test_serve.sh. Prints a line when the server waits for the
+ * client. The client ends with status 0 if the server has disconnected it. Over
+ * reliable datagrams the client may also send messages that belong to no
+ * client: then the status is 0 if they were sent. OTHER is the port of another
+ * client; for WHAT "slow" the server's process id; for "many" the number of
+ * connections.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -47,7 +48,7 @@ static void call(const char *what, long ret)
 		fail(what, ret);
 }
 
-/* The test reads it, once. */
+/* Prints a line for the test script, once. */
 static void say(const char *what)
 {
 	static const char *said;
@@ -59,7 +60,9 @@ static void say(const char *what)
 	said = what;
 }
 
-/* Reads the next event; 0: there is none. An error ends the program. */
+/*
+ * Reads the next event; returns 0 if there is none. An error ends the program.
+ */
 static uint32_t event(void)
 {
 	struct fi_eq_err_entry err = { 0 };
@@ -108,7 +111,7 @@ static void open_connection(const char *port)
 	}
 }
 
-/* Handles an answer: only the first one matters. */
+/* Handles an answer of the server: only the first answer matters. */
 static void handle(uint8_t *buf, size_t len)
 {
 	struct serve_msg msg;
@@ -144,8 +147,7 @@ static void poll_cq(void)
 }
 
 /*
- * Sends bytes; returns whether there was room for them, or the connection was
- * gone.
+ * Sends bytes; waits until there is room for them, or the connection is gone.
  */
 static void send_bytes(const void *buf, size_t len)
 {
@@ -161,7 +163,7 @@ static void send_bytes(const void *buf, size_t len)
 
 /*
  * Sends a message longer than an injected one, so that its buffer stays in use.
- * Prints a line if there is no room for more.
+ * Prints a line if there is no room for more messages.
  */
 static void send_msg(const struct serve_msg *msg)
 {
@@ -231,13 +233,13 @@ static void flood(void)
 {
 	unsigned i;
 
-	/* answers are not received: RXS buffers, and no more */
+	/* answers are not received, except the first RXS */
 	for (i = 0; i < 4000 && !gone; i++)
 		request(SERVE_LIST, 0, "");
 	say("full");
 	/*
-	 * no completions are read, either, until the test has seen the server
-	 * end the connection
+	 * read no completions, either, until the test has seen the server end
+	 * the connection
 	 */
 	while (getchar() != EOF)
 		;
@@ -249,7 +251,9 @@ static void flood(void)
 	}
 }
 
-/* Waits for the answer to its request, the first message after WELCOME. */
+/*
+ * Waits for the answer to a request, which is the first message after WELCOME.
+ */
 static void wait_answer(void)
 {
 	const time_t end = time(NULL) + LIMIT_S;
@@ -265,7 +269,7 @@ static void idle(void)
 	say("answered");
 }
 
-/* Exposes no buffer for the range that it requests. */
+/* Requests a range of a file, and exposes no buffer for it. */
 static void untagged(void)
 {
 	request(SERVE_OPEN, 0, "file");
@@ -274,7 +278,7 @@ static void untagged(void)
 	say("requested");
 }
 
-/* Waits until nothing is on its way to the server. */
+/* Returns whether all data to the server have been sent and acknowledged. */
 static bool all_sent(void)
 {
 	int fd, left, sum = 0, protocol;
@@ -289,7 +293,8 @@ static bool all_sent(void)
 }
 
 /*
- * Do all threads of the process sleep? Then it has handled all data sent to it.
+ * Do all threads of the server's process sleep? Then the server has handled all
+ * data sent to it.
  */
 static bool sleeps(const char *pid)
 {
@@ -319,7 +324,7 @@ static bool sleeps(const char *pid)
 
 /*
  * Sends one request after the other, and takes no answer: when the server has
- * no room for more, the client has more requests than allowed.
+ * no room for more answers, the client has more requests than allowed.
  */
 static void slow(const char *pid)
 {
@@ -327,10 +332,10 @@ static void slow(const char *pid)
 	unsigned i;
 	int fd;
 
-	/* all connections are there */
+	/* make sure that all connections exist */
 	request(SERVE_LIST, 0, "");
 	wait_answer();
-	/* its sockets hold little */
+	/* make the client's sockets hold little */
 	for (fd = 0; fd < 1024; fd++)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	for (i = 0; i < 2000 && !gone; i++) {
@@ -342,7 +347,7 @@ static void slow(const char *pid)
 	pause();
 }
 
-/* A HELLO of somebody else. */
+/* Sends a HELLO with the name of another client. */
 static void pretend(const char *host, const char *port)
 {
 	struct serve_msg msg = {
@@ -366,8 +371,8 @@ static void pretend(const char *host, const char *port)
 }
 
 /*
- * Reliable datagrams: speaks for other clients, and sends data other than
- * messages.
+ * Over reliable datagrams: sends in other clients' names, and data of no
+ * message.
  */
 static void strange(const char *port, const char *other)
 {
@@ -441,8 +446,8 @@ static void act(const char *what, const char *port, const char *other)
 }
 
 /*
- * Speaks to libfabric's tcp without libfabric: a connection request like that
- * of a client with conditional writes, or half of it; or all of it, and the
+ * Sends to libfabric's tcp without libfabric: half of a connection request like
+ * that of a client with conditional writes, or a whole request and then the
  * header of a tagged message.
  */
 static int raw(const char *port, const char *what)
@@ -470,7 +475,7 @@ static int raw(const char *port, const char *what)
 	     write(fd, header, sizeof(header)) != sizeof(header)))
 		fail(what, -errno);
 	say("sent");
-	/* ends when the server or the test ends the connection */
+	/* the loop ends when the server or the test ends the connection */
 	while (!strcmp(what, "half") && getchar() != EOF)
 		;
 	while (strcmp(what, "half") && read(fd, answer, sizeof(answer)) > 0)
@@ -479,7 +484,7 @@ static int raw(const char *port, const char *what)
 	return EXIT_SUCCESS;
 }
 
-/* Connections that say nothing. */
+/* Opens connections that send nothing. */
 static int many(const char *port, int count)
 {
 	const char *host = getenv("SERVE_ADDRESS");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_wire_app: a server and its clients in one process, which exchange
- * messages and conditional writes. scripts/wire.py connects them through a
- * proxy that changes bytes on the way. It prints "ready" and the port where it
- * listens. For each 'g' on its standard input a new client sends messages and
- * conditional writes to the server, and the server to it, until all have
- * completed ("ok"), one has failed ("lost"), or an 'e' comes ("ended"). No
- * error ends the process: only a crash does, or a length that the core cannot
- * have received.
+ * messages and conditional writes. scripts/wire.py connects server and clients
+ * through a proxy that changes bytes on the way. The program prints "ready" and
+ * the port where it listens. For each 'g' on its standard input a new client
+ * and the server send messages and conditional writes to each other, until all
+ * have completed ("ok"), one has failed ("lost"), or an 'e' comes ("ended").
+ * Errors of operations do not end the process; a crash does, or a length that
+ * the core cannot have received.
  */
 #include "ft_mrrc.h"
 
@@ -18,7 +18,7 @@
 #define ROOM (64 << 10)
 
 enum step { RECV, RECV_LONG, TRECV, TAG, WRITE, SEND, SEND_LONG, TSEND, STEPS };
-/* the long ones are more than ofi_rxm sends in one packet */
+/* the long messages are more than ofi_rxm sends in one packet */
 static const size_t lengths[] = {
 	100, 20000, 100, 3000, 3000, 100, 20000, 100
 };
@@ -35,7 +35,7 @@ struct end {
 	unsigned posted, completed;
 	bool up, failed;
 	struct op op[STEPS];
-	char *buf; /* ROOM for each step */
+	char *buf; /* ROOM bytes for each step */
 };
 
 struct side {
@@ -50,7 +50,7 @@ struct side {
 static struct ft_attr attr;
 static struct side server, client;
 static struct fid_pep *pep;
-static struct end accepted[ENDS]; /* of datagrams the first one, which stays */
+static struct end accepted[ENDS]; /* the first one serves datagrams */
 static struct end caller;
 
 static void open_side(struct side *side, const void *dest, size_t destlen)
@@ -173,7 +173,7 @@ static bool read_cq(struct side *side)
 	FT_CHECK(err.err || op->step >= WRITE || entry.len <= lengths[op->step],
 		 "step %d: a length that was not posted: %zu bytes", op->step,
 		 entry.len);
-	/* the server's endpoint of datagrams goes on receiving */
+	/* the server's reliable datagram endpoint goes on receiving */
 	if (ft_rdm() && op->end != &caller && op->step <= TRECV)
 		post(op->end, op->step);
 	return true;
@@ -265,7 +265,7 @@ static void begin(void)
 		return;
 	}
 	insert(&client, &caller, &accepted[0]);
-	/* the receives of before are still posted */
+	/* the receives for the former client are still posted */
 	accepted[0].posted = accepted[0].posted ? TAG : 0;
 	insert(&server, &accepted[0], &caller);
 }
@@ -284,8 +284,8 @@ static void end(const char *how)
 }
 
 /*
- * Reads a command from standard input; waits for it if there is nothing else to
- * do.
+ * Reads a command from standard input; waits for a command if there is nothing
+ * else to do.
  */
 static char command(bool wait)
 {

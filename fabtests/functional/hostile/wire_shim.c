@@ -2,8 +2,8 @@
 /*
  * Loaded by LD_PRELOAD into the programs that scripts/wire.py tests.
  * Connections to 127.0.0.1 go to the proxy at port WIRE_PROXY, which learns the
- * intended port from its own address. A signal that ends the process prints its
- * stack, as AddressSanitizer does where it exists.
+ * intended port from its own address. A signal that ends the process prints the
+ * stack, unless AddressSanitizer does.
  */
 #include <errno.h>
 #include <execinfo.h>
@@ -42,8 +42,8 @@ connect(int fd, const struct sockaddr *addr, socklen_t len)
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 
 /*
- * Threads of the provider block all signals: without this they would print no
- * stack.
+ * Keeps fatal signals unblocked: threads of the provider block all signals, and
+ * would print no stack.
  */
 __attribute__((visibility("default"))) int
 pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
@@ -67,7 +67,7 @@ static void died(int sig)
 	const int out = dup(STDERR_FILENO);
 	void *frame[FRAMES];
 
-	/* no message of another thread comes between these lines */
+	/* no message of another thread comes between the following lines */
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 	text[sizeof(text) - 4] += sig / 10;
 	text[sizeof(text) - 3] += sig % 10;
@@ -89,7 +89,7 @@ __attribute__((constructor)) static void at_death(void)
 
 	if (__asan_init)
 		return;
-	backtrace(frame, 1); /* loads what it needs */
+	backtrace(frame, 1); /* loads libraries that backtrace() needs */
 	sigaltstack(&stack, NULL);
 	for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
 		sigaction(fatal[i], &action, NULL);
