@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_hints: random fi_getinfo() calls, the same to the raw core provider
- * and to ofi_mrrc over it. The results have to be equal, attribute by
+ * fi_mrrc_hints: makes random fi_getinfo() calls, the same to the raw core
+ * provider and to ofi_mrrc over it. The results have to be equal, attribute by
  * attribute, except for the differences listed in whys[].
  *
  * Both sides' environments name the provider in FI_PROVIDER in the second half
@@ -12,7 +12,7 @@
 #define ROUNDS 10000
 
 static unsigned half;	   /* first round with FI_PROVIDER */
-static uint64_t threading; /* of the hints */
+static uint64_t threading; /* threading in the hints */
 
 static void say_bytes(const char *key, const void *buf, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random fi_getinfo() calls: see hints.c. They depend on the round's random
- * numbers alone. Hints begin as an application's that fills in little, or as
+ * Random fi_getinfo() calls: see hints.c. A call depends on the round's random
+ * numbers alone. Hints begin with few fields, as many applications' do, or as
  * an info that the provider gave, and get some random changes.
  */
 #include "info/hints_call.h"
@@ -302,7 +302,7 @@ static void drop_part(struct fi_info *hints, bool may_drop_fabric)
 		hints->domain_attr = NULL;
 		break;
 	case 4:
-		/* with it goes the provider's name */
+		/* the provider's name goes with the fabric attributes */
 		if (hints->fabric_attr) {
 			free(hints->fabric_attr->name);
 			free(hints->fabric_attr->prov_name);
@@ -380,10 +380,15 @@ unsigned collect(enum ft_side side, struct fi_info *list,
 	return n;
 }
 
-/* An info that this side offers, as an application would pass it back. */
+/*
+ * Returns an info that this side offers, as an application would pass it back.
+ */
 static struct fi_info *an_answer(enum ft_side side, enum naming naming)
 {
-	/* infos of this child: asking for them takes longer than the test */
+	/*
+	 * keep the infos of this child: asking for infos takes longer than the
+	 * test
+	 */
 	static struct fi_info *infos[INFOS_MAX];
 	static unsigned n;
 	struct fi_info *hints, *list;

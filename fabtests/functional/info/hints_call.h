@@ -9,10 +9,10 @@
 
 /* The place where the provider is named. */
 enum naming {
-	IN_HINTS, /* "tcp", "tcp;ofi_mrrc" */
+	IN_HINTS, /* by a name such as "tcp", "tcp;ofi_mrrc" */
 	UPPER_CASE,
 	UNKNOWN_CORE,
-	IN_ENVIRONMENT, /* FI_PROVIDER alone */
+	IN_ENVIRONMENT, /* by FI_PROVIDER alone */
 	IN_BOTH,
 	/*
 	 * "tcp" on both sides, and in FI_PROVIDER. Asked for "tcp;ofi_rxm",
@@ -53,16 +53,16 @@ struct attr {
 extern const struct attr attrs[];
 extern const size_t attr_cnt;
 
-/* NULL where the info lacks this part. */
+/* Returns an attribute; NULL if the info lacks this part. */
 void *attr_of(const struct fi_info *info, const struct attr *attr);
 uint64_t attr_get(const struct fi_info *info, const struct attr *attr);
 /*
  * Collects this side's infos from a list that may have others': for the name
- * "tcp" libfabric's own utility providers over it answer, too.
+ * "tcp" libfabric's own utility providers over tcp answer, too.
  */
 unsigned collect(enum ft_side side, struct fi_info *list,
 		 struct fi_info *infos[INFOS_MAX]);
-/* env: FI_PROVIDER names the provider */
+/* Makes a random call; env: FI_PROVIDER names the provider */
 void make_call(enum ft_side side, bool env, struct call *call);
 
 #endif /* HINTS_CALL_H */

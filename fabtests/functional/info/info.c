@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_info: results of fi_getinfo(), and when it must return none;
- * parameters. Each case is a child process, because libfabric reads its
- * environment once.
+ * fi_mrrc_info: tests the results of fi_getinfo(), calls for which it must
+ * return no info, and parameters. Each case is a child process, because
+ * libfabric reads its environment once.
  */
 #include "info/info.h"
 
-static char output[65536]; /* of the latest child */
+static char output[65536]; /* output of the latest child */
 
 struct fi_info *info_hints(const char *prov)
 {
@@ -38,7 +38,7 @@ static bool any_is_ours(struct fi_info *info)
 	return false;
 }
 
-/* The provider below us. */
+/* Returns the name of the provider below ofi_mrrc. */
 const char *info_core_name(void)
 {
 	static char name[64];
@@ -87,7 +87,7 @@ static void named_in_hints(void)
 	fi_freeinfo(info);
 }
 
-/* An application that can do FI_MR_LOCAL need not. */
+/* An application that supports FI_MR_LOCAL need not register local buffers. */
 static void mr_local_in_hints(void)
 {
 	struct fi_info *hints = info_hints(ft_opts.prov), *info;
@@ -169,8 +169,8 @@ static void alone_in_environment(void)
 	setenv("FI_PROVIDER", "ofi_mrrc", 1);
 	ret = ask(NULL, &info);
 	/*
-	 * ofi_rxm finds no core that is excluded, and verbs has no reliable
-	 * datagrams itself
+	 * ofi_rxm does not find cores that FI_PROVIDER excludes, and verbs has
+	 * no reliable datagrams itself
 	 */
 	if (ft_core("verbs") && ft_rdm()) {
 		FT_CHECK(ret == -FI_ENODATA, "fi_getinfo: %d", ret);
@@ -186,7 +186,7 @@ static void alone_in_environment(void)
 	fi_freeinfo(info);
 }
 
-/* The usual mistake in the order of names: the log says what is meant. */
+/* The usual mistake in the order of names: the log says what is right. */
 static void wrong_order(void)
 {
 	struct fi_info *info = NULL;
@@ -218,7 +218,9 @@ static void unknown_core(void)
 		 ret ? fi_strerror(-ret) : info->fabric_attr->prov_name);
 }
 
-/* Properties that no core supports must not become possible by naming us. */
+/*
+ * Properties that no core supports must not become possible by naming ofi_mrrc.
+ */
 static void impossible(void)
 {
 	struct fi_info *hints = info_hints(ft_opts.prov), *info = NULL;
@@ -239,7 +241,7 @@ static void impossible(void)
 
 /*
  * A listener in the hints is returned in the info, and an endpoint can be
- * opened with it.
+ * opened with that info.
  */
 static void handle_in_hints(void)
 {
@@ -252,7 +254,7 @@ static void handle_in_hints(void)
 	struct fid_ep *ep;
 
 	if (ft_rdm())
-		return; /* there are no listeners */
+		return; /* reliable datagrams have no listeners */
 	FT_CALL(ask(ft_opts.prov, &info));
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_eq_open(fabric, &eq_attr, &eq, NULL));
@@ -265,7 +267,7 @@ static void handle_in_hints(void)
 		FT_CHECK(i->handle == &pep->fid, "handle %p, not %p",
 			 (void *) i->handle, (void *) &pep->fid);
 	FT_CALL(fi_domain(fabric, again, &domain, NULL));
-	/* verbs opens none at a listener's address */
+	/* verbs opens no endpoint at a listener's address */
 	if (!ft_core("verbs")) {
 		FT_CALL(fi_endpoint(domain, again, &ep, NULL));
 		FT_CALL(fi_close(&ep->fid));
@@ -316,7 +318,7 @@ static void size_plain(void)
 	check_limits("123456", 123456);
 }
 
-/* A meaningless limit is warned about, and ignored. */
+/* A meaningless limit is ignored, with a warning. */
 static void size_wrong(void)
 {
 	struct fi_info *info;
@@ -327,7 +329,7 @@ static void size_wrong(void)
 	fi_freeinfo(info);
 }
 
-/* Checks that the monitor in force is in the counters and in the log. */
+/* Checks that counters and log show the monitor in force. */
 static void check_monitor(const char *name, const char *hooks,
 			  const char *title)
 {
@@ -347,7 +349,7 @@ static void check_monitor(const char *name, const char *hooks,
 		ft_verify_pair(&pair.c, p, p + FT_PAGE, FT_PAGE, i);
 	ft_stats(&pair.dom[1], &st);
 	hooked = ft_counter(&pair.dom[1], "hooks");
-	/* where there is no userfaultfd: uffd_denied.c */
+	/* uffd_denied.c tests processes without userfaultfd */
 	if (!strncmp(title, "uffd", 4) && !strcmp(st.monitor, "none"))
 		title = "none";
 	FT_CHECK(!strcmp(st.monitor, title) ||
@@ -418,7 +420,7 @@ static void same_file(void)
 	fi_freeinfo(info);
 }
 
-/* A domain without registrations checks its arguments, too. */
+/* A domain without registrations checks the arguments of calls, too. */
 static void invalidate_nothing(void)
 {
 	struct fid_fabric *fabric;
@@ -428,7 +430,7 @@ static void invalidate_nothing(void)
 
 	setenv("FI_OFI_MRRC_REGISTER", "never", 1);
 	if (ft_core("verbs"))
-		return; /* which needs FI_MR_LOCAL then */
+		return; /* without registrations verbs needs FI_MR_LOCAL */
 	FT_CALL(ask(ft_opts.prov, &info));
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
@@ -473,7 +475,7 @@ static void ext_ops(void)
 	ft_pair_close(&pair);
 }
 
-/* The field of struct fi_mrrc_stats that belongs to a counter: */
+/* Stores the field of struct fi_mrrc_stats that a counter is named after. */
 static bool field_of(const struct fi_mrrc_stats *st, const char *name,
 		     uint64_t *value)
 {
@@ -506,7 +508,7 @@ static bool field_of(const struct fi_mrrc_stats *st, const char *name,
 	return false;
 }
 
-/* numbers in the struct, between its size and its monitor. */
+/* number of fields between the struct's size and its monitor */
 #define FIELDS (offsetof(struct fi_mrrc_stats, monitor) / sizeof(uint64_t) - 1)
 
 static void all_counters(void)
@@ -556,7 +558,7 @@ static void all_counters(void)
 struct test_case {
 	const char *name;
 	void (*run)(void);
-	const char *says; /* in the child's output */
+	const char *says; /* text that the child prints, or NULL */
 };
 
 static const struct test_case cases[] = {

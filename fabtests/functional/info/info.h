@@ -5,9 +5,9 @@
 
 #include "ft_mrrc.h"
 
-/* Hints that name prov; the caller frees them. */
+/* Returns hints that name prov; the caller frees the hints. */
 struct fi_info *info_hints(const char *prov);
-/* The providers below ofi_mrrc, as a provider list */
+/* Returns the providers below ofi_mrrc, as a provider list */
 const char *info_core_name(void);
 
 /* info_values.c */

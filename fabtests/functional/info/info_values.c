@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rest of fi_mrrc_info: values that no enumeration has, in hints and
+ * The rest of fi_mrrc_info: values outside the enumerations, in hints and
  * attributes, are refused as the core refuses them.
  */
 #include "info/info.h"
 
-/* Values that no enumeration has: hints, and info that a domain gets. */
+/* A value outside all enumerations, for hints, infos and attributes. */
 #define NO_SUCH 99
 
 static void bad_threading(struct fi_info *info)
@@ -120,7 +120,7 @@ static void open_objects(struct fid_fabric *fabric, struct fid_domain *domain,
 	*ret = CLOSE_OPENED(av, *ret);
 }
 
-/* The provider needs more of a CQ in domains with multi-receives. */
+/* In domains with multi-receives the provider needs more of a CQ. */
 static struct fi_info *bad_hints(const char *prov)
 {
 	struct fi_info *hints = info_hints(prov);
@@ -165,7 +165,7 @@ static void ask_bad(const char *prov, struct answers *answers)
 	fi_freeinfo(hints);
 }
 
-/* What a core refuses is refused. */
+/* ofi_mrrc refuses the same values as the core. */
 void unknown_values(void)
 {
 	struct answers core, ours;
@@ -183,7 +183,7 @@ void unknown_values(void)
 			 ours.domain[i], core.domain[i]);
 	}
 	for (i = 0; i < BAD_OBJECTS; i++)
-		/* verbs has a separate error for each */
+		/* verbs has a separate error for each object */
 		FT_CHECK(ours.object[i] == core.object[i] ||
 				 (ft_core("verbs") && ours.object[i] &&
 				  core.object[i]),

@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_loud: without FI_LOG_LEVEL the provider writes one line to standard
  * error for each setting that has no effect, and for a cache that can keep
- * hardly any buffer; nothing if all settings are right.
+ * hardly any buffer; the provider writes nothing if all settings are right.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -14,7 +14,7 @@
 static char output[65536];
 static char path[] = "/tmp/fi_mrrc_loud.XXXXXX";
 
-/* libfabric reads the environment */
+/* Makes libfabric read the environment. */
 static void load(void)
 {
 	struct fi_info *info = NULL;
@@ -66,7 +66,7 @@ static void locked_lacks(void)
 	FT_CHECK(strstr(text, "never kept: ulimit -l"), "lacks: %s", text);
 }
 
-/* Two ranks record in one file. */
+/* Two processes record a trace in one file. */
 static void one_trace(void)
 {
 	int ready[2], end[2];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_parts: a provider that was built without parts (configure
- * --disable-PART), which FT_WITHOUT lists, says so once to programs that use
- * them, and by fi_mrrc_feature(); it has all others.
+ * fi_mrrc_parts: tests a provider that was built without the parts that
+ * FT_WITHOUT lists (configure --disable-PART). The provider prints once that a
+ * part is missing, to programs that use the part; fi_mrrc_feature() reports
+ * missing parts, too. All other parts exist.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -44,7 +45,7 @@ static int call_files(struct ft_pair *pair)
 static const struct part {
 	const char *name;
 	const char *feature;
-	const char *variable, *value; /* without effect; or NULL */
+	const char *variable, *value; /* a setting without effect, or NULL */
 	int (*call)(struct ft_pair *pair);
 } parts[] = {
 	{ "alloc", "alloc", NULL, NULL, call_alloc },
@@ -98,8 +99,8 @@ static void run_case(const void *arg)
 }
 
 /*
- * Checks the line about a part: printed once if the part was left out, else
- * not.
+ * Checks the line about a part, which is printed once if the part was left out,
+ * else not.
  */
 static void check_said(const struct part *part)
 {

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_versions: applications of several API versions. Structures have grown
- * since, at their ends: an older application's is neither read nor written
- * beyond its end, and a newer one gets the fields that it expects. Objects that
- * other providers would have to share are refused.
+ * fi_mrrc_versions: tests applications of several API versions. Structures have
+ * grown at their ends: an older application's structure is neither read nor
+ * written beyond its end, and a newer application gets the fields that it
+ * expects. Objects that other providers would have to share are refused.
  */
 #include "ft_mrrc.h"
 
-#ifndef FI_AUTH_KEY /* since 1.20 */
+#ifndef FI_AUTH_KEY /* libfabric has FI_AUTH_KEY since 1.20 */
 #define FI_AUTH_KEY (1ULL << 57)
 #endif
-#ifdef FI_XPU /* since 2.7 */
+#ifdef FI_XPU /* libfabric has FI_XPU since 2.7 */
 #include <rdma/fi_xpu.h>
 #define XPU_CALLS
 #else
 #define FI_XPU (1ULL << 44)
 #endif
 
-#define LEN	     (2 * FT_PAGE)
-#define CANARY	     0xa5
-#define BEYOND	     64 /* number of bytes after an entry that are examined */
-#define API_LONGER   FI_VERSION(1, 19) /* the first that appended fields */
+#define LEN    (2 * FT_PAGE)
+#define CANARY 0xa5
+#define BEYOND 64 /* number of bytes examined after an entry */
+/* the first version with appended fields */
+#define API_LONGER   FI_VERSION(1, 19)
 #define API_SRC_ADDR FI_VERSION(1, 20)
 
-/* structures of API 1.5, the same in all versions */
+/* length of an error entry of API 1.5, which is the same in all versions */
 #define ERR_LEN \
 	(offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t))
 
@@ -34,8 +35,7 @@
 #endif
 
 /*
- * length up to the last field that all versions have, or of all fields from 2.0
- * on
+ * length of a structure up to the last field that all versions have
  */
 #define LEN_TO(type, last) \
 	(offsetof(type, last) + sizeof(((type *) NULL)->last))
@@ -88,7 +88,9 @@ static void read_error(const char *what)
 			 what, len, ERR_LEN);
 }
 
-/* Zeroed attributes of this length, with nothing readable after them. */
+/*
+ * Returns zeroed attributes of this length, with nothing readable after them.
+ */
 static void *short_attr(size_t len)
 {
 	static char *pages;
@@ -101,7 +103,7 @@ static void *short_attr(size_t len)
 	return memset(pages + FT_PAGE - len, 0, len);
 }
 
-/* As short as 1.17's. */
+/* Registers memory with attributes as short as in 1.17. */
 static void short_mr_attr(void)
 {
 	struct fi_mr_attr *attr = short_attr(MR_ATTR_LEN);
@@ -119,7 +121,7 @@ static void short_mr_attr(void)
 	FT_CALL(fi_close(&mr->fid));
 }
 
-/* Opens an object, if the core has such ones, and closes it. */
+/* Opens an object, if the core has objects of this kind, and closes it. */
 #define OPENS(call, object)                                           \
 	do {                                                          \
 		int ret_ = (call);                                    \
@@ -130,7 +132,7 @@ static void short_mr_attr(void)
 		FT_CALL(fi_close(&(object)->fid));                    \
 	} while (0)
 
-/* Attributes that are as short as in any version. */
+/* Opens objects with attributes that are as short as in any version. */
 static void short_attrs(void)
 {
 	struct ft_dom *dom = &pair.dom[0];
@@ -166,7 +168,10 @@ static void short_attrs(void)
 		FT_CALL(fi_close(&srx->fid));
 }
 
-/* The same, with wait sets, which the core stores at another address. */
+/*
+ * Opens objects with short attributes that name wait sets, which the core
+ * stores at another address.
+ */
 static void short_wait_attrs(void)
 {
 	struct ft_dom *dom = &pair.dom[0];
@@ -202,8 +207,8 @@ static void short_wait_attrs(void)
 }
 
 /*
- * The context of these objects would be a structure that only another provider
- * can use.
+ * Objects with FI_PEER are refused: their context would be a structure that
+ * only another provider can use.
  */
 static void peers(void)
 {
@@ -237,7 +242,7 @@ static void peers(void)
 	REFUSED(fi_mr_regattr(dom->domain, &mr_attr, FI_AUTH_KEY, &mr));
 }
 
-/* Objects of a GPU: the provider has none, and no info offers them. */
+/* Objects of a GPU are refused, and no info offers such objects. */
 static void xpu(void)
 {
 	struct fi_cq_attr cq_attr = { .flags = FI_XPU };
@@ -292,12 +297,13 @@ static void base_mr(void)
 		.requested_key = 78,
 	};
 	struct fi_ops ops = { .size = sizeof(ops) };
-	/* the length in the application's version */
+	/* length of the structure in the application's version */
 	const size_t len = FI_VERSION_LT(ft_fiversion, FI_VERSION(2, 5)) ?
 				   LEN_TO(struct fi_mr_attr, base_mr) :
 				   sizeof(attr);
 	/*
-	 * cores of 2.x themselves read beyond the end; tcp does not, of a copy
+	 * the provider passes a copy to tcp; other cores of 2.x read beyond the
+	 * end
 	 */
 	const bool copied = strstr(ft_opts.prov, "ofi_mrrc") && !ft_rxm();
 	struct fid_mr *base, *mr, stranger = { .fid.ops = &ops };
@@ -337,8 +343,8 @@ static void auth_keys(void)
 	if (fi_av_open(pair.dom[0].domain, &attr, &av, NULL))
 		return;
 	/*
-	 * no supported core has authentication keys in address vectors:
-	 * refused, without harm
+	 * no supported core has authentication keys in address vectors: the
+	 * calls return an error, without harm
 	 */
 	ret = fi_av_insert_auth_key(av, key, sizeof(key), &addr, 0);
 	FT_CHECK(ret < 0, "fi_av_insert_auth_key: %d", ret);
@@ -364,7 +370,7 @@ static void run(void)
 	}
 	short_attrs();
 	short_wait_attrs();
-	/* ofi_rxm of 2.x itself reads beyond */
+	/* ofi_rxm of 2.x itself reads beyond the end of attributes */
 	if (FI_VERSION_LT(ft_fiversion, API_LONGER) &&
 	    !(FI_MAJOR_VERSION >= 2 && ft_rxm()))
 		short_mr_attr();
@@ -372,7 +378,9 @@ static void run(void)
 	base_mr();
 	auth_keys();
 #endif
-	/* closing keeps entries that the application has not read */
+	/*
+	 * closing an endpoint keeps entries that the application has not read
+	 */
 	make_error();
 	FT_CALL(fi_close(&pair.s.ep->fid));
 	pair.s.ep = NULL;

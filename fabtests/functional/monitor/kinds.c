@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_kinds: buffers in every kind of memory, whose pages are then
- * replaced in the ways of that kind. Memory of which the kernel does not report
- * changes must not be kept registered; data is right in any case.
+ * fi_mrrc_kinds: tests buffers in every kind of memory, whose pages are then
+ * replaced in the ways that this kind allows. Memory whose changes the kernel
+ * does not report must not be kept registered; data is right in any case.
  */
 #include "ft_mrrc.h"
 
@@ -22,12 +22,12 @@
 
 struct kind {
 	const char *name;
-	/* NULL: not here */
+	/* Makes memory of this kind; returns NULL if the machine has none. */
 	char *(*make)(size_t *len);
 	/*
-	 * Puts other pages at the same address; false: it puts none there. Then
-	 * another thread may have mapped memory there, and nothing is left to
-	 * unmap.
+	 * Puts other pages at the same address. Returns false if the address
+	 * has no memory of the test any more: another thread may have mapped
+	 * memory there, and nothing is left to unmap.
 	 */
 	bool (*change)(char *p, size_t len);
 	void (*end)(char *p, size_t len);
@@ -63,13 +63,13 @@ static bool by_free(char *p, size_t len)
 	return true;
 }
 
-/* The pages move away and leave the mapping behind. */
+/* The pages are moved away, and the mapping stays. */
 static bool by_dontunmap(char *p, size_t len)
 {
 	char *to = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
 
 	if (to == MAP_FAILED)
-		return true; /* before Linux 5.7 */
+		return true; /* Linux before 5.7 */
 	ft_unmap(to, len);
 	return true;
 }
@@ -105,7 +105,7 @@ static bool by_huge(char *p, size_t len)
 	return map_huge(p);
 }
 
-/* The used memory begins and ends within a huge page. */
+/* Makes memory that begins and ends within a huge page. */
 static char *make_thp(size_t *len)
 {
 	char *p = ft_map(NULL, 4 * HUGE);
@@ -116,7 +116,7 @@ static char *make_thp(size_t *len)
 		return NULL;
 	}
 	memset(at, 1, 3 * HUGE);
-	/* the rest goes at once */
+	/* unmap the memory that is not used */
 	if (at > p)
 		ft_unmap(p, (size_t) (at - p));
 	ft_unmap(at + 3 * HUGE, (size_t) (p + HUGE - at));
@@ -124,7 +124,7 @@ static char *make_thp(size_t *len)
 	return at + HUGE - 3 * FT_PAGE;
 }
 
-/* Replaces one page of one huge page, and all of the other one. */
+/* Replaces one page of the first huge page, and all of the next huge page. */
 static bool by_part(char *p, size_t len)
 {
 	ft_map(p + FT_PAGE, FT_PAGE);
@@ -148,7 +148,7 @@ static char *map_file(int fd, int flags, size_t len)
 	FT_CHECK(!ftruncate(fd, (off_t) len), "ftruncate: %s", strerror(errno));
 	p = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
 	if (p == MAP_FAILED) {
-		/* a file system that cannot */
+		/* the file system does not support the flags */
 		close(fd);
 		return NULL;
 	}
@@ -230,7 +230,7 @@ static char *make_shm(size_t *len)
 	return p == (char *) -1 ? NULL : p;
 }
 
-/* Another segment where the first one was. */
+/* Attaches another segment at the address of the first one. */
 static bool by_shmdt(char *p, size_t len)
 {
 	FT_CHECK(!shmdt(p), "shmdt: %s", strerror(errno));
@@ -272,8 +272,8 @@ static const struct kind kinds[] = {
 };
 
 /*
- * Does the kernel report changes? Before Linux 6.11 this memory cannot be told
- * from anonymous memory: fi_mrrc_monitor(7).
+ * Is the kind known to the provider? Before Linux 6.11 private mappings of
+ * files cannot be told from anonymous memory: see fi_mrrc_monitor(7).
  */
 static bool told(const struct kind *kind)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_manual: FI_OFI_MRRC_MONITOR=manual. Any memory is kept registered,
- * shared memory too, until fi_mrrc_invalidate() names it; the next use
- * registers it again, in every domain.
+ * fi_mrrc_manual: tests FI_OFI_MRRC_MONITOR=manual. Any memory is kept
+ * registered, shared memory too, until fi_mrrc_invalidate() names the memory;
+ * the next use registers the memory again, in every domain.
  */
 #include "ft_mrrc.h"
 
@@ -33,7 +33,10 @@ static void round_of(char *p, char *other)
 	for (i = 0; i < 2; i++)
 		ft_stats(&pair.dom[i], &s[i]);
 	use(p, other);
-	/* a part of the buffer: all regions that overlap it are forgotten */
+	/*
+	 * invalidate a part of the buffer: all regions that overlap the part
+	 * are dropped
+	 */
 	if (!ft_opts.raw)
 		FT_CALL(fi_mrrc_invalidate(pair.dom[0].domain, p + FT_PAGE, 1));
 	ft_map(p, LEN);
@@ -57,7 +60,7 @@ static void round_of(char *p, char *other)
 
 /*
  * A buffer that cannot be registered is sent from a copy (verbs, memory shared
- * read-only, Linux before 6.2 or so), and the copy's memory is not disclosed.
+ * read-only, Linux before 6.2 or so); the copy does not stay registered.
  */
 static void copies(char *in)
 {
@@ -98,7 +101,7 @@ static void bad_calls(void)
 		    (uint64_t) -fi_mrrc_invalidate(
 			    domain, (void *) (UINTPTR_MAX - 9), 20),
 		    FI_EINVAL);
-	/* nothing there: nothing to do */
+	/* no region is there, so the call has nothing to do */
 	FT_CALL(fi_mrrc_invalidate(domain, (void *) FT_PAGE, FT_PAGE));
 }
 
@@ -120,7 +123,7 @@ int main(int argc, char **argv)
 		bad_calls();
 	}
 	p = ft_map(NULL, LEN);
-	/* memory that no other monitor keeps */
+	/* no other monitor keeps shared memory registered */
 	other = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FT_CHECK(other != MAP_FAILED, "mmap: %s", strerror(errno));

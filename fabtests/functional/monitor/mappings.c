@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_mappings: watching a buffer splits the mapping in which it lies, and
- * the number of mappings of a process is limited (vm.max_map_count). Four
- * domains cache what they can. Then the application maps at least 95 % of the
- * memory that it could map without them, and starts threads. The same after a
- * long run. Its buffers are neighbours at first, in one mapping, so that more
- * of them can be watched than separate ones; later they lie anywhere.
+ * fi_mrrc_mappings: watching a buffer splits the mapping in which the buffer
+ * lies, and the number of mappings of a process is limited (vm.max_map_count).
+ * Four domains cache what they can. Then the application makes at least 95 % of
+ * the mappings that it could make without domains, and starts threads. The same
+ * holds after a long run. Its buffers are neighbours at first, in one mapping,
+ * so that more of them can be watched than separate ones; later they lie
+ * anywhere.
  *
  * The number of mappings has an upper limit: those of the application, half of
  * what a process may have, and those made between two checks (mon_room.c). A
@@ -21,11 +22,11 @@
 
 /* pages of a range in which no huge page can be made */
 #define HUGE 512
-/* buffers of each domain; more than there is room for */
+/* buffers of each domain; more than the domains can keep */
 #define BUFS	10000
-#define PAGES	(1 << 20) /* where buffers lie */
+#define PAGES	(1 << 20) /* pages in which buffers lie */
 #define LONG	24000	  /* steps of the long run */
-#define MANY	300000	  /* mappings: too many to try */
+#define MANY	300000	  /* number of mappings that are too many to try */
 #define THREADS 20
 
 static char **own;
@@ -44,8 +45,8 @@ static size_t mappings_max(void)
 }
 
 /*
- * Maps as many as possible, at most `most`; the kernel can merge no two of
- * them.
+ * Makes as many mappings as possible, at most `most`; the kernel can merge no
+ * two of these mappings.
  */
 static size_t map_all(size_t most)
 {
@@ -104,7 +105,7 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* Uses a buffer, which the cache then keeps. */
+/* Registers a buffer, which the cache then keeps. */
 static void use(struct ft_pair *pair, unsigned which, char *buf)
 {
 	struct fid_domain *domain = pair[which / 2].dom[which % 2].domain;
@@ -115,7 +116,7 @@ static void use(struct ft_pair *pair, unsigned which, char *buf)
 	FT_CALL(fi_close(&mr->fid));
 }
 
-/* In four domains, each @step-th page. */
+/* Registers each @step-th page, in four domains. */
 static void fill(struct ft_pair *pair, char *bufs, size_t step)
 {
 	size_t i;
@@ -124,7 +125,10 @@ static void fill(struct ft_pair *pair, char *bufs, size_t step)
 		use(pair, i / BUFS, bufs + i * step * FT_PAGE);
 }
 
-/* Each domain keeps some regions, and together they keep within the limit. */
+/*
+ * Each domain keeps some regions, and all domains together keep within the
+ * limit.
+ */
 static void check_share(struct ft_pair *pair, size_t max)
 {
 	struct fi_mrrc_stats st;
@@ -156,7 +160,7 @@ static void check_maps(size_t without, size_t max)
 	unmap_all(with);
 }
 
-/* Uses pages anywhere; then unmaps one in 16. */
+/* Registers pages anywhere; unmaps one page in 16. */
 static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 {
 	size_t now, peak = 0;
@@ -178,7 +182,7 @@ static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 		FT_CHECK(now <= most, "%zu mappings, %zu at most", now, most);
 	}
 	/*
-	 * otherwise the run was not long; except where more mappings are
+	 * otherwise the run was too short, except where more mappings are
 	 * allowed than there are buffers
 	 */
 	FT_CHECK(peak > most / 4 * 3 || most > 8 * BUFS,

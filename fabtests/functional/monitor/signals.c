@@ -77,7 +77,7 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-/* Uses the memory, so that it is registered; then a handler may drop it. */
+/* Uses memory, so that it is registered; then a handler may drop the memory. */
 static void refill(char *other, uint64_t seed)
 {
 	unsigned i = (unsigned) ft_rand() % VICTIMS;

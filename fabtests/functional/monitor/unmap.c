@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_unmap: an address is used, its memory is replaced in every way that
- * Linux knows, and the address is used again: no transfer may touch the old
- * pages. Data is verified each time, and the invalidations are counted.
+ * fi_mrrc_unmap: transfers use an address, its memory is replaced in every way
+ * that Linux has, and transfers use the address again: no transfer may touch
+ * the old pages. Data is verified each time, and the invalidations are counted.
  */
 #include "ft_mrrc.h"
 
@@ -42,7 +42,7 @@ static void by_map_fixed(struct ft_pair *pair, char *other)
 	use(pair, p, LEN, other);
 	ft_map(p, LEN);
 	use(pair, p, LEN, other);
-	/* only the middle: the first and the last page stay */
+	/* replace only the middle: the first and the last page stay */
 	ft_map(p + 5 * FT_PAGE, 3 * FT_PAGE);
 	use(pair, p, LEN, other);
 	ft_unmap(p, LEN);
@@ -62,7 +62,7 @@ static void by_mremap(struct ft_pair *pair, char *other)
 	if (!ft_map_hole(p, LEN))
 		p = ft_map(NULL, LEN);
 	use(pair, p, LEN, other);
-	/* shrink and grow in place */
+	/* shrink and grow the mapping in place */
 	r = mremap(q, LEN, LEN / 2, 0);
 	FT_CHECK(r == q, "mremap: %s", strerror(errno));
 	len = ft_map_hole(q + LEN / 2, LEN / 2) ? LEN : LEN / 2;
@@ -85,7 +85,7 @@ static void by_dontneed(struct ft_pair *pair, char *other)
 	ft_unmap(p, LEN);
 }
 
-/* glibc maps blocks of this size, and gives them back at once. */
+/* glibc maps blocks of this size, and unmaps them when they are freed. */
 static void by_free(struct ft_pair *pair, char *other)
 {
 	size_t len = 300 * 1024;
@@ -109,7 +109,7 @@ static void by_sbrk(struct ft_pair *pair, char *other)
 		return;
 	p += pad;
 	use(pair, p, LEN, other);
-	/* another caller (malloc) may have moved the end meanwhile */
+	/* another caller (malloc) may have moved the program break meanwhile */
 	if (sbrk(0) != p + LEN)
 		return;
 	FT_CHECK(sbrk(-(intptr_t) LEN) != (void *) -1, "sbrk");
@@ -121,7 +121,10 @@ static void by_sbrk(struct ft_pair *pair, char *other)
 		FT_CHECK(sbrk(-(intptr_t) LEN) != (void *) -1, "sbrk");
 }
 
-/* Changes the protection. (The fork test has private copies made by a fork.) */
+/*
+ * Changes the protection of memory. (fork.c tests private copies made by a
+ * fork.)
+ */
 static void by_mprotect(struct ft_pair *pair, char *other)
 {
 	char *p = ft_map(NULL, LEN);
@@ -136,7 +139,7 @@ static void by_mprotect(struct ft_pair *pair, char *other)
 struct way {
 	const char *name;
 	void (*run)(struct ft_pair *pair, char *other);
-	unsigned uses; /* invalidations of one round, at least */
+	unsigned uses; /* minimum number of invalidations in a round */
 };
 
 static const struct way ways[] = {
@@ -166,7 +169,7 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 	if (!ft_caches(&pair->dom[1]))
 		return;
 	/*
-	 * munmap() returns when its event is read; the count may follow later
+	 * munmap() returns when its event is read; the counter may follow later
 	 */
 	do {
 		ft_stats(&pair->dom[1], &after);
@@ -179,8 +182,8 @@ static void run_way(struct ft_pair *pair, const struct way *way, char *other,
 	       after.hits - before.hits,
 	       after.registrations - before.registrations, rounds);
 	/*
-	 * a buffer that was not cached, since another unmap was under way,
-	 * cannot count
+	 * gone includes buffers that were not cached, since another unmap was
+	 * under way
 	 */
 	FT_CHECK(gone >= (uint64_t) way->uses * rounds,
 		 "%s: %" PRIu64 " invalidations in %u rounds", way->name,
@@ -224,7 +227,7 @@ static void in_flight(struct ft_pair *pair, char *other)
 	ft_unmap(p, 3 * third);
 }
 
-/* As in_flight(), and the receive is cancelled. */
+/* Like in_flight(), but the receive is cancelled. */
 static void in_flight_cancel(struct ft_pair *pair, char *other)
 {
 	size_t third = 8 * FT_PAGE;
@@ -256,8 +259,8 @@ static void in_flight_cancel(struct ft_pair *pair, char *other)
 }
 
 /*
- * Big blocks come and go at addresses that malloc reuses, while parts of them
- * are used: the usual pattern of applications.
+ * Big blocks are mapped and unmapped at addresses that are reused, and parts of
+ * them are transferred: the usual pattern of applications.
  */
 static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 {
@@ -289,7 +292,8 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 }
 
 /*
- * Used memory is mapped and unmapped for long, without a call of the provider.
+ * Registered memory is unmapped, and memory mapped, for a long time without a
+ * call of the provider.
  */
 static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 {
@@ -312,7 +316,7 @@ static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 		FT_CHECK(block, "malloc");
 		block[0] = 1;
 		free(block);
-		/* as many as ft_round() promises */
+		/* ft_round() promises at least this number of rounds */
 		if (i + 1 == rounds / 20)
 			before = ft_rss();
 	}

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_untouched: receive buffers that were never written to, scattered in
- * one mapping. The device or the kernel writes to each for the first time while
- * it is watched; memory that the caches have given up since is one mapping
- * again.
+ * fi_mrrc_untouched: tests receive buffers that were never written to,
+ * scattered in one mapping. The device or the kernel writes to a buffer for the
+ * first time while the buffer is watched; memory that the caches have given up
+ * since is one mapping again.
  */
 #include "ft_mrrc.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 
-#define REGIONS	  64   /* of each domain */
+#define REGIONS	  64   /* regions of each domain */
 #define IDLE	  1024 /* ranges that stay watched */
 #define BUFS	  4000
 #define STEP	  (3 * FT_PAGE)
-#define LEFT_OVER 192 /* what else a process maps meanwhile */
+#define LEFT_OVER 192 /* other mappings that a process makes */
 #define MOST	  (2 * (2 * REGIONS + IDLE) + LEFT_OVER)
 
 /*
- * Maps the buffers separately: a neighbour that was written to would be merged
- * with them.
+ * Maps the buffers apart from other memory, as a neighbour that was written to
+ * would be merged with them.
  */
 static char *map_bufs(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_unwind: a signal arrives while a thread is in a function of libc that
- * is hooked. A backtrace from its handler shows who called that function, an
- * exception from there is caught, and a thread that is cancelled there destroys
- * its objects.
+ * fi_mrrc_unwind: a signal arrives while a thread is in a hooked function of
+ * libc. A backtrace from the signal's handler shows who called the function, an
+ * exception thrown by the handler is caught, and a thread that is cancelled in
+ * the handler destroys its objects.
  */
 #include <csignal>
 
@@ -17,7 +17,7 @@ extern "C" {
 
 #define FRAMES 64
 
-/* libc's own declaration says that it throws nothing */
+/* libc's own declaration says that syscall() throws nothing */
 extern "C" long any_call(long number, ...) __asm__("syscall");
 
 static void *caller;
@@ -30,7 +30,7 @@ struct object {
 	}
 };
 
-/* The signal comes when the kernel has sent it, which is within the call. */
+/* Sends a signal, which arrives within the call of syscall(). */
 static __attribute__((noinline)) void signal_within(int sig)
 {
 	object here;
@@ -64,7 +64,7 @@ static void on(void (*handler)(int))
 	struct sigaction action = {};
 
 	action.sa_handler = handler;
-	action.sa_flags = SA_NODEFER; /* some never return */
+	action.sa_flags = SA_NODEFER; /* some handlers never return */
 	FT_CHECK(!sigaction(SIGUSR1, &action, NULL), "%s", strerror(errno));
 }
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 	ft_pair_open(&pair, &attr);
 
 	ft_stage("backtrace");
-	backtrace(&caller, 1); /* loads what it needs */
+	backtrace(&caller, 1); /* loads libraries that backtrace() needs */
 	on(on_backtrace);
 	signal_within(SIGUSR1);
 	FT_CHECK(shown, "the caller is not in the backtrace");
