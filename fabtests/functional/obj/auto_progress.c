@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_auto_progress: where a core makes progress in a thread of its own
- * (ofi_rxm, FI_PROGRESS_AUTO), it takes its locks although the application
- * promised FI_THREAD_DOMAIN. Connections are made by injected writes, while
- * that thread does its part of the work: without locks they hang or crash.
+ * (ofi_rxm, FI_PROGRESS_AUTO), the core takes its locks although the
+ * application promised FI_THREAD_DOMAIN. Injected writes make connections,
+ * while the core's thread does its part of the work: without locks the writes
+ * hang or crash.
  */
 #include "ft_mrrc.h"
 
@@ -14,7 +15,7 @@ static struct ft_pair pair;
 static struct ft_ep target[PEERS], origin[PEERS];
 static char mem[PEERS * PEERS * LEN], out[LEN];
 
-/* Makes progress: the thread makes connections; over tcp data move by calls. */
+/* Makes progress: over tcp data move by calls, not in the core's thread. */
 static void poll_all(void)
 {
 	int i;

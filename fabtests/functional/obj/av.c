@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_av: address vectors that are filled with events, and the sources of
- * messages: FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV). The other
- * calls on address vectors are those of fi_mrrc_sequences.
+ * fi_mrrc_av: tests address vectors with events, and the sources of messages:
+ * FI_SOURCE, and receives for one sender (FI_DIRECTED_RECV). fi_mrrc_sequences
+ * tests the other calls on address vectors.
  */
 #include "ft_mrrc.h"
 
 #define PEERS 4
 #define LEN   5000
-#define LONG  200000 /* beyond what a core copies */
+#define LONG  200000 /* more than a core copies */
 
-static struct ft_pair pair; /* the domains; no endpoint of its own */
+static struct ft_pair pair; /* domains; the pair has no endpoints */
 static struct ft_ep hub, peers[PEERS];
-static fi_addr_t addrs[PEERS]; /* of the peers, in hub's */
+static fi_addr_t addrs[PEERS]; /* addresses of the peers in hub's AV */
 static char *out, *in;
 
-/* ---- what does not need messages --------------------------------------- */
+/* ---- tests without messages --------------------------------------------- */
 
 static void names(struct ft_ep *ep, char *name, size_t *len)
 {
@@ -34,7 +34,7 @@ static void lookup(struct fid_av *av, fi_addr_t addr, const char *name,
 		 "an address of %zu bytes where %zu were inserted", size, len);
 }
 
-/* The event names our address vector. */
+/* The event of an insertion names the application's address vector. */
 static void with_events(void)
 {
 	struct fi_av_attr attr = { .type = FI_AV_MAP, .flags = FI_EVENT };
@@ -58,7 +58,7 @@ static void with_events(void)
 	}
 	FT_CHECK(!ret, "fi_av_open: %zd", ret);
 	FT_CALL(fi_eq_open(pair.dom[0].fabric, &eq_attr, &eq, NULL));
-	/* not fi_av_bind(): deprecated in 2.x */
+	/* fi_av_bind() is deprecated in 2.x */
 	ret = av->fid.ops->bind(&av->fid, &eq->fid, 0);
 	if (ret == -FI_ENOSYS) {
 		printf("note: no events here: %s\n", fi_strerror(FI_ENOSYS));
@@ -98,7 +98,9 @@ static void open_peers(const struct ft_attr *attr)
 	for (i = 0; i < PEERS; i++) {
 		ft_rdm_ep_open(&pair, &peers[i], &pair.dom[1]);
 		addrs[i] = ft_rdm_insert(&hub, &peers[i]);
-		/* each has another address for it */
+		/*
+		 * insert other addresses first, so that hub's address differs
+		 */
 		for (k = 0; k < i; k++)
 			ft_rdm_insert(&peers[i], &peers[k]);
 		peers[i].to = ft_rdm_insert(&peers[i], &hub);
@@ -119,7 +121,9 @@ static void close_peers(void)
 	ft_pair_close(&pair);
 }
 
-/* Makes progress for all, also for the hub, which has several peers. */
+/*
+ * Makes progress for all endpoints, also for the hub, which has several peers.
+ */
 static void poll_all(void)
 {
 	int i;
@@ -180,7 +184,7 @@ static void recv_from(int k, size_t len, fi_addr_t from, bool tagged)
 		POST_ALL(fi_recv(hub.ep, p, len, desc, from, p));
 }
 
-/* Any receive takes the message; the completion names the source. */
+/* Any receive takes a message; the completion names the message's source. */
 static void sources(size_t len, bool tagged)
 {
 	struct ft_comp comp;
@@ -202,7 +206,7 @@ static void sources(size_t len, bool tagged)
 		ft_release(&pair.dom[i]);
 }
 
-/* Receives for one sender each, in another order than they send. */
+/* Each receive is for one sender; senders send in another order. */
 static void directed(size_t len, bool tagged)
 {
 	struct ft_comp comp;
@@ -213,7 +217,7 @@ static void directed(size_t len, bool tagged)
 		return;
 	ft_stage("receives from one sender, %zu bytes%s", len,
 		 tagged ? ", tagged" : "");
-	/* one is early */
+	/* one message comes before its receive is posted */
 	send_from(2, len, 2, tagged);
 	for (i = 0; i < 20; i++)
 		poll_all();
@@ -260,7 +264,7 @@ static void talk(enum fi_av_type type, bool tagged)
 	close_peers();
 }
 
-/* A stranger's message has a source that marks it as unknown. */
+/* The source of an unknown peer's message is FI_ADDR_NOTAVAIL. */
 static void strangers(void)
 {
 	struct ft_attr attr = FT_ATTR;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_bind: which objects can be bound to which: the results are the
- * core's.
+ * fi_mrrc_bind: tests which objects can be bound to each other, as in the core.
  */
 #include "ft_mrrc.h"
 
@@ -19,7 +18,7 @@ static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 	ssize_t ret;
 
 	for (;;) {
-		/* the listener's side makes progress, too */
+		/* the listener's side has to make progress, too */
 		ret = fi_eq_read(pair.peq, &event, &entry, sizeof(entry), 0);
 		if (ret > 0) {
 			FT_CHECK(event == FI_CONNREQ, "event %u", event);
@@ -38,7 +37,7 @@ static void refused(struct fid_eq *eq, const struct fid_ep *ep)
 		 (void *) err.fid, (void *) &ep->fid);
 }
 
-/* A domain's EQ serves endpoints that have none. */
+/* A domain's EQ serves endpoints without an EQ of their own. */
 static void default_eq(void)
 {
 	struct ft_dom *dom = &pair.dom[1];
@@ -54,7 +53,7 @@ static void default_eq(void)
 	ret = fi_domain_bind(domain, &eq->fid, 0);
 	if (ft_rxm())
 		FT_CHECK(ret == -FI_ENOSYS, "fi_domain_bind: %d", ret);
-	/* tcp of 2.1 writes no event there */
+	/* tcp of 2.1 writes no event to the domain's EQ */
 	if (ft_core("tcp") && !ft_rdm() && FI_MAJOR_VERSION < 2) {
 		FT_CHECK(!ret, "fi_domain_bind: %d", ret);
 		FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
@@ -88,7 +87,7 @@ static void one_cq(uint64_t flags)
 		FT_CALL(fi_cq_open(dom->domain, &cq_attr, &cq[i], NULL));
 	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep, NULL));
 	if (ft_rdm()) {
-		/* ofi_rxm cannot close one without */
+		/* ofi_rxm cannot close an endpoint without an AV */
 		FT_CALL(fi_av_open(dom->domain, &av_attr, &av, NULL));
 		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 	}
@@ -108,7 +107,7 @@ static void one_cq(uint64_t flags)
 				 FI_TRANSMIT | FI_RECV |
 					 FI_SELECTIVE_COMPLETION);
 		FT_CHECK(ret == -FI_EINVAL, "bound again, with more: %d", ret);
-		/* the call has done nothing */
+		/* the refused call has bound nothing */
 		FT_CALL(fi_ep_bind(ep, &cq[1]->fid, FI_RECV));
 		if (!ft_rdm()) {
 			FT_CALL(fi_eq_open(dom->fabric, &eq_attr, &eq, NULL));
@@ -126,8 +125,8 @@ static void one_cq(uint64_t flags)
 }
 
 /*
- * An endpoint that cannot be enabled with a counter alone can be with a queue,
- * too.
+ * An endpoint with a counter alone cannot be enabled; when a queue is bound,
+ * too, it can be enabled.
  */
 static void counter_first(bool parts)
 {
@@ -143,7 +142,7 @@ static void counter_first(bool parts)
 
 	ft_stage("a counter, %s", parts ? "alone in its direction" : "alone");
 	if (fi_cntr_open(dom->domain, &cntr_attr, &cntr, NULL))
-		return; /* verbs has none */
+		return; /* verbs has no counters */
 	FT_CALL(fi_cq_open(dom->domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep, NULL));
 	FT_CALL(fi_ep_bind(ep, &cntr->fid, FI_SEND | (parts ? 0 : FI_RECV)));

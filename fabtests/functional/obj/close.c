@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_close: endpoints are closed with operations pending. Completions that
- * the core reports for these arrive once, with the contexts of their owners;
- * then everything closes; parents do not close before their children; nothing
- * grows when this is repeated.
+ * the core reports for these operations arrive once, with the application's
+ * contexts; then all objects close; parents do not close before their children;
+ * the process does not grow when this is repeated.
  */
 #include "ft_mrrc.h"
 
@@ -11,7 +11,7 @@
 #define SENDS  12
 #define LEN    8192
 #define HALVES 4
-#define LONG   100000 /* beyond what ofi_rxm copies */
+#define LONG   100000 /* more than ofi_rxm copies */
 
 struct seen {
 	bool recv[RECVS], send[SENDS], write[SENDS];
@@ -32,7 +32,9 @@ static void post_pending(struct ft_pair *pair, struct fid_mr *mr,
 				   (void *) (1000 + i)));
 	if (!with_sends)
 		return;
-	/* these are never received, and the server makes no progress */
+	/*
+	 * these operations are never received, and the server makes no progress
+	 */
 	for (i = 0; i < SENDS; i++) {
 		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, c->to,
 				(void *) (2000 + i)));
@@ -90,8 +92,8 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 }
 
 /*
- * An application that closes everything need not read the entries left in the
- * queues.
+ * Closes an endpoint with operations pending. An application need not read the
+ * entries that are left in the queues.
  */
 static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 			  bool with_sends, bool read)
@@ -107,7 +109,10 @@ static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 	ft_check_idle(c->dom, "endpoint closed");
 	ft_ep_close(c);
 	ft_release(&pair->dom[1]);
-	/* behind messages that are not received, tcp sees no end */
+	/*
+	 * tcp does not see the connection's end behind messages that were not
+	 * received
+	 */
 	if (!with_sends)
 		ft_wait_shutdown(&pair->s);
 	ft_ep_close(&pair->s);
@@ -115,7 +120,7 @@ static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 	ft_connect(pair, &pair->s, &pair->c);
 }
 
-/* The peer closes: every pending operation here fails, once. */
+/* The peer closes: every pending operation on this side fails, once. */
 static void peer_closes(struct ft_pair *pair, struct fid_mr *mr)
 {
 	struct seen seen = { 0 };
@@ -145,7 +150,7 @@ static void expect_busy(struct fid *fid, const char *what)
 		 fi_strerror(-ret));
 }
 
-/* Raw, some cores close some of these objects instead of refusing. */
+/* Tests closes in the wrong order; raw, some cores do not refuse these. */
 static void parents(struct ft_pair *pair)
 {
 	ft_stage("parents before children");
@@ -153,7 +158,7 @@ static void parents(struct ft_pair *pair)
 	expect_busy(&pair->dom[1].fabric->fid, "a fabric with a domain");
 	expect_busy(&pair->c.cq[FT_TX]->fid, "a queue in use");
 	expect_busy(&pair->c.cq[FT_RX]->fid, "a queue in use");
-	/* and the refused calls have changed nothing */
+	/* the refused calls have changed nothing */
 	ft_verify_pair(&pair->c, buf, buf + LEN, LEN, 5);
 	ft_release_pair(pair);
 }
@@ -162,7 +167,7 @@ static void bounded(struct ft_pair *pair, struct fid_mr *mr)
 {
 	unsigned i, n = ft_iters(ft_core("verbs") ? 50 : ft_rxm() ? 30 : 500);
 	/*
-	 * ofi_rxm allocates another 30 or 40 MiB of buffers once, at some time
+	 * ofi_rxm allocates another 30 or 40 MiB of buffers once, at any time
 	 */
 	size_t most = ft_rxm() ? 96 : 8;
 	size_t before = 0, after;
@@ -210,7 +215,7 @@ static void close_half(struct ft_ep *ep)
 	ft_check_idle(ep->dom, "endpoint closed");
 }
 
-/* Messages that take several steps are closed in any step. */
+/* Endpoints close in any step of messages that take several steps. */
 static void half_done(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -250,8 +255,8 @@ static ssize_t full_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
 }
 
 /*
- * The core refuses every operation, also from memory that this thread has used
- * before.
+ * The core refuses every operation, also operations from memory that this
+ * thread has used before.
  */
 static void refused(void)
 {
@@ -283,7 +288,7 @@ static void refused(void)
 	ft_pair_close(&pair);
 }
 
-/* An endpoint that was never enabled is closed, as where fi_enable() fails. */
+/* Closes an endpoint that was never enabled, as if fi_enable() had failed. */
 static void not_enabled(void)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA };
@@ -315,8 +320,8 @@ static void not_enabled(void)
 }
 
 /*
- * One of two endpoints that share a queue closes, while the other is about to
- * begin an operation.
+ * Two endpoints share a queue; one of them closes with an operation pending,
+ * before the other is enabled.
  */
 static void one_of_two(void)
 {
@@ -354,7 +359,7 @@ static void one_of_two(void)
 	fi_freeinfo(dom.info);
 }
 
-/* Opens and closes everything, from the fabric on. */
+/* Opens and closes all objects, from the fabric on. */
 static void whole(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -391,7 +396,7 @@ int main(int argc, char **argv)
 	whole();
 	if (ft_core("tcp") && !ft_rdm() && !ft_opts.raw)
 		refused();
-	/* verbs' connected endpoints need an address */
+	/* verbs' connected endpoints need an address to be opened */
 	if (ft_rdm() || !ft_core("verbs"))
 		not_enabled();
 	if (ft_rdm())

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_domains: an open domain takes little memory, from a new heap and from
- * one that other domains have used, and closing it gives all of it back. The
- * first domain does not change which blocks malloc maps.
+ * fi_mrrc_domains: tests that an open domain takes little memory, from a new
+ * heap and from a heap that other domains have used, and that closing the
+ * domain gives all of its memory back. The first domain does not change which
+ * blocks malloc maps.
  */
 #include "ft_mrrc.h"
 
@@ -10,8 +11,8 @@
 #include <sys/prctl.h>
 
 #define DOMAINS 32
-#define MOST	(64 << 10)    /* bytes of a domain */
-#define BLOCK	(512UL << 10) /* large: glibc maps it by itself */
+#define MOST	(64 << 10)    /* maximum bytes of a domain */
+#define BLOCK	(512UL << 10) /* a large block: glibc maps it by itself */
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -53,8 +54,8 @@ static void close_all(void)
 }
 
 /*
- * Is a large block mapped? Freeing a mapped block raises glibc's threshold, for
- * all of the process.
+ * Does malloc map a large block? Freeing a mapped block raises glibc's
+ * threshold for the whole process.
  */
 static bool malloc_maps(void)
 {
@@ -62,7 +63,7 @@ static bool malloc_maps(void)
 	static void *volatile block[2];
 	bool maps;
 
-	/* kept, since freeing it would raise the threshold, too */
+	/* keep the blocks, since freeing them would raise the threshold, too */
 	block[!!block[0]] = malloc(BLOCK);
 	maps = mallinfo2().hblks > before;
 	FT_CHECK(block[0], "malloc of %lu", BLOCK);
@@ -76,7 +77,7 @@ int main(int argc, char **argv)
 	bool maps;
 
 	ft_init(argc, argv);
-	/* pages of 2 MiB would hide how much of them is used */
+	/* pages of 2 MiB would hide how much of the memory is used */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	info = ft_getinfo(&attr);
 	FT_CALL(fi_fabric(info->fabric_attr, &fabric, NULL));
@@ -84,7 +85,7 @@ int main(int argc, char **argv)
 	maps = malloc_maps();
 	open_one(DOMAINS);
 	ft_wait_quiet();
-	/* the drivers of verbs do it themselves */
+	/* the drivers of verbs change malloc's threshold themselves */
 	FT_CHECK(strstr(info->fabric_attr->prov_name, "verbs") ||
 			 malloc_maps() == maps,
 		 "malloc has changed");

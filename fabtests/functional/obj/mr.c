@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_mr: explicit registrations next to the implicit ones. A given
+ * fi_mrrc_mr: tests explicit registrations next to the provider's own. A given
  * descriptor is used unchanged; keys that the application chooses are never
  * taken; a key is invalid once fi_close() has returned; and the ten thousandth
  * registration costs as much as the first.
@@ -12,12 +12,12 @@
 #define LEN  (8 * FT_PAGE)
 #define KEYS 500
 
-/* of all_keys() */
+/* numbers of all_keys() */
 #define CACHED 300
 #define EDGE   16
 #define RANDOM 1000
 
-/* of views() */
+/* number of loops in views() */
 #define LOOPS 60
 
 static struct ft_pair pair;
@@ -55,8 +55,8 @@ static void given_descriptors(void)
 }
 
 /*
- * Without FI_MR_LOCAL the application may pass the descriptor of a registration
- * for peers, with any rights.
+ * Without FI_MR_LOCAL the application may pass the descriptor of any
+ * registration, also of one for peers, with any rights.
  */
 static void peers_descriptors(void)
 {
@@ -115,8 +115,8 @@ static int reg_key(uint64_t key, struct fid_mr **mr)
 }
 
 /*
- * Small keys, the largest, and any others: all must be available to the
- * application.
+ * Returns key i of chosen_keys(): small keys, large keys, and random keys must
+ * all be available to the application.
  */
 static uint64_t key_at(unsigned i)
 {
@@ -140,7 +140,7 @@ static void chosen_keys(void)
 		uint64_t key = key_at(i);
 
 		ft_stage("chosen key %u: 0x%" PRIx64, i, key);
-		/* registrations of the provider's own in between */
+		/* the provider makes registrations of its own in between */
 		p = ft_map(NULL, FT_PAGE);
 		ft_verify_pair(&pair.c, p, in, FT_PAGE, i);
 		FT_CALL(reg_key(key, &mrs[i]));
@@ -160,7 +160,7 @@ static void chosen_keys(void)
 		FT_CALL(fi_close(&mrs[i]->fid));
 }
 
-/* The ends of the range and its middle, then any key. */
+/* Returns keys at the ends of the range and at its middle, then random keys. */
 static uint64_t any_key(unsigned i)
 {
 	switch (i / EDGE) {
@@ -176,8 +176,9 @@ static uint64_t any_key(unsigned i)
 }
 
 /*
- * No key is taken by the hundreds of registrations of the provider's own. Each
- * key is held until the end, so that the provider's cannot reuse it.
+ * The provider's own registrations, hundreds of them, take no key from the
+ * application. Each key of the application is held until the end, so that the
+ * provider cannot reuse it.
  */
 static void all_keys(void)
 {
@@ -215,10 +216,12 @@ static void all_keys(void)
 	ft_unmap(p, 2 * CACHED * FT_PAGE);
 }
 
-/* ---- a core where keys are taken ----------------------------------------- */
+/*
+ * ---- a core whose keys are taken ------------------------------------------
+ */
 
 static struct fi_ops_mr core;
-static unsigned taken; /* so many from now on */
+static unsigned taken; /* number of registrations to refuse from now on */
 
 static int taken_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 			 uint64_t flags, struct fid_mr **mr)
@@ -241,8 +244,8 @@ static int taken_regv(struct fid *fid, const struct iovec *iov, size_t count,
 }
 
 /*
- * The provider takes another key if one is taken, and gives up a key that the
- * application chooses.
+ * If a key is taken, the provider chooses another key for its own registration,
+ * and gives up its own key if the application chooses that key.
  */
 static void taken_keys(void)
 {
@@ -294,7 +297,7 @@ static ssize_t write_flags(void *ctx, uint64_t key, uint64_t flags)
 
 /*
  * A write with the key of a closed registration fails, and nothing is written;
- * on reliable connections that ends the connection.
+ * the failed write ends a reliable connection.
  */
 static void revoked(void)
 {
@@ -355,7 +358,7 @@ static void forms(void)
 	mr = ft_reg(&pair.dom[0], in, LEN, FI_RECV);
 	ret = fi_close(&dom->fid);
 	FT_CHECK(ret == -FI_EBUSY, "closing a domain with an MR: %d", ret);
-	/* to what registrations are never bound to */
+	/* registrations are never bound to a completion queue */
 	ret = fi_mr_bind(mr, &pair.s.cq[FT_TX]->fid, 0);
 	ft_log("fi_mr_bind to a completion queue: %d", ret);
 	FT_CHECK(ret < 0, "fi_mr_bind to a completion queue: %d", ret);
@@ -372,7 +375,7 @@ static unsigned open_files(void)
 	return n;
 }
 
-/* Were all of the last ones slower than the first ones? */
+/* Were all of the last loops slower than the fastest of the first loops? */
 static bool slower(uint64_t first, const uint64_t *last, unsigned count)
 {
 	unsigned i;
@@ -382,7 +385,7 @@ static bool slower(uint64_t first, const uint64_t *last, unsigned count)
 	return i == count;
 }
 
-/* Registers views of one buffer, all at once, again and again. */
+/* Registers parts of one buffer, all at once, again and again. */
 static void views(void)
 {
 	const unsigned count = ft_iters(ft_core("verbs") ? 300 :
@@ -396,7 +399,7 @@ static void views(void)
 
 	FT_CHECK(mrs, "calloc");
 	/*
-	 * other programs run on the machine: real growth would be slow in all
+	 * other programs run on the machine: real growth would slow all later
 	 * loops
 	 */
 	for (loop = 0; loop < LOOPS ||
@@ -419,7 +422,7 @@ static void views(void)
 	FT_CHECK(!slower(first, last, LOOPS / 4),
 		 "%u views took %" PRIu64 " us, later %" PRIu64, count, first,
 		 us);
-	/* threads of the provider's open and close some at any time */
+	/* the provider's threads open and close files at any time */
 	FT_CHECK(open_files() <= files + 4, "%u files are open, %u were",
 		 open_files(), files);
 	ft_unmap(p, count * FT_PAGE);

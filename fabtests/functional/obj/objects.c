@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_objects: constructors without attributes, or with an info that lacks
- * some: what the core accepts is accepted, and what it refuses does not crash.
- * Also many objects of one parent: closing one takes no longer than with few.
+ * fi_mrrc_objects: tests calls that open objects without attributes, or with an
+ * info that lacks some attributes: calls that the core accepts are accepted,
+ * and calls that the core refuses do not crash. The test also opens many
+ * objects of one parent: closing an object takes no longer than with few
+ * objects.
  */
 #include "ft_mrrc.h"
 
@@ -25,7 +27,7 @@ static int cq_open(struct world *w)
 	struct fid_cq *cq;
 	int ret = fi_cq_open(w->domain, NULL, &cq, NULL);
 
-	/* what it is by default */
+	/* a queue with default attributes is empty */
 	if (!ret)
 		FT_CHECK(fi_cq_read(cq, entry, 2) == -FI_EAGAIN, "not empty");
 	return ret ? ret : fi_close(&cq->fid);
@@ -168,7 +170,7 @@ static int domain_lacks(struct world *w, enum lacks lacks)
 	return ret ? ret : fi_close(&domain->fid);
 }
 
-#define ALL -1 /* NULL in place of all */
+#define ALL -1 /* no attributes at all */
 
 static const struct {
 	const char *name;
@@ -201,13 +203,13 @@ static const struct {
 #define CASES (sizeof(cases) / sizeof(*cases))
 
 /*
- * The result of a case: the call's return value, NOT_OPEN, or the signal that
- * ended it.
+ * Other results of a case: the core lacks the object; the case died by a
+ * signal.
  */
 #define NOT_OPEN 1
 #define SIGNAL	 1000
 
-/* No: there is no such provider. */
+/* Opens a domain; returns false if there is no such provider. */
 static bool world_open(struct world *w, const char *prov, enum fi_ep_type type)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -237,7 +239,9 @@ static void run_from(const char *prov, enum fi_ep_type type, unsigned i,
 	struct fi_info *info;
 	struct world w;
 
-	/* not the core's handlers, which would print the place of the crash */
+	/*
+	 * use no handlers of the core, which would print the place of the crash
+	 */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGABRT, SIG_DFL);
 	signal(SIGFPE, SIG_DFL);
@@ -292,7 +296,7 @@ static void compare(const char *core, enum fi_ep_type type)
 	for (i = 0; i < CASES; i++) {
 		ft_log("%s over %s: %d, %d", cases[i].name, core, raw[i],
 		       ours[i]);
-		/* what crashes without us is the core's */
+		/* if a call crashes the raw core, ofi_mrrc may crash, too */
 		if (raw[i] >= NOT_OPEN)
 			continue;
 		FT_CHECK(ours[i] < SIGNAL, "%s: signal %d; the core returns",
@@ -310,13 +314,13 @@ static void without_attributes(void)
 	compare("tcp", FI_EP_MSG);
 }
 
-/* ---- many ---------------------------------------------------------------- */
+/* ---- many objects -------------------------------------------------------- */
 
 #define MANY  8000
 #define TRIES 5
 /*
- * factor that counts as slower: a list of this many objects takes a hundred
- * times as long
+ * this factor counts as slower: walks over a list of MANY objects would take a
+ * hundred times as long
  */
 #define SLOWER 4
 
@@ -334,7 +338,7 @@ static void open_cqs(struct fid_domain *domain, unsigned cnt)
 	}
 }
 
-/* ns of this thread for closing one object: the oldest first, or the newest. */
+/* us of this thread for closing all objects, the oldest first or the newest. */
 static uint64_t close_us(unsigned cnt, bool oldest)
 {
 	uint64_t begin = ft_thread_us();
@@ -345,7 +349,7 @@ static uint64_t close_us(unsigned cnt, bool oldest)
 	return ft_thread_us() - begin;
 }
 
-/* Over udp, whose queues have no descriptors. */
+/* Opens many queues over udp, whose queues have no descriptors. */
 static void many(void)
 {
 	uint64_t oldest, newest;

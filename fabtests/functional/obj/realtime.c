@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_realtime: a thread of real-time priority and a thread without one, on
- * the same processor, read the same queue. If the first finds the second inside
- * a read, it must let it run. Otherwise it would spin until Linux stops it
- * (sched(7)), which takes nearly a second of the processor.
+ * fi_mrrc_realtime: a thread of real-time priority and a thread without
+ * real-time priority, on the same processor, read the same queue. If the
+ * real-time thread finds the other thread inside a read, the real-time thread
+ * must let the other thread run. Otherwise the real-time thread would spin
+ * until Linux stops it (sched(7)), after nearly a second of processor time.
  */
 #include "ft_mrrc.h"
 
@@ -24,7 +25,7 @@ static bool real_time(bool on)
 	return !sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
-/* Uses only the first available processor, for all threads from now on. */
+/* From now on, all threads use only the first available processor. */
 static void pin(void)
 {
 	cpu_set_t set, one;

@@ -6,8 +6,8 @@
  * process of its own on each side: where the raw core crashes, ofi_mrrc may,
  * too.
  *
- * All random numbers of a call are drawn before it, so that the sides stay with
- * the same objects as long as their results are equal.
+ * All random numbers of a call are drawn before the call, so that both sides
+ * keep the same objects as long as their results are equal.
  */
 #include "obj/sequences.h"
 
@@ -56,8 +56,8 @@ const char *name(const struct obj *obj)
 }
 
 /*
- * Picks an open object of a class; ANY_CLASS: of any class. NULL: there is
- * none.
+ * Picks an open object of a class, or of any class if ANY_CLASS. Returns NULL
+ * if there is no such object.
  */
 struct obj *pick(enum class class)
 {
@@ -141,8 +141,8 @@ const char *context_name(const void *context)
 }
 
 /*
- * Does the core free this object, or half of it, although it is busy, and then
- * use it?
+ * Does the core free this object, or half of it, although the object is busy,
+ * and then use it?
  */
 static bool freed_in_use(const struct obj *obj)
 {
@@ -167,8 +167,8 @@ int close_obj(struct obj *obj)
 	int ret;
 
 	/*
-	 * before that ofi_rxm and net look for queues that they get when
-	 * enabled
+	 * before an endpoint is enabled, ofi_rxm and net have no queues to look
+	 * at
 	 */
 	if (obj->class == EP && ft_rdm() && !obj->enabled && !forced)
 		return -FI_EBUSY;
@@ -178,15 +178,17 @@ int close_obj(struct obj *obj)
 	ret = fi_close(obj->fid);
 	say("close", "%s = %d", name(obj), ret);
 	/*
-	 * cores free a busy object that they have freed once more: not closed
-	 * twice
+	 * do not close an object twice: some cores free a busy object in each
+	 * close
 	 */
 	if (!ret || obj->class == CQ || (obj->class == DOMAIN && ft_rxm()))
 		obj->fid = NULL;
 	return ret;
 }
 
-/* Closes all objects; objects to which others are bound come after these. */
+/*
+ * Closes all objects; an object comes after the objects that are bound to it.
+ */
 static void close_all(void)
 {
 	static const enum class order[] = {
@@ -231,7 +233,7 @@ static void sequence(enum ft_side this_side, unsigned round)
 	unsigned steps = 10 + below(STEPS);
 
 	side = this_side;
-	/* most need these */
+	/* most calls need a fabric and a domain */
 	open_fabric();
 	open_domain();
 	for (step = 1; step <= steps; step++)
@@ -245,7 +247,7 @@ static void get_infos(enum ft_side of)
 
 	FT_CHECK(hints, "no memory");
 	hints->mode = ~(uint64_t) FI_BUFFERED_RECV;
-	hints->domain_attr->mr_mode = 0xffc; /* all there are */
+	hints->domain_attr->mr_mode = 0xffc; /* all modes that exist */
 	hints->ep_attr->type = ft_ep_type();
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->fabric_attr->prov_name = strdup(ft_twin_prov(of));
@@ -253,7 +255,7 @@ static void get_infos(enum ft_side of)
 			   &list));
 	fi_freeinfo(hints);
 	for (info = list; info; info = info->next) {
-		/* ofi_rxm (2.x) dies without a domain that has them, too */
+		/* ofi_rxm (2.x) crashes if the domain lacks FI_COLLECTIVE */
 		if (info->caps & FI_COLLECTIVE && FI_MAJOR(fi_version()) >= 2)
 			continue;
 		if (!strcmp(info->fabric_attr->prov_name, ft_twin_prov(of)) &&

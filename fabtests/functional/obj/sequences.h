@@ -28,11 +28,11 @@ enum class {
 
 struct obj {
 	enum class class;
-	struct fid *fid;   /* NULL: closed */
-	bool enabled;	   /* of endpoints */
-	unsigned inserted; /* addresses, of address vectors */
-	bool has_eq;	   /* the endpoint has an EQ; passive ones, too */
-	bool has_queue;	   /* of endpoints: a queue or counter is bound */
+	struct fid *fid;   /* NULL: the object is closed */
+	bool enabled;	   /* an endpoint is enabled */
+	unsigned inserted; /* number of addresses in an address vector */
+	bool has_eq;	   /* an endpoint, also a passive one, has an EQ */
+	bool has_queue;	   /* a queue or counter is bound to an endpoint */
 	bool connect_failed;
 	bool waits; /* the completion queue has a wait object */
 };
@@ -42,7 +42,7 @@ extern unsigned obj_cnt;
 /* Infos for 127.0.0.1, as fi_getinfo() gave them to each side */
 extern struct fi_info *infos[FT_SIDES][INFOS_MAX];
 extern unsigned info_cnt[FT_SIDES];
-extern enum ft_side side; /* of this child */
+extern enum ft_side side; /* this child's side */
 
 uint64_t below(uint64_t n);
 bool once_in(unsigned n);
@@ -50,20 +50,23 @@ const char *name(const struct obj *obj);
 struct obj *pick(enum class class);
 struct obj *obj_of(const struct fid *fid);
 bool room(void);
-/* Is an endpoint bound and not enabled? ofi_rxm's progress needs it to be. */
+/*
+ * Is an endpoint bound and not enabled? ofi_rxm's progress needs enabled
+ * endpoints.
+ */
 bool half_open(void);
 struct obj *opened(enum class class, struct fid *fid);
-/* A result: "ARGUMENTS = RETURN VALUE ..." */
+/* Reports a result: "ARGUMENTS = RETURN VALUE ..." */
 void say(const char *call, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int close_obj(struct obj *obj);
 
-/* An operation context or NULL, and its name. */
+/* Returns a random operation context, or NULL; returns a context's name. */
 void *random_context(void);
 const char *context_name(const void *context);
 /*
- * A connection or transfer was begun: the results of later calls on endpoints
- * and queues are a race, and not compared.
+ * True once a connection or transfer was begun: then the results of later calls
+ * on endpoints and queues are a race, and not compared.
  */
 extern bool async;
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of sequences.c: each draws its random numbers, calls, and records
- * the result. Results that depend on time or addresses are not recorded.
+ * The calls of sequences.c: each function draws its random numbers, makes a
+ * call, and records the result. Results that depend on time or addresses are
+ * not recorded.
  */
 #include "obj/sequences.h"
 
 #define ONE_OF(list) ((list)[below(sizeof(list) / sizeof(*(list)))])
 #define BUF_SIZE     (1UL << 16)
-#define KEY_MIN	     1000 /* above what cores choose by counting */
+#define KEY_MIN	     1000 /* above the keys that cores choose by counting */
 
 static char buf[BUF_SIZE] __attribute__((aligned(4096)));
 static uint64_t next_key = KEY_MIN + 8;
@@ -19,7 +20,7 @@ static uint64_t random_bit(void)
 
 /* ---- open ------------------------------------------------------------- */
 
-/* What random_info() changed, for the transcript. */
+/* Names the member that random_info() changed, for the report. */
 static char changed[64];
 
 static void change(struct fi_info *info)
@@ -272,7 +273,7 @@ static void open_stx(void)
 	fi_freeinfo(info);
 }
 
-/* None of the cores has them. */
+/* None of the cores has scalable endpoints. */
 static void open_sep(void)
 {
 	struct obj *in = pick(DOMAIN);
@@ -399,8 +400,8 @@ static void bind(void)
 	if (!obj || !to)
 		return;
 	/*
-	 * tcp leaves a connected endpoint that it has freed in the address
-	 * vector
+	 * bound to an address vector, a connected endpoint of tcp stays there
+	 * when it is freed
 	 */
 	if (to->class == AV && !ft_rdm())
 		return;
@@ -413,7 +414,7 @@ static void bind(void)
 	say_bind(obj, to, flags, ret);
 }
 
-/* What most endpoints need to be enabled. */
+/* Binds the objects that most endpoints need to be enabled. */
 static void bind_all(void)
 {
 	struct obj *ep = pick(EP);
@@ -438,7 +439,10 @@ static void enable(void)
 	struct obj *obj = pick(once_in(8) ? SRX : EP);
 	int ret;
 
-	/* ofi_rxm starts a thread each time, and waits for one */
+	/*
+	 * at each call ofi_rxm starts a thread, and it waits for one thread
+	 * only
+	 */
 	if (!obj || (obj->enabled && ft_rdm()))
 		return;
 	say("enabling", "%s", name(obj));

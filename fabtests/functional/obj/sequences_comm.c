@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The calls of sequences.c on address vectors, connections, receives and sends.
- * Sends and connections are begun but not awaited: their later results are a
- * race, and not compared.
+ * Sends and connections are begun but not awaited: later results are a race,
+ * and not compared.
  */
 #include "obj/sequences.h"
 
@@ -60,7 +60,7 @@ static void av_insertsvc(void)
 		obj->inserted += (unsigned) ret;
 }
 
-/* Looks up inserted addresses: looking up others is not safe. */
+/* Looks up inserted addresses only: looking up others is not safe. */
 static void av_lookup(void)
 {
 	struct obj *obj = pick(AV);
@@ -105,7 +105,7 @@ static void listen_call(void)
 	struct obj *obj = pick(PEP);
 	int ret;
 
-	/* tcp looks for its event queue */
+	/* tcp needs the passive endpoint's event queue */
 	if (!obj || (!obj->has_eq && !once_in(16)))
 		return;
 	say("listening", "%s", name(obj));
@@ -120,7 +120,7 @@ static void connect_call(void)
 	size_t len = sizeof(in), param = once_in(8) ? below(4096) : below(64);
 	int ret;
 
-	/* tcp looks for its event queue */
+	/* tcp needs the endpoint's event queue */
 	if (!obj || !obj->has_eq || !once_in(8))
 		return;
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -132,7 +132,7 @@ static void connect_call(void)
 	say(async ? "connect.late" : "connect", "%s param %zu = %d", name(obj),
 	    param, ret);
 	async |= !ret;
-	/* it enables, too */
+	/* fi_connect() enables an endpoint, too */
 	obj->connect_failed |= !!ret;
 }
 
@@ -289,7 +289,7 @@ static void cancel_call(void)
 	bool forced = once_in(32);
 	ssize_t ret;
 
-	/* ofi_rxm looks for queues that it gets when enabled */
+	/* before an endpoint is enabled, ofi_rxm has no queues to look at */
 	if (!obj || (obj->class == EP && !obj->enabled && !forced))
 		return;
 	say("cancelling", "%s", name(obj));

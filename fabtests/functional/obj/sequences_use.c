@@ -107,10 +107,10 @@ static void control_call(void)
 	uint64_t arg[32] = { ONE_OF(flags) };
 	int ret;
 
-	/* of these the argument names an object */
+	/* FI_ALIAS's argument names an object */
 	if (!obj || command == FI_ALIAS || (obj->class != EP && half_open()))
 		return;
-	/* see enable() */
+	/* ofi_rxm: see enable() */
 	if (command == FI_ENABLE && obj->enabled && ft_rdm())
 		return;
 	say("controlling", "%s command %d", name(obj), command);
@@ -187,7 +187,7 @@ static void trywait_call(void)
 	bool forced = once_in(32);
 	int ret;
 
-	/* ofi_rxm looks for endpoints of the queue */
+	/* ofi_rxm needs endpoints of the queue */
 	if (!obj || !queue || (ft_rxm() && !forced))
 		return;
 	ret = fi_trywait((struct fid_fabric *) obj->fid, fids, 1);
@@ -209,7 +209,7 @@ static void cq_call(void)
 
 	if (!obj || half_open())
 		return;
-	/* cores look for the wait object */
+	/* cores need a queue's wait object */
 	if (!obj->waits && (how == 2 || how == 3))
 		how = 0;
 	cq = (struct fid_cq *) obj->fid;
@@ -248,7 +248,9 @@ static void eq_call(void)
 		.context = random_context(),
 		.data = below(1000),
 	};
-	/* another object may have the address of a closed one by then */
+	/*
+	 * number the object: another object may have a closed object's address
+	 */
 	const uint64_t first = of ? 1000 * (of - objs) : 0;
 	struct fi_eq_err_entry err = { 0 };
 	size_t len = once_in(8) ? below(sizeof(entry)) : sizeof(entry);

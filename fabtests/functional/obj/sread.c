@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sread: fi_cq_sread() on a queue that others read as well. While one
- * thread waits, another floods the same queue with operations that ask for no
- * completion, or closes an endpoint. The waiting thread gets complete entries
- * in order, and later calls wait for their full timeout.
+ * fi_mrrc_sread: tests fi_cq_sread() on a queue that other threads read as
+ * well. While one thread waits, another thread floods the same queue with
+ * operations that ask for no completion, or closes an endpoint. The waiting
+ * thread gets complete entries in order, and later calls wait for their full
+ * timeout.
  */
 #include "ft_mrrc.h"
 
@@ -16,17 +17,17 @@
 #define BURST	 4
 #define SILENT	 1000
 #define WAIT_MS	 200
-#define LIMIT_US 1000000 /* of in_order() */
+#define LIMIT_US 1000000 /* us that in_order() takes */
 #define OUT_LEN	 ((1 + WINDOW) * LEN)
 
 static struct ft_pair pair;
-static char *out, *in;	  /* the client's, the server's */
-static struct fid_mr *mr; /* of in */
+static char *out, *in;	  /* memory of the client, and of the server */
+static struct fid_mr *mr; /* registration of in */
 static void *out_desc;
 static atomic_uint messages, taken;
 static atomic_bool flooded;
 
-/* A write of the client's. */
+/* Posts a write of the client. */
 static ssize_t post_write(void *ctx, uint64_t flags)
 {
 	struct iovec iov = { out, LEN };
@@ -45,7 +46,7 @@ static ssize_t post_write(void *ctx, uint64_t flags)
 	return fi_writemsg(pair.c.ep, &msg, flags);
 }
 
-/* The same; only the server makes progress when there is no room. */
+/* Posts a write; only the server makes progress when there is no room. */
 static void post_unread(void *ctx, uint64_t flags)
 {
 	uint64_t end = ft_deadline();
@@ -59,8 +60,8 @@ static void post_unread(void *ctx, uint64_t flags)
 }
 
 /*
- * Posts a receive; a core may free its entry a moment after the completion was
- * read.
+ * Posts a receive; a core may free an entry for it a moment after a completion
+ * was read.
  */
 static void post_recv(uintptr_t slot)
 {
@@ -76,7 +77,7 @@ static void post_recv(uintptr_t slot)
 	FT_CHECK(!ret, "fi_recv: %zd", ret);
 }
 
-/* A call must wait its full time on a queue where nothing completes. */
+/* fi_cq_sread() waits its full time on a queue where nothing completes. */
 static void expect_wait(void)
 {
 	struct fi_cq_data_entry entry = { 0 };
@@ -98,7 +99,10 @@ static void *server_main(void *arg)
 	ssize_t ret;
 
 	while (next < atomic_load(&messages) || !atomic_load(&flooded)) {
-		/* sometimes so few that the reader falls asleep for each */
+		/*
+		 * sometimes so few messages are ahead that the reader sleeps
+		 * for each
+		 */
 		ahead = next / 256 % 2 ? WINDOW : 1 + next % BURST;
 		if (next < atomic_load(&messages) &&
 		    next - atomic_load(&taken) < ahead) {
@@ -154,8 +158,8 @@ static unsigned check_entries(const struct fi_cq_data_entry *entry, ssize_t n,
 }
 
 /*
- * The flooding thread finds completions of receives among those of its own
- * operations: they still belong to the waiting thread.
+ * The flooding thread finds completions of receives among completions of its
+ * own operations: the receives' completions still belong to the waiting thread.
  */
 static void in_order(unsigned n)
 {
@@ -193,7 +197,7 @@ static void in_order(unsigned n)
 	ft_expect_none(&pair.c, 5);
 }
 
-/* Reads the one signalled entry of a flood without a reader. */
+/* Reads the only signalled entry of a flood that no thread read. */
 static void read_wanted(void *ctx)
 {
 	uint64_t end = ft_deadline();
@@ -208,7 +212,7 @@ static void read_wanted(void *ctx)
 		 "fi_cq_read: %zd, context %p", ret, entry.op_context);
 }
 
-/* Posting may retire silent operations: that wakes no thread later. */
+/* Posts may retire silent operations, which wakes no thread later. */
 static void after_flood(void)
 {
 	unsigned i;
@@ -224,8 +228,8 @@ static void after_flood(void)
 }
 
 /*
- * Closing an endpoint wakes no waiting thread either, once the endpoint's
- * completions are read.
+ * Closing an endpoint wakes no waiting thread, once the endpoint's completions
+ * are read.
  */
 static void after_close(void)
 {
@@ -258,7 +262,7 @@ static void after_close(void)
 	ft_reconnect(&pair);
 }
 
-/* A call without room for an entry returns, and takes no entry. */
+/* fi_cq_sread() without room for an entry returns, and takes no entry. */
 static void no_place(void)
 {
 	unsigned i;

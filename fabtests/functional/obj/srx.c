@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_srx: receives posted to a shared context serve several connections;
- * those still posted when it closes end without a completion. With
- * FI_SELECTIVE_COMPLETION every receive ends, whether it completes or not.
+ * fi_mrrc_srx: tests that receives posted to a shared context serve several
+ * connections; receives that are still posted when the context closes end
+ * without a completion. With FI_SELECTIVE_COMPLETION every receive ends,
+ * whether it has a completion or not.
  */
 #include "ft_mrrc.h"
 
@@ -25,7 +26,7 @@ static void post(uintptr_t slot)
 			       FT_ANY, (void *) slot));
 }
 
-/* Any connection's message takes the oldest receive. */
+/* A message of any connection takes the oldest receive. */
 static void rounds(void)
 {
 	unsigned i, k, n = ft_iters(2000);
@@ -95,9 +96,9 @@ static void post_flags(uintptr_t slot, uint64_t flags)
 }
 
 /*
- * Takes completions. tcp has no completion at all for such receives, verbs has
- * one for each: the provider on top reports those that were asked for, and more
- * only where the core does.
+ * Takes completions of receives with FI_SELECTIVE_COMPLETION. tcp has no
+ * completion at all for these receives, verbs has one for each: the provider
+ * reports the requested completions, and more only where the core does.
  */
 static unsigned take_flagged(bool *seen, const bool *flagged)
 {
@@ -177,9 +178,9 @@ static void *sleep_in_sread(void *arg)
 }
 
 /*
- * Contexts are closed while a thread sleeps on a queue, which may have read
- * anything. Their receives are released when the thread wakes up, or is
- * cancelled, without another close.
+ * Shared contexts are closed while a thread, which may have read completions,
+ * sleeps on their queue. The contexts' receives are released when the thread
+ * wakes up, or is cancelled, without another close.
  */
 static void asleep(bool cancel_it)
 {
@@ -219,7 +220,7 @@ static void asleep(bool cancel_it)
 	ft_pair_close(&pair);
 }
 
-/* Receives that may ask for a completion, or not. */
+/* Posts receives, of which some ask for a completion. */
 static void selective(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -255,7 +256,10 @@ int main(int argc, char **argv)
 	for (i = 0; i < CONNS; i++) {
 		if (i)
 			ft_connect(&pair, &s[i], &c[i]);
-		/* one reader for the common queue, driven by all endpoints */
+		/*
+		 * all connections share a queue, which only the first endpoint
+		 * reads
+		 */
 		s[i].tail[FT_RX] = &s[i].head[FT_RX];
 		s[i].tail[FT_TX] = &s[i].head[FT_TX];
 		c[i].tail[FT_RX] = &c[i].head[FT_RX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_wait: waiting for completions. fi_cq_sread() with and without a
+ * fi_mrrc_wait: tests waiting for completions: fi_cq_sread() with and without a
  * timeout, wait descriptors with fi_trywait(), fi_cq_signal(). Completions that
  * were not requested wake no thread permanently; receives that come back when
  * an endpoint closes wake the thread that waits for them.
@@ -19,7 +19,7 @@ static struct fid_mr *mr;
 static void *out_desc;
 static atomic_bool ended;
 
-/* Runs the server's side: progress, and enough receives at all times. */
+/* Runs the server's side: makes progress, and keeps enough receives posted. */
 static void *server_main(void *arg)
 {
 	struct ft_comp comp;
@@ -78,7 +78,7 @@ struct later {
 	unsigned silent, msec;
 };
 
-/* Posts silent operations, then waits, then posts one that completes. */
+/* Posts silent operations, waits, then posts an operation that completes. */
 static void *later_main(void *arg)
 {
 	struct later *later = arg;
@@ -163,7 +163,7 @@ static void signalled(void)
 		 "fi_cq_sread after fi_cq_signal");
 }
 
-/* What event loops do: trywait, poll, read. */
+/* Waits as event loops do: fi_trywait(), poll(), fi_cq_read(). */
 static void descriptor(unsigned silent)
 {
 	struct fid *fids[] = { &pair.c.cq[FT_TX]->fid };
@@ -183,7 +183,7 @@ static void descriptor(unsigned silent)
 		FT_CHECK(ft_limit_us() < end, "never woken");
 		ret = fi_trywait(pair.dom[1].fabric, fids, 1);
 		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_trywait: %zd", ret);
-		/* a lost wake-up would last this long */
+		/* a lost wake-up would last for this time */
 		if (!ret && poll(&pfd, 1, 30000) == 0)
 			FT_CHECK(0, "no wake-up within 30 s");
 	}
@@ -194,8 +194,8 @@ static void descriptor(unsigned silent)
 }
 
 /*
- * More completions than the queue has entries for: fi_trywait() refuses as long
- * as there is something to read, and no longer.
+ * A queue gets more completions than it has entries for: fi_trywait() refuses
+ * as long as there is something to read, and no longer.
  */
 static void full(bool cw)
 {
@@ -211,7 +211,7 @@ static void full(bool cw)
 	void *desc;
 
 	if (ft_core("verbs"))
-		return; /* there it must not happen */
+		return; /* over verbs a queue must not be overrun */
 	ft_stage("a queue that is full%s", cw ? ", conditional writes" : "");
 	attr.cq_size = size;
 	attr.cw = cw;
@@ -261,8 +261,8 @@ static void *close_main(void *arg)
 }
 
 /*
- * An endpoint is closed by another thread, after fi_trywait() said that it is
- * safe to sleep: the receives that come back wake the sleeping thread.
+ * Another thread closes an endpoint, after fi_trywait() said that it is safe to
+ * sleep: the receives that come back wake the sleeping thread.
  */
 static void closed_beside(unsigned msec)
 {
@@ -297,7 +297,7 @@ static void closed_beside(unsigned msec)
 	ft_reconnect(&pair);
 }
 
-/* Cores that give receives back when their endpoint is closed. */
+/* Tests cores that give receives back when their endpoint is closed. */
 static void closing(void)
 {
 	struct ft_attr attr = FT_ATTR;

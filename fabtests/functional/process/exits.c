@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_exits: processes and threads that end, in every way, with memory
- * registered and connections up; handlers at exit that unmap it; the provider
- * unloaded while its monitor watches.
+ * fi_mrrc_exits: tests processes and threads that end in every way, with memory
+ * registered and connections up; exit handlers that unmap registered memory;
+ * and the provider unloaded while its monitor watches memory.
  */
 #include "ft_mrrc.h"
 
@@ -10,8 +10,8 @@
 #include <pthread.h>
 
 /*
- * Asked by LeakSanitizer: objects that are left at the exit are left on
- * purpose.
+ * LeakSanitizer calls this function: objects that are left at the exit are left
+ * on purpose.
  */
 int __lsan_is_turned_off(void) __attribute__((visibility("default")));
 int __lsan_is_turned_off(void)
@@ -141,7 +141,7 @@ static void run_ending(const void *arg)
 	_exit(5);
 }
 
-/* ---- threads: their stacks are buffers, and go ---- */
+/* ---- threads whose stacks are buffers ---- */
 
 static void *on_stack(void *arg)
 {
@@ -160,10 +160,7 @@ static void threads(unsigned rounds)
 	ft_stage("threads that end");
 	pthread_attr_init(&attr);
 	for (i = 0; i < rounds; i++) {
-		/*
-		 * a different size each time, so that libc does not keep the
-		 * stacks
-		 */
+		/* use different sizes, so that libc does not keep the stacks */
 		pthread_attr_setstacksize(&attr, (256 + i % 32 * 64) << 10);
 		FT_CHECK(!pthread_create(&thread, &attr, on_stack, NULL),
 			 "pthread_create");
@@ -173,7 +170,7 @@ static void threads(unsigned rounds)
 }
 
 /*
- * The provider is unloaded, but stays mapped, since its hooks and threads do.
+ * The provider is unloaded, but stays mapped, since its hooks and threads stay.
  */
 static void unload(void)
 {
@@ -186,7 +183,8 @@ static void unload(void)
 	snprintf(path, sizeof(path), "%s/libmrrc-fi.so", dir ? dir : "");
 	lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
 	if (!lib)
-		return; /* found elsewhere */
+		/* libfabric loaded the provider from another directory */
+		return;
 	for (i = 0; i < 8; i++)
 		dlclose(lib);
 	lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);

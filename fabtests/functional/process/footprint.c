@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_footprint: addresses that domains take of their process, and a program
- * that has few of them (ulimit -v), or large thread-local variables, which libc
- * puts on the stack of each thread.
+ * fi_mrrc_footprint: tests how much address space domains take of their
+ * process, in a program that has little address space (ulimit -v), and in a
+ * program with large thread-local variables, which libc puts on the stack of
+ * each thread.
  */
 #include "ft_mrrc.h"
 
@@ -11,11 +12,13 @@
 #define FIRST_KIB  (16 << 10)
 #define SECOND_KIB (8 << 10)
 #define LIMIT_KIB  300000
-#define HUGE_KIB   (1 << 20) /* a sanitizer has more */
+#define HUGE_KIB   (1 << 20) /* a process under a sanitizer has more */
 #define LEN	   (64UL << 10)
 #define ROUNDS	   200
 
-/* More than the stack that the provider's threads need. */
+/*
+ * Thread-local memory larger than the stack that the provider's threads need.
+ */
 static __thread volatile char local[512 << 10];
 
 static size_t addresses_kib(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_fork: children that come and go while connections are up. They do
- * nothing with the fabric, but write and unmap their memory, end in every
- * way, or live on, or open a fabric of their own; the parent's transfers stay
- * right, and its unmapping is still seen.
+ * fi_mrrc_fork: tests children that begin and end while connections are up. The
+ * children do nothing with the parent's fabric, but write to and unmap their
+ * memory, end in every way, or live on, or open a fabric of their own; the
+ * parent's transfers stay right, and the provider still sees the parent's
+ * unmaps.
  */
 #include "ft_mrrc.h"
 
@@ -88,7 +89,7 @@ static void reap(pid_t pid, enum ending ending)
 			 "child %d ended with 0x%x", ending, status);
 }
 
-/* A send and a receive are posted before the fork, the rest after it. */
+/* A receive is posted before the fork, and a send after it. */
 static void in_flight(enum ending ending)
 {
 	void *sd = ft_desc(&pair.dom[1], out, LEN);
@@ -152,7 +153,7 @@ static void beside_a_child(unsigned rounds)
 	transfer();
 }
 
-/* The child runs in the parent's memory for a moment, and unmaps some of it. */
+/* The child of a vfork() runs in the parent's memory, and unmaps some of it. */
 static void by_vfork(void)
 {
 	char *volatile p = ft_map_apart(LEN);
@@ -208,7 +209,7 @@ static void by_library(void)
 	transfer();
 }
 
-/* exit() in a child runs libfabric's own cleanup there. */
+/* exit() in a child runs libfabric's own cleanup in the child. */
 static void plain_exit(void)
 {
 	pid_t pid;
@@ -225,7 +226,7 @@ static void plain_exit(void)
 
 /*
  * A child shares pages that the parent has registered. When the parent writes
- * to them, it must go on using the pages that the network knows.
+ * to such pages, the parent must keep the pages that the device knows.
  */
 static void neighbours(void)
 {
@@ -247,7 +248,7 @@ static void neighbours(void)
 	ft_unmap(page, FT_PAGE);
 }
 
-/* The child opens its own fabric, next to the one that it inherited. */
+/* The child opens its own fabric, next to the fabric that it inherited. */
 static void own_fabric(void)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -255,7 +256,7 @@ static void own_fabric(void)
 	struct ft_pair own;
 	unsigned i;
 
-	/* it is not inherited */
+	/* a child does not inherit the alarm */
 	alarm((unsigned) ft_opts.timeout);
 	ft_pair_open(&own, &attr);
 	for (i = 0; i < 3; i++) {
@@ -293,8 +294,8 @@ static void by_own_fabric(void)
 }
 
 /*
- * A child cannot allocate from a domain of the parent's, whether the parent had
- * allocated by then or not.
+ * A child cannot allocate from a domain of the parent's, whether or not the
+ * parent has allocated before.
  */
 static void no_memory(void)
 {

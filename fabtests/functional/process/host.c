@@ -2,10 +2,10 @@
 /*
  * A small program that keeps the process busy around registered memory: threads
  * that come and go, buffers that are mapped, sent, grown and unmapped, a child.
- * Written against libfabric alone, since test_hosts.sh builds it under each
+ * The program needs libfabric alone, since test_hosts.sh builds it under each
  * sanitizer, and other languages' processes call host_run() in a library.
  *
- * host_run() returns the number of errors; each is printed.
+ * host_run() prints each error, and returns the number of errors.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -112,7 +112,7 @@ static void host_close(struct host *host)
 	fi_freeinfo(host->info);
 }
 
-/* Until @count operations have ended. */
+/* Waits until @count operations have ended. */
 static int host_wait(struct host *host, int count)
 {
 	struct fi_cq_msg_entry entry;
@@ -128,7 +128,7 @@ static int host_wait(struct host *host, int count)
 	return 0;
 }
 
-/* Sends @from, which arrives in @to; the endpoint sends to itself. */
+/* Sends @from, which arrives in @to: the endpoint sends to itself. */
 static int host_send(struct host *host, char *from, char *to, size_t len)
 {
 	struct fi_context2 context[2];
@@ -164,7 +164,7 @@ static char *map(size_t len, int fill)
 	return at;
 }
 
-/* Other threads unmap memory all the time. */
+/* Maps and unmaps memory all the time, in another thread. */
 static void *churn(void *arg)
 {
 	int i;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_procs: server and client in processes of their own. Transfers in both
- * directions. Then a peer is killed in the middle of them: the other side gets
- * each operation back once, closes everything, and serves the next client. At
- * the end several clients at once.
+ * fi_mrrc_procs: tests server and client in processes of their own, with
+ * transfers in both directions. Then a client is killed in the middle of its
+ * transfers: the server gets each operation back once, closes the client's
+ * objects, and serves the next client. At the end the server serves several
+ * clients at once.
  */
 #include "ft_mrrc.h"
 
@@ -14,10 +15,11 @@
 #define WINDOW	16
 #define CLIENTS 4
 
-#define REPLY_FD 3 /* of the client's process */
+#define REPLY_FD 3 /* descriptor of the client's process */
 
 /*
- * The data that the client needs about the listener or endpoint; and its reply.
+ * The name of the listener or endpoint, which the client needs; and the
+ * client's reply.
  */
 struct invitation {
 	char name[256];
@@ -42,7 +44,7 @@ static void get_name(struct fid *fid, struct invitation *inv)
 	FT_CALL(fi_getname(fid, inv->name, &inv->len));
 }
 
-/* Opens a client of datagrams: the endpoint sends its own name. */
+/* Opens a reliable datagram client: the endpoint sends its own name. */
 static void client_open_rdm(struct ft_pair *pair, const struct invitation *inv)
 {
 	struct invitation reply;
@@ -81,7 +83,7 @@ static void client_open(struct ft_pair *pair, const struct invitation *inv)
 	ft_connect_client(pair, &pair->c);
 }
 
-/* Echoes, until the server ends it. */
+/* Sends all messages back, until the server ends the client. */
 static void client_main(const struct invitation *inv)
 {
 	char *buf = ft_map(NULL, WINDOW * LEN);
@@ -134,7 +136,9 @@ static pid_t start_client(struct ft_pair *pair)
 	pid = fork();
 	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
-		/* a new process: libfabric's state is not inherited */
+		/*
+		 * exec, so that the client does not inherit libfabric's state
+		 */
 		dup2(fds[0], STDIN_FILENO);
 		dup2(reply[1], REPLY_FD);
 		snprintf(limit, sizeof(limit), "%d", ft_opts.timeout);
@@ -191,7 +195,7 @@ static void goodbye(struct ft_ep *s, pid_t pid)
 	ft_ep_close(s);
 }
 
-/* Each client has its own part of both buffers, whose memory comes and goes. */
+/* Each client has its own part of both buffers, which is sometimes remapped. */
 static void crowd(struct ft_pair *pair, char *out, char *in, unsigned rounds)
 {
 	struct fi_mrrc_stats before, after;
@@ -252,16 +256,16 @@ static void mark(bool *flags, const struct ft_comp *comp, uintptr_t base)
 }
 
 /*
- * The length of messages when a peer is killed. ofi_rxm (1.17) over verbs never
- * returns from fi_cq_read, raw as well, when a peer dies within a message of
- * several segments (rxm_close_conn).
+ * Returns the length of messages when a peer is killed. ofi_rxm (1.17) over
+ * verbs, raw as well, never returns from fi_cq_read() when a peer dies within a
+ * message of several segments (rxm_close_conn).
  */
 static size_t killed_len(void)
 {
 	return ft_rxm() && ft_core("verbs") ? 2 * FT_PAGE : LEN;
 }
 
-/* The client dies with operations in flight; this side loses none. */
+/* The client dies with operations in flight; the server loses no operation. */
 static void killed(struct ft_pair *pair, char *out, char *in, pid_t pid)
 {
 	bool sent[WINDOW] = { false }, received[WINDOW] = { false };

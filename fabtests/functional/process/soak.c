@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_soak: nothing grows in a process that runs for long. Two threads
- * replace, free, move and transfer buffers all the time, and verify what
- * arrives; domains, connections, blocks of fi_mr_alloc, threads and children
- * come and go. Its resources are measured again and again: the maximum in the
- * last quarter of the time may not exceed that in the second one.
+ * fi_mrrc_soak: tests that no resource grows in a process that runs for long.
+ * Two threads replace, free, move and transfer buffers all the time, and verify
+ * the received data; domains, connections, blocks of fi_mr_alloc, threads and
+ * children begin and end. The process's resources are measured again and again:
+ * the maximum in the last quarter of the time may not exceed the maximum in the
+ * second quarter.
  *
- * FT_SECONDS is how long it runs (8; 24 over verbs, with fewer buffers, where
- * the machine may be emulated). Prints the maximum of each quarter.
+ * FT_SECONDS is the duration in seconds (default 8; 24 over verbs, with fewer
+ * buffers, where the machine may be emulated). The test prints the maximum of
+ * each quarter.
  */
 #include "ft_mrrc.h"
 
@@ -16,15 +18,15 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-#define BUFS	 256 /* of a worker */
-#define BUFS_FEW 16  /* over verbs */
+#define BUFS	 256 /* buffers of a worker */
+#define BUFS_FEW 16  /* buffers of a worker over verbs */
 #define MAX	 (64 * FT_PAGE)
 #define WORKERS	 2
 #define SECONDS	 8
-#define SAMPLES	 200   /* of the whole time */
-#define VISIT	 40000 /* us, from one of main()'s turns to the next */
+#define SAMPLES	 200   /* samples in the whole time */
+#define VISIT	 40000 /* us from one visit() to the next */
 
-/* ---- what the process has ---- */
+/* ---- resources of the process ---- */
 
 #define QUARTERS 4
 
@@ -32,11 +34,11 @@ enum { MAPPINGS, RESIDENT, DESCRIPTORS, THREADS, REGIONS, BYTES, MEASURES };
 
 static const struct {
 	const char *name;
-	size_t slack; /* beyond a tenth */
+	size_t slack; /* growth allowed, beyond a tenth */
 } measures[MEASURES] = {
 	/*
-	 * the number of ranges that stay watched: a slow machine needs the
-	 * whole time to reach it
+	 * slack is the number of ranges that stay watched: a slow machine needs
+	 * the whole time to reach it
 	 */
 	[MAPPINGS] = { "mappings", 1024 },
 	[RESIDENT] = { "resident bytes", 32UL << 20 },
@@ -114,10 +116,10 @@ struct worker {
 
 static struct worker workers[WORKERS];
 static pthread_mutex_t ep_lock = PTHREAD_MUTEX_INITIALIZER;
-static char *in; /* registered, as a target */
+static char *in; /* registered, as a target of transfers */
 static struct fid_mr *in_mr;
 static atomic_uint_fast64_t seeds, transfers;
-static pthread_barrier_t begun; /* all buffers are there */
+static pthread_barrier_t begun; /* all workers have all buffers */
 static atomic_bool ended;
 static unsigned bufs = BUFS;
 
@@ -141,7 +143,7 @@ static void buf_new(struct buf *buf)
 	FT_CHECK(buf->p, "malloc of %zu", buf->len);
 }
 
-/* Other pages at the same place, or the same ones elsewhere. */
+/* Replaces pages at the same place, or moves a buffer. */
 static void buf_change(struct buf *buf)
 {
 	void *p = buf->p;
@@ -218,7 +220,10 @@ static void *work(void *arg)
 
 	for (i = 0; i < bufs; i++)
 		buf_new(&w->buf[i]);
-	/* mappings and memory as after a while, even on a slow machine */
+	/*
+	 * reach the usual mappings and memory before measuring, also on a slow
+	 * machine
+	 */
 	for (i = 0; i < 8 * bufs; i++) {
 		to = &w->buf[ft_rand() % bufs];
 		buf_new(to);
@@ -246,7 +251,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* ---- what comes and goes ---- */
+/* ---- objects that begin and end ---- */
 
 static void *nothing(void *arg)
 {

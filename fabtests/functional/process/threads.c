@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_threads: threads with a connection each, on one pair of domains,
- * send, receive, read and write, and map and unmap their own buffers. Memory
- * that one thread unmaps may be mapped at the same address by another the next
- * moment. One more thread asks for statistics and flushes. Then domains come
- * and go, and with them the hooks of libc, while threads map and unmap.
+ * send, receive, read and write, and map and unmap their own buffers. After one
+ * thread unmaps memory, another thread may map memory at the same address. One
+ * more thread asks for statistics and flushes. Then domains open and close, and
+ * with them the hooks of libc, while threads map and unmap.
  */
 #include "ft_mrrc.h"
 
@@ -17,7 +17,7 @@
 struct worker {
 	pthread_t thread;
 	unsigned id, rounds;
-	struct ft_dom dom[2]; /* own lists of registrations, raw mode */
+	struct ft_dom dom[2]; /* raw mode: own lists of registrations */
 	struct ft_ep s, c;
 	char *in; /* registered target of writes and reads */
 	struct fid_mr *mr;
@@ -119,7 +119,10 @@ static void worker_close(struct worker *w)
 	ft_unmap(w->in, MAX);
 }
 
-/* Maps and unmaps without the fabric: each call must do what libc documents. */
+/*
+ * Maps and unmaps memory without transfers: each call must work as libc
+ * documents it.
+ */
 static void *spinner_main(void *arg)
 {
 	char *p, *q;
@@ -143,8 +146,8 @@ static void *spinner_main(void *arg)
 }
 
 /*
- * The last domain that closes removes the hooks, the next one places them
- * again.
+ * Opens and closes domains: the last domain that closes removes the hooks, the
+ * next domain places the hooks again.
  */
 static void domains(unsigned rounds)
 {
@@ -217,7 +220,7 @@ int main(int argc, char **argv)
 	}
 	ft_pair_close(&pair);
 	if (!ft_opts.raw)
-		/* ofi_rxm's take 40 ms */
+		/* ofi_rxm's domains take 40 ms */
 		domains(rounds / (ft_rxm() ? 40 : 8));
 	return ft_done();
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_serve_crowd PORT CLIENTS ROUNDS [late]: many clients of fi_mrrc_serve
- * in one process, for test_serve.sh. All clients connect. In each round each of
- * them gets a range of "file" and compares its checksum; ROUNDS 0: without end.
- * When the rounds are over it prints a line, and keeps the connections until
- * its standard input ends. With "late" each client requests one more range
- * before that, and exposes its buffer only when the input has ended; the server
- * then has to disconnect one client.
+ * in one process, for test_serve.sh. All clients connect. In each round each
+ * client gets a range of "file" and compares the checksum; with ROUNDS 0, the
+ * rounds have no end. When the rounds are over the program prints a line, and
+ * keeps the connections until its standard input ends. With "late" each client
+ * requests one more range before the line is printed, and exposes its buffer
+ * only when the input has ended; the server then has to disconnect one client.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #define LIMIT_S 300
 #define PART	65536
 #define RXS	2
-#define FLOCK	32 /* that connect at once */
+#define FLOCK	32 /* number of clients that connect at once */
 
 struct client {
 	struct net_link link;
@@ -31,14 +31,15 @@ struct client {
 	size_t name_len;
 	uint8_t rx[RXS][SERVE_MSG_MAX];
 	uint8_t out[SERVE_MSG_MAX];
-	unsigned next; /* of rx */
+	unsigned next; /* index of the next buffer of rx */
 	uint64_t id;
 	struct serve_msg answer;
 	bool connected, answered, written;
 	uint8_t *part;
 };
 
-enum { OP_SEND, OP_RX, OP_TAG, OP_LIFE }; /* in the low bits of a context */
+/* operations, in the low bits of a context */
+enum { OP_SEND, OP_RX, OP_TAG, OP_LIFE };
 
 static struct net net;
 static struct net_kind type;
@@ -208,7 +209,7 @@ static void connect_all(time_t end)
 		progress(end);
 }
 
-/* All clients ask at once. */
+/* All clients send the same request at once. */
 static void ask(const struct serve_msg *msg, time_t end)
 {
 	unsigned i;

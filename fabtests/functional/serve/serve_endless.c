@@ -8,7 +8,7 @@
 
 #include "serve/server/list.h"
 
-/* Replaces the library's function, whose object is then not linked. */
+/* Replaces the library's function, so that its object is not linked. */
 enum serve_status list_page(const struct source *source, const char *path,
 			    uint64_t *cursor, uint8_t *buf, size_t *len)
 {

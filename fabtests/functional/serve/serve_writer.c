@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_serve_writer: changes a file in one way, again and again, while it is
- * served; also tells whether a copy of the file equals the file at some moment
- * (test_serve.sh).
+ * fi_mrrc_serve_writer: changes a file in one way, again and again, while
+ * fi_mrrc_serve serves the file; also tells whether a copy of the file equals
+ * the file at some moment (test_serve.sh).
  *
- * Each page has the number of its version in each word. A writer overwrites the
- * pages in their order, so at any moment the file has pages of one version,
- * followed by pages of the version before; in the way "punch" it may have a
- * hole.
+ * Each word of a page is the number of the page's version. A writer overwrites
+ * the pages in their order, so at any moment the file has pages of one version,
+ * followed by pages of the previous version; in the way "punch" the file may
+ * have a hole.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 
 #define PAGE  4096
 #define WORDS (PAGE / sizeof(uint64_t))
-#define PAGES 4096 /* of a whole file */
+#define PAGES 4096 /* pages of a whole file */
 
 static const char *path;
-static uint64_t worst_ns; /* that an open waited */
+static uint64_t worst_ns; /* longest time that an open waited */
 
 static void fail(const char *what)
 {
@@ -110,7 +110,10 @@ static int run(const char *how, double seconds)
 	fflush(stdout);
 	while (now_ns() < end) {
 		change(how, ++version);
-		/* often no pause, else one long enough to fetch the file */
+		/*
+		 * often make no pause, else a pause long enough to fetch the
+		 * file
+		 */
 		pause.tv_nsec = rand() % 3 ? 0 : rand() % 400000000;
 		nanosleep(&pause, NULL);
 	}
@@ -132,7 +135,7 @@ static bool is_uniform(const uint64_t *page, size_t len)
 	return true;
 }
 
-/* holes: pages of zeros are no surprise. */
+/* Checks a copy of the file. @holes: pages of zeros are allowed. */
 static int check(bool holes)
 {
 	uint64_t page[WORDS], before = 0, first = 0;
