@@ -18,7 +18,8 @@
  * nanoseconds of processor time per KiB: medians of interleaved rounds, "- -"
  * for a way that the machine does not support. The last two numbers are ratios
  * of throughput, medians over rounds: dynamic to none, and auto to the best
- * fixed way. One thread drives both ends, so the processor time includes both.
+ * fixed way. One thread drives both ends of the connection, so the processor
+ * time includes both.
  */
 #include "ft_bench.h"
 

@@ -36,7 +36,7 @@ static void read_trace(void)
 	long long value;
 	struct op op;
 
-	/* this memory is not taken from the malloc under test */
+	/* the trace is not kept in memory of the malloc under test */
 	ops = ft_map(NULL, OPS_MAX * sizeof(*ops));
 	while (scanf("%lld", &value) == 1) {
 		FT_CHECK(ops_cnt < OPS_MAX, "more than %zu lines", OPS_MAX);

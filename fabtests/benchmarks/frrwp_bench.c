@@ -46,7 +46,7 @@ static struct shared *sh;
 static bool quick;
 static struct ft_pair pair;
 /* This process's side. */
-static int me; /* 0: this process is the server, 1: the client */
+static int me; /* me is 0 in the server, 1 in the client */
 static char *buf, *warm;
 static struct fid_mr *warm_mr; /* registration of warm, as a target */
 /* Mapped, not static: memory of a program's file is registered each time. */

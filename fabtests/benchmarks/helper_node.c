@@ -167,7 +167,7 @@ static void spawn(unsigned count, const struct helpers *with, bool busy)
 		pid = fork();
 		FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
-			/* the kernel kills this child when the parent ends */
+			/* the kernel kills the child when its parent ends */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			process(i, with, busy);
 			exit(0);
@@ -184,7 +184,7 @@ static void ended(pid_t pid)
 		 status);
 }
 
-/* Checks that no process has failed: such a process is never ready. */
+/* Checks that no process has failed: a failed process is never ready. */
 static void check_alive(void)
 {
 	int status;

@@ -18,7 +18,8 @@
  * posted after its time. Lines "bytes TRACE WAY SECONDS KIB" come before the
  * line "replay", with the registered bytes over time.
  *
- * The other side's buffer is registered before, and does not count.
+ * The buffer of the connection's other side is registered before, and does not
+ * count.
  */
 #include "helper_run.h"
 #include "sim/trace.h"
@@ -28,7 +29,8 @@
 struct replay {
 	const struct sim_trace *trace;
 	const char *helper;
-	uint64_t begin, end;  /* of the rank's messages, us of the trace */
+	/* begin and end of the rank's messages, us of the trace */
+	uint64_t begin, end;
 	uint64_t first, last; /* first and last byte of the buffers */
 	size_t most;	      /* maximum length of a message */
 	char *buf, *other;

@@ -56,7 +56,10 @@ struct late_way {
 	void (*ahead)(int side, unsigned i);
 	void (*post)(unsigned i); /* the sender's data is ready */
 	void (*show)(unsigned i); /* the receiver's buffer is ready */
-	/* The sender got a message for a buffer; NULL: the sender gets none */
+	/*
+	 * Handles a message for a buffer at the sender; NULL: the sender gets
+	 * no message
+	 */
 	void (*asked)(const struct ft_comp *comp);
 	/* The receiver got its ith completion; may be NULL */
 	void (*heard)(unsigned i, const struct ft_comp *comp);

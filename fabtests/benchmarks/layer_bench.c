@@ -103,9 +103,8 @@ static void stack_open(struct stack *st, enum side side)
 		FT_CHECK(st->desc[i], "%s gives no descriptor", prov[side]);
 	}
 	/*
-	 * Over ofi_mrrc these transfers use null descriptors, so the endpoint
-	 * is in its general state in both directions afterwards, and the core's
-	 * pools have grown.
+	 * Transfers without descriptors bring an endpoint over ofi_mrrc into
+	 * its general state in both directions, and grow the core's pools.
 	 */
 	buf = ft_map(NULL, FT_PAGE);
 	for (i = 0; i < 16; i++) {

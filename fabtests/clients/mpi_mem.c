@@ -2,8 +2,8 @@
 /*
  * mpi_check: memory that comes and goes between transfers. A registration that
  * outlives its memory transfers wrong data in these tests: addresses are used
- * again, with other pages behind them. Such wrong data can be seen over a core
- * that needs registrations (verbs), not over a core that needs none (tcp).
+ * again, with other pages behind them. Wrong data can be seen over a core that
+ * needs registrations (verbs), not over a core without registrations (tcp).
  */
 #define _GNU_SOURCE
 #include "mpi_check.h"

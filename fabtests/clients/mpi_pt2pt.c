@@ -156,7 +156,7 @@ static void test_nonblocking(void)
 		window(round, round >= 2);
 }
 
-/* A rank sends to itself; such messages go through the provider, too. */
+/* A rank sends to itself; messages to itself go through the provider, too. */
 static void test_self(void)
 {
 	size_t i, len, count = mc_size_count();

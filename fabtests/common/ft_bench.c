@@ -2,7 +2,7 @@
 /*
  * Timed transfers from the client to the server, one thread driving both.
  *
- * The buffers are used in turn, so each of them is used again and again: the
+ * The buffers are used in turn, so each buffer is used again and again: the
  * case that a registration cache serves. The receive for a send is posted in
  * the timed part, where the receiver also registers its buffer.
  */

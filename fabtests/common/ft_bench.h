@@ -40,8 +40,8 @@ struct ft_bench {
 };
 
 /*
- * Turns the core's cache on or off, before libfabric starts. Without this call
- * the core's cache is off in raw mode.
+ * Turns the core's cache on or off, before libfabric starts. If this function
+ * is not called, the core's cache is off in raw mode.
  */
 void ft_core_cache(bool on);
 /* Sets the provider list and environment of a mode; before ft_start(). */

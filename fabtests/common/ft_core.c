@@ -30,7 +30,8 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops)
 	FT_CALL(fi_domain(fabric, info, &domain, NULL));
 	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	FT_CALL(fi_endpoint(domain, info, &ep, NULL));
-	if (rxm) { /* an endpoint of ofi_rxm does not close without these */
+	/* an endpoint of ofi_rxm does not close without an AV and a CQ */
+	if (rxm) {
 		FT_CALL(fi_av_open(domain, &av_attr, &av, NULL));
 		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
 		FT_CALL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));

@@ -125,9 +125,7 @@ void ft_start(const char *name)
 		ft_set_raw();
 	if (!ft_opts.addr)
 		ft_opts.addr = ft_core("verbs") ? "10.0.0.1" : "127.0.0.1";
-	/*
-	 * these cores do not ask for registrations, so registration is forced
-	 */
+	/* cores without FI_MR_LOCAL need no registrations: force them */
 	if (!ft_opts.raw && !ft_core("verbs"))
 		setenv("FI_OFI_MRRC_REGISTER", "always", 0);
 

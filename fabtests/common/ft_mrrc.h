@@ -94,12 +94,12 @@ void ft_set_raw(void);
 void ft_start(const char *name);
 /* Prints that the test passed. */
 int ft_done(void);
-/* Does the test run over this core, as in ft_core("verbs")? */
+/* Does the test run over the core @name, as in ft_core("verbs")? */
 bool ft_core(const char *name);
 /*
  * The core's own tables of calls, for connected endpoints or, with ofi_rxm, for
- * reliable datagrams. Where all objects of a core share these tables, as in
- * tcp, a test can replace calls in them.
+ * reliable datagrams. Where all objects of a core share its tables of calls, as
+ * in tcp, a test can replace calls in the tables.
  */
 struct ft_core_ops {
 	struct fi_ops *ep;
@@ -427,7 +427,10 @@ void ft_in_child(const char *what, void (*run)(const void *arg),
 
 /* Writes the name of a listener or endpoint, as text of FT_HEX_MAX bytes. */
 void ft_name_hex(struct fid *fid, char *hex);
-/* Reads such a text into FT_NAME_MAX bytes; returns the name's length. */
+/*
+ * Reads text of ft_name_hex() into FT_NAME_MAX bytes; returns the name's
+ * length.
+ */
 size_t ft_hex_name(const char *hex, void *name);
 /*
  * Starts this program again, in the mode that the environment selects; @out
@@ -455,11 +458,11 @@ void ft_cw_survivor(struct ft_ep *ep, fi_addr_t to, void *out, size_t out_len,
 enum ft_fs { FT_FS_MEMORY, FT_FS_DISK, FT_FS_OVERLAY, FT_FS_CNT };
 
 /*
- * Makes a new folder on a file system of this kind; returns false if the
+ * Makes a new folder on a file system of the kind @fs; returns false if the
  * machine has no such file system.
  */
 bool ft_file_dir(enum ft_fs fs, char *dir, size_t size);
-/* Makes a file with these bytes, and opens it for reading. */
+/* Makes a file with the contents @data, and opens the file for reading. */
 int ft_file_make(const char *path, const void *data, size_t len);
 /*
  * Can parts of files in this folder be sent without a copy? The file system has

@@ -17,7 +17,9 @@
 #define LOOK_US 10000
 
 #define SLEEP_MS 50
-/* us of work that a spinning process does while this one sleeps */
+/*
+ * us of work that a spinning process does while the process under test sleeps
+ */
 #define SLEEP_WORK 200000
 #define SLEEP_USED 40000 /* maximum us of processor time used */
 #define SLEEPS	   20

@@ -20,9 +20,9 @@ struct ft_twin_why {
 	const char *key; /* pattern of fnmatch(3); NULL ends the list */
 	const char *why;
 	/*
-	 * Does this difference explain the values raw and ours? A value is NULL
-	 * if the side has no such line. holds is NULL if any values are
-	 * explained.
+	 * Is the difference of the values raw and ours explained? A value is
+	 * NULL if the side has no line with the key. If holds itself is NULL,
+	 * any values are explained.
 	 */
 	bool (*holds)(unsigned round, const char *raw, const char *ours);
 	bool ends;    /* the rest of the round cannot be compared */

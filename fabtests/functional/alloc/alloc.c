@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_alloc: tests preregistered memory. Operations on such memory without
- * a descriptor register nothing; peers read and write preregistered memory by
- * key. Peers can reach neither the neighbours of an isolated allocation nor
- * freed memory. Wrong calls return an error; heaps are opened and closed.
+ * fi_mrrc_alloc: tests preregistered memory. Operations on preregistered memory
+ * without a descriptor register nothing; peers read and write preregistered
+ * memory by key. Peers can reach neither the neighbours of an isolated
+ * allocation nor freed memory. Wrong calls return an error; heaps are opened
+ * and closed.
  */
 #include <limits.h>
 

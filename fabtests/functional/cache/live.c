@@ -46,9 +46,7 @@ static bool is_segment(const char *path)
 	return len == sizeof(LINK) - 1 && !memcmp(link, LINK, len);
 }
 
-/*
- * Counts this process's segments; checks that none can be written to or shrunk.
- */
+/* Counts this process's segments; no segment can be written to or shrunk. */
 static unsigned segments(void)
 {
 	unsigned count = 0;

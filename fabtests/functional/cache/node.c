@@ -23,7 +23,7 @@
 #define BUDGET	"4M"
 #define BYTES	(4UL << 20)
 #define LEN	(64 * FT_PAGE)
-#define BUFFERS 24 /* on both sides together three times the budget */
+#define BUFFERS 24 /* buffers of both sides take three times the budget */
 #define NOBODY	65534
 #define READY	3 /* file descriptor of a child */
 
@@ -95,7 +95,7 @@ static uint64_t node(struct ft_pair *pair)
 	return own;
 }
 
-/* Waits until this process has @bytes of the budget. */
+/* Uses buffers until this process has @bytes of the budget. */
 static void until_own(struct ft_pair *pair, char *p, uint64_t bytes)
 {
 	const uint64_t end = ft_deadline();

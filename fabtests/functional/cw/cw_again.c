@@ -173,7 +173,10 @@ static void run(enum how how, enum fi_progress progress, const char *what)
 	ft_pair_close(&pair);
 }
 
-/* An operation that the provider refuses holds no memory, and exposes none. */
+/*
+ * An operation that the provider refuses holds no memory, and exposes no
+ * memory.
+ */
 static void pending(void)
 {
 	struct iovec iov = { NULL, 0 };

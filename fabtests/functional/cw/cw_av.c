@@ -208,7 +208,10 @@ static void not_asked(const struct ft_attr *with)
 	addr = ft_rdm_insert(&pair.c, &other);
 	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
-	/* such an endpoint takes names of endpoints with conditional writes */
+	/*
+	 * an endpoint without conditional writes takes names of endpoints with
+	 * them
+	 */
 	addr = ft_rdm_insert(&other, &pair.c);
 	ret = fi_cwrite(other.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite from it: %zd", ret);

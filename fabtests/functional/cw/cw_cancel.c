@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_cw_cancel: a tag is cancelled while the peer makes no progress, so
  * that the peer does not confirm the cancel. The peer may confirm until a
- * deadline. Then the connection ends, the buffer's key becomes invalid, and a
- * sleeping thread is woken. The test moves the clock.
+ * deadline. After the deadline the connection ends, the buffer's key becomes
+ * invalid, and a sleeping thread is woken. The test moves the clock.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"

@@ -64,7 +64,9 @@ static void round_of(unsigned round)
 	ft_stage("round %u", round);
 	ft_fill(out, OPS * LEN, round);
 	post(round * OPS);
-	/* at this time the threads that make progress are busy */
+	/*
+	 * fork at a random time, while the threads that make progress are busy
+	 */
 	usleep(ft_rand() % 2000);
 	fflush(stdout);
 	pid = fork();

@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 	out = ft_map(NULL, room);
 	in = ft_map(NULL, room);
 	compare("cancelled writes", cancels, &pair.c);
-	/* devices have no room for this number of registrations */
+	/* devices have no room for thousands of registrations */
 	if (!ft_core("verbs")) {
 		compare("cancelled targets", cancels, &pair.s);
 		compare("exposed in reverse", reverse, &pair.c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The rest of fi_mrrc_cw_rdm: peers that are unknown, removed, replaced,
- * started again at the same address, or killed. Each operation with such a peer
- * ends once, and operations with other peers go on.
+ * started again at the same address, or killed. Each operation with a peer that
+ * is gone ends once, and operations with other peers go on.
  */
 #include "cw/cw_nodes.h"
 
@@ -129,8 +129,8 @@ static void expose_kept(int i, int k, uint64_t tag)
 }
 
 /*
- * Two unknown peers together have more tags than one peer may have: one of them
- * loses its connection.
+ * Two unknown peers together have more tags than one peer may have: one of the
+ * two loses its connection.
  */
 static void strange_tags(void)
 {

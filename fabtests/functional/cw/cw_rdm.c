@@ -85,7 +85,7 @@ static void *thread_main(void *arg)
 		FT_CHECK(ft_limit_us() < end, "endpoint %d: %u writes, %u tags",
 			 self, tx, rx);
 	}
-	/* other endpoints may still need this one's progress */
+	/* other endpoints may still need this endpoint's progress */
 	atomic_fetch_sub(&busy, 1);
 	while (atomic_load(&busy))
 		ft_poll(&me->ep);

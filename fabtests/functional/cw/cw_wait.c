@@ -2,9 +2,9 @@
 /*
  * fi_mrrc_cw_wait: tests waiting for conditional writes. The writer sleeps, in
  * fi_cq_sread() or on a wait descriptor, with a write that waits for its tag;
- * another thread exposes the buffer. So the sleeping writer has to be woken by
- * a tag, send the write, and get its completion; the target sleeps in the same
- * way. The same test runs with many more endpoints in the same domains.
+ * another thread exposes the buffer. The sleeping writer has to be woken by a
+ * tag, send the write, and get its completion; the target sleeps in the same
+ * way. The test is repeated with many more endpoints in the same domains.
  * cw_auto.c is about applications that do not wait.
  */
 #undef _FORTIFY_SOURCE /* otherwise poll() would be defined already */
@@ -133,7 +133,7 @@ EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 	return ret;
 }
 
-/* The provider calls this function in place of poll() under FORTIFY */
+/* The provider calls __poll_chk() in place of poll() under FORTIFY */
 int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len);
 EXPORTED int __poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t len)
 {

@@ -410,7 +410,7 @@ static void same_tag(void)
 }
 
 /*
- * Calls with FI_MORE announce another call; with @last, none follows the last.
+ * Calls with FI_MORE announce a next call; with @last the last call does, too.
  */
 static void more(bool last)
 {

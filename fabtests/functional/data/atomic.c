@@ -19,7 +19,7 @@ static unsigned done;
 /*
  * libfabric's verbs gives the device the address of an operand in place of its
  * value (1.17, verbs_ep.c: compare_add = (uintptr_t) buf; the message forms
- * take msg->addr). This test only checks which buffers are used.
+ * take msg->addr). fi_mrrc_atomic only checks which buffers verbs uses.
  */
 static bool by_address;
 

@@ -15,7 +15,7 @@
 #define ROUNDS 60
 #define KINDS  (FI_SEND | FI_RECV | FI_WRITE)
 
-/* Ways to write, which hold one region (HIT), none (GIVEN), or two. */
+/* Ways to write: a write holds one region (HIT), no region (GIVEN), or two. */
 enum way { HIT, GIVEN, TWO, TWO_PLAIN, WAYS };
 
 /* A completion that is expected. */
@@ -102,7 +102,7 @@ static unsigned read_queue(struct list *list, struct fid_cq *cq,
 	fi_addr_t src[MOST];
 	ssize_t i, ret;
 
-	/* old entries must not look like entries of this read */
+	/* old entries must not look like new entries */
 	memset(buf, 0xff, sizeof(buf));
 	ret = ft_rand() % 3 ? -FI_ENOSYS : fi_cq_readfrom(cq, buf, MOST, src);
 	/* verbs has no call that reports the source */
@@ -324,8 +324,8 @@ static void run(enum fi_cq_format format, bool one_cq)
 		messages(1 + ft_rand() % MOST, i * 2 * MOST + MOST);
 	}
 	/*
-	 * no later operation uses this write's record: a trace shows whether
-	 * the write ended
+	 * no later operation uses the record of the last write: a trace shows
+	 * whether that write ended
 	 */
 	writes(1, HIT, i * 2 * MOST);
 	FT_CHECK(several || rounds < 10, "no read returned several");

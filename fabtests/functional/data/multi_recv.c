@@ -166,9 +166,9 @@ static void begin(void)
 }
 
 /*
- * Does the core pass all of this test? ofi_rxm of 2.1 ends messages that it has
- * to fetch with FI_ETRUNC, and goes on using a partly used buffer that was
- * cancelled.
+ * Does the core pass all parts of fi_mrrc_multi_recv? ofi_rxm of 2.1 ends
+ * messages that it has to fetch with FI_ETRUNC, and goes on using a partly used
+ * buffer that was cancelled.
  */
 static bool all_works(void)
 {
@@ -266,7 +266,8 @@ static void released(bool longer)
 
 /*
  * A message that is larger than a buffer ends the buffer, without
- * FI_MULTI_RECV. Over some cores (net) such a message breaks the connection.
+ * FI_MULTI_RECV. Over some cores (net) a message larger than its buffer breaks
+ * the connection.
  */
 static void cut_off(void)
 {

@@ -143,7 +143,7 @@ static void held(void)
 	struct fi_mrrc_stats st;
 	struct fi_context ctx;
 
-	/* with other cores the message completes at once */
+	/* over cores other than ofi_rxm the message completes at once */
 	if (!ft_rxm() || ft_opts.raw)
 		return;
 	ft_stage("a claimed buffer is held");

@@ -190,7 +190,10 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 		return;
 	}
 	if (dir == FT_RX && !ft_core("verbs")) {
-		/* these cores write to the memory, and so notice later */
+		/*
+		 * cores other than verbs write to the memory, and do not refuse
+		 * it before
+		 */
 		printf("note: %s: the core does not object\n", what);
 		FT_CALL(fi_cancel(&ep->ep->fid, ctx));
 	} else if (dir == FT_RX) {

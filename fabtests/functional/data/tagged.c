@@ -245,7 +245,8 @@ static void shuffle(unsigned *order)
 
 /*
  * Receives ignore the lower bits of tags. Messages are sent in another order
- * than their receives are posted; some of them before any receive is posted.
+ * than their receives are posted; some messages are sent before any receive is
+ * posted.
  */
 static void matching(char *out, char *in, size_t len)
 {

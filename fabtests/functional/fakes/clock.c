@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The clock of clock.h: replaces clock_gettime() and timerfd_settime() in the
- * whole process. Any thread may call these two functions; only one thread moves
- * the clock.
+ * whole process. Any thread may read the clock and set timers; only one thread
+ * moves the clock.
  */
 #include "fakes/clock.h"
 
@@ -14,7 +14,9 @@
 
 #define SECOND INT64_C(1000000000)
 #define FDS    1024
-/* The provider, which is loaded later, calls these functions, not libc's. */
+/*
+ * The provider, which is loaded later, calls clock.c's functions, not libc's.
+ */
 #define EXPORTED __attribute__((visibility("default")))
 
 static _Atomic int64_t ahead;	/* ns ahead of the kernel's clock */

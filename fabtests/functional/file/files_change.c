@@ -348,8 +348,8 @@ static void run(enum ft_fs fs, uint64_t mode, unsigned rounds)
 	start = ft_limit_us();
 	/*
 	 * -I sets the number of transfers on each file system, however long
-	 * they take. If this number is small, the writer may interfere with all
-	 * transfers.
+	 * they take. If there are few transfers, the writer may interfere with
+	 * all of them.
 	 */
 	for (i = 0;
 	     (ft_opts.iters ? i < ft_opts.iters : ft_round(i, rounds, start)) ||

@@ -89,9 +89,7 @@ static size_t cached(void)
 	return n * FT_PAGE;
 }
 
-/*
- * Sends parts in order: all but the first are read ahead, none is read twice.
- */
+/* Sends parts in order: all parts but the first are read ahead, each once. */
 static void in_order(size_t part)
 {
 	struct fid_mrrc_file *file = file_open(path);
@@ -216,8 +214,8 @@ static void refused(void)
 }
 
 /*
- * Files are closed while reads are under way: the memory of these reads can be
- * used for other data afterwards.
+ * Files are closed while reads are under way: afterwards the memory of the
+ * reads can be used for other data.
  */
 static void closed(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cw_hostile: tests peers of reliable datagram endpoints that violate
- * the control protocol of conditional writes, in every byte: the address of
- * such a peer is quarantined. The test also uses forged names, and names
+ * the control protocol of conditional writes, in every byte: the address of a
+ * violating peer is quarantined. The test also uses forged names, and names
  * without an endpoint. An honest peer has operations in flight all the time,
  * and is not affected.
  */
@@ -174,7 +174,7 @@ static void cwrite_to(fi_addr_t addr, uint64_t tag)
  * ---- messages --------------------------------------------------------------
  */
 
-/* Connects as a new peer and sends only these messages. */
+/* Connects as a new peer and sends only the messages @msg. */
 static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 		 bool bad)
 {

@@ -3,8 +3,8 @@
  * fi_mrrc_cw_takeover: a third endpoint connects to a reliable datagram
  * endpoint in the name of another endpoint, from the same host: before both
  * endpoints are connected, while they are, and with operations under way. All
- * such connections are refused, and the operations complete. A question (ASK)
- * with a wrong nonce gets no answer.
+ * connections in another endpoint's name are refused, and the operations
+ * complete. A question (ASK) with a wrong nonce gets no answer.
  */
 #include "cw/cw_raw.h"
 

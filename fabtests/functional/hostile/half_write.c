@@ -3,7 +3,7 @@
  * fi_mrrc_half_write: a peer's write or read is half transferred when the
  * target frees the memory. A relay between the sides stops the transfer. The
  * memory is freed and its block ended, and other memory is mapped at the same
- * address if the system allows that. Then the relay goes on: the other memory
+ * address if the system allows that. When the relay goes on, the other memory
  * may neither change nor be read, and the target goes on running.
  */
 #include "ft_mrrc.h"
@@ -408,7 +408,7 @@ int main(int argc, char **argv)
 #ifndef __SANITIZE_ADDRESS__
 		/*
 		 * AddressSanitizer makes freed addresses inaccessible: the
-		 * core, which copies such a short rest itself, would stop
+		 * core, which copies a short rest of a write itself, would stop
 		 * without an error.
 		 */
 		half_write(&ways[i], 1000);

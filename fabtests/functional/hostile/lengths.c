@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_lengths: a core passes on a length that a peer claims, of a message
- * that is longer than the posted buffer. The application never sees such a
- * length, but FI_ETRUNC, at the same place in the order, for every call that
- * posts the receive and every call that reads the queue. The test changes the
- * core's table of calls, which all its queues share, to claim lengths.
+ * that is longer than the posted buffer. The application never sees a length
+ * beyond the buffer, but FI_ETRUNC, at the same place in the order, for every
+ * call that posts the receive and every call that reads the queue. The test
+ * changes the core's table of calls, which all its queues share, to claim
+ * lengths.
  */
 #include "ft_mrrc.h"
 
@@ -414,8 +415,8 @@ static void ask(struct fi_recv_context *offer, uint64_t flags)
 
 /*
  * A message whose claimed length exceeds the core's buffer is not offered, and
- * the next message is. Data claimed into a buffer with such a length are an
- * error, too.
+ * the next message is. If the completion of FI_CLAIM claims a length beyond the
+ * posted buffer, the completion is an error, too.
  */
 static void with_buffered(void)
 {
@@ -462,7 +463,7 @@ static void with_control(void)
 	stride = sizeof(struct fi_cq_msg_entry);
 	FT_CALL(fi_cwrite(pair.c.cw, out, LEN, NULL, pair.c.to, 1, out));
 	claims = 1;
-	/* at this time the connection may have ended */
+	/* when the tag is posted the connection may have ended */
 	ret = fi_cwtag(pair.s.cw, in, LEN, NULL, pair.s.to, 1, in);
 	FT_CHECK(!ret || ret == -FI_ENOTCONN, "fi_cwtag: %d", ret);
 	ft_wait_any(&pair.c, FT_TX, &comp);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_kinds: tests buffers in every kind of memory, whose pages are then
- * replaced in the ways that this kind allows. Memory whose changes the kernel
- * does not report must not be kept registered; data is right in any case.
+ * replaced in the ways that the kind of memory allows. Memory whose changes the
+ * kernel does not report must not be kept registered; data is right in any
+ * case.
  */
 #include "ft_mrrc.h"
 

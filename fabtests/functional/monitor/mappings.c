@@ -4,15 +4,15 @@
  * lies, and the number of mappings of a process is limited (vm.max_map_count).
  * Four domains cache what they can. Then the application makes at least 95 % of
  * the mappings that it could make without domains, and starts threads. The same
- * holds after a long run. Its buffers are neighbours at first, in one mapping,
- * so that more of them can be watched than separate ones; later they lie
- * anywhere.
+ * holds after a long run. The buffers of the run are neighbours at first, in
+ * one mapping, so that more of the buffers can be watched than if they were
+ * separate; later the buffers lie anywhere.
  *
- * The number of mappings has an upper limit: those of the application, half of
- * what a process may have, and those made between two checks (mon_room.c). A
- * check is made each time that a 64th of that half was watched, a range takes
- * two mappings at most, and the caches give up the excess by the second check
- * after that.
+ * The number of mappings has an upper limit: the application's mappings, half
+ * of the mappings that a process may have, and the mappings made between two
+ * checks (mon_room.c). A check is made each time that a 64th of that half was
+ * watched, a range takes two mappings at most, and the caches give up the
+ * excess by the second check after that.
  */
 #include "ft_mrrc.h"
 

@@ -32,9 +32,7 @@ static void post_pending(struct ft_pair *pair, struct fid_mr *mr,
 				   (void *) (1000 + i)));
 	if (!with_sends)
 		return;
-	/*
-	 * these operations are never received, and the server makes no progress
-	 */
+	/* the sends are never received, and the server makes no progress */
 	for (i = 0; i < SENDS; i++) {
 		FT_CALL(fi_send(c->ep, buf + (20 + i) * LEN, LEN, d, c->to,
 				(void *) (2000 + i)));
@@ -150,7 +148,7 @@ static void expect_busy(struct fid *fid, const char *what)
 		 fi_strerror(-ret));
 }
 
-/* Tests closes in the wrong order; raw, some cores do not refuse these. */
+/* Tests closes in the wrong order, which some raw cores do not refuse. */
 static void parents(struct ft_pair *pair)
 {
 	ft_stage("parents before children");

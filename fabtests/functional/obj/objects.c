@@ -319,8 +319,8 @@ static void without_attributes(void)
 #define MANY  8000
 #define TRIES 5
 /*
- * this factor counts as slower: walks over a list of MANY objects would take a
- * hundred times as long
+ * factor by which closes count as slower: walks over a list of MANY objects
+ * would make closes a hundred times slower
  */
 #define SLOWER 4
 
@@ -338,7 +338,9 @@ static void open_cqs(struct fid_domain *domain, unsigned cnt)
 	}
 }
 
-/* us of this thread for closing all objects, the oldest first or the newest. */
+/*
+ * us of processor time for closing all objects, the oldest first or the newest.
+ */
 static uint64_t close_us(unsigned cnt, bool oldest)
 {
 	uint64_t begin = ft_thread_us();

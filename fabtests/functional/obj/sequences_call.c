@@ -440,8 +440,7 @@ static void enable(void)
 	int ret;
 
 	/*
-	 * at each call ofi_rxm starts a thread, and it waits for one thread
-	 * only
+	 * ofi_rxm starts a thread in each call, but waits for one thread only
 	 */
 	if (!obj || (obj->enabled && ft_rdm()))
 		return;

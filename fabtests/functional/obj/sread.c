@@ -254,7 +254,9 @@ static void after_close(void)
 		flushed++;
 	}
 	ft_log("%u entries of %u receives", flushed, WINDOW);
-	/* a core's wake-up for these entries may still be pending */
+	/*
+	 * a core's wake-up for the entries that were read may still be pending
+	 */
 	if (ft_opts.raw)
 		fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 1);
 	expect_wait();

@@ -97,8 +97,9 @@ static void post_flags(uintptr_t slot, uint64_t flags)
 
 /*
  * Takes completions of receives with FI_SELECTIVE_COMPLETION. tcp has no
- * completion at all for these receives, verbs has one for each: the provider
- * reports the requested completions, and more only where the core does.
+ * completion at all for silent receives, verbs has a completion for each: the
+ * provider reports the requested completions, and more only where the core
+ * does.
  */
 static unsigned take_flagged(bool *seen, const bool *flagged)
 {

@@ -183,7 +183,9 @@ static void descriptor(unsigned silent)
 		FT_CHECK(ft_limit_us() < end, "never woken");
 		ret = fi_trywait(pair.dom[1].fabric, fids, 1);
 		FT_CHECK(!ret || ret == -FI_EAGAIN, "fi_trywait: %zd", ret);
-		/* a lost wake-up would last for this time */
+		/*
+		 * a lost wake-up would make poll() last for the whole timeout
+		 */
 		if (!ret && poll(&pfd, 1, 30000) == 0)
 			FT_CHECK(0, "no wake-up within 30 s");
 	}

@@ -10,8 +10,8 @@
 #include <pthread.h>
 
 /*
- * LeakSanitizer calls this function: objects that are left at the exit are left
- * on purpose.
+ * LeakSanitizer calls __lsan_is_turned_off(): objects that are left at the exit
+ * are left on purpose.
  */
 int __lsan_is_turned_off(void) __attribute__((visibility("default")));
 int __lsan_is_turned_off(void)

@@ -226,7 +226,7 @@ static void plain_exit(void)
 
 /*
  * A child shares pages that the parent has registered. When the parent writes
- * to such pages, the parent must keep the pages that the device knows.
+ * to shared pages, the parent must keep the pages that the device knows.
  */
 static void neighbours(void)
 {
@@ -351,7 +351,7 @@ int main(int argc, char **argv)
 	plain_exit();
 	if (fi_mrrc_feature(&pair.dom[0].domain->fid, "alloc") == 1)
 		no_memory();
-	/* over verbs this would test forks of librdmacm */
+	/* over verbs a fabric of a child's own would test forks of librdmacm */
 	for (i = 0; i < rounds && !ft_core("verbs"); i++)
 		by_own_fabric();
 	neighbours();
