@@ -40,7 +40,7 @@ void fetch_end(struct fetch *fetch)
 	free(fetch->remote);
 	free(fetch->local_path);
 	fetch->state = FETCH_NONE;
-	/* answers that still arrive belong to no phase */
+	/* answers of the ended fetch that still arrive belong to no phase */
 	fetch->phase = 0;
 }
 
@@ -69,8 +69,8 @@ static const char *local_error(int ret)
 }
 
 /*
- * Handles an error of this machine: the error ends the program, unless the next
- * file may succeed.
+ * Handles an error of the client's own machine: the error ends the program,
+ * unless the next file may succeed.
  */
 static int local_failed(struct get *get, struct fetch *fetch, int ret)
 {
@@ -100,14 +100,14 @@ bool fetch_wants(const struct fetch *fetch)
 		fetch->next < fetch->end);
 }
 
-/* Finds the local file, before its bytes are requested. */
+/* Finds the local file, before bytes of the remote file are requested. */
 static int look(struct get *get, struct fetch *fetch)
 {
 	struct local *local = &fetch->local;
 	struct stat st;
 	int ret;
 
-	/* if the source is a directory, the name may be empty */
+	/* if the source is a directory, its name may be empty */
 	if (local->dir >= 0 || !*fetch->local_path)
 		return 0;
 	ret = local_find(get->tree.dir, fetch->local_path, local);

@@ -48,7 +48,9 @@ void get_print(struct get *get, const char *path)
 
 /* ---- the next file ------------------------------------------------------- */
 
-/* Is an older fetch of the same file in progress? That fetch comes first. */
+/*
+ * Is an older fetch of the same file in progress? The older fetch comes first.
+ */
 static bool is_late(const struct get *get, const struct fetch *fetch)
 {
 	const struct fetch *other = get->fetch;
@@ -100,7 +102,7 @@ static int begin_source(struct get *get, struct fetch *fetch)
 	return 0;
 }
 
-/* Begins with another file, if there is one. */
+/* Begins to fetch another file, if there is one. */
 static int begin_next(struct get *get, bool *begun)
 {
 	struct fetch *fetch = unused(get);
@@ -114,7 +116,8 @@ static int begin_next(struct get *get, bool *begun)
 	if (!ret)
 		fetch_begin(get, fetch, remote, local);
 	else if (ret == -EAGAIN)
-		return 0; /* later, when other files are complete */
+		/* -EAGAIN: try later, when other files are complete */
+		return 0;
 	else if (ret == -ENOENT && get->sources < get->options->paths)
 		ret = begin_source(get, fetch);
 	else if (ret == -ENOENT)
@@ -258,7 +261,7 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop)
 	struct get get = { .options = options, .renamed = -1 };
 	int ret;
 
-	/* umask is the process's: set before other threads begin */
+	/* umask(2) is the process's: set it before other threads begin */
 	get.perms.mask = umask(0);
 	umask(get.perms.mask);
 	get.perms.keep = !options->no_perms;

@@ -2,7 +2,7 @@
 /*
  * Fetches files, several at once, range by range, in the pipes of a session.
  * Answers are handled in the order of their requests, so that the ranges of a
- * file come in order. One thread.
+ * file come in order. One thread calls these functions.
  */
 #ifndef SERVE_GET_H
 #define SERVE_GET_H
@@ -33,7 +33,7 @@ struct fetch {
 	char *remote, *local_path;
 	struct local local;
 	struct serve_ident ident;
-	/* bytes requested, and bytes handled, in this state */
+	/* bytes requested, and bytes handled, in the present state */
 	uint64_t next, done, end;
 };
 
@@ -48,28 +48,31 @@ struct asked {
 struct get {
 	const struct get_options *options;
 	struct local_perms perms;
-	int renamed; /* directory that is not synced since a rename in it, or -1 */
+	/* directory that was not synced after a rename in it, or -1 */
+	int renamed;
 	struct session session;
 	struct tree tree;
 	struct progress progress;
 	size_t sources; /* number of sources begun */
 	struct fetch fetch[SERVE_SLOTS];
-	struct asked asked[SERVE_PIPES_MAX]; /* a ring */
+	struct asked asked[SERVE_PIPES_MAX]; /* a ring of requests */
 	unsigned first, count;
 	uint64_t phases, orders, failed;
-	/* number of complaints, including those not printed */
+	/* number of error messages, including those not printed */
 	uint64_t complaints;
 	json_t *messages; /* for --format=json, at most GET_COMPLAINTS */
 	bool items;	  /* an item was printed */
 };
 
-/* Exit status if all files were fetched except entries of unsupported kinds */
+/*
+ * Exit status if all entries were fetched, except entries of unsupported kinds
+ */
 #define GET_LEFT_OUT 3
 
 /* Fetches all sources. Returns the exit status. */
 int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
 
-/* get_run() with --list. */
+/* Lists the sources, for --list; returns as get_run(). */
 int get_list(struct get *get);
 
 /*
@@ -82,7 +85,7 @@ int get_list(struct get *get);
 void get_complain(struct get *get, const char *path, const char *why);
 void get_print(struct get *get, const char *path);
 
-/* get_json.c: the document, item by item, since there may be many items */
+/* get_json.c: prints the document item by item, since there may be many */
 
 /* Makes JSON text, as on a terminal, of text that may have any byte. */
 json_t *get_json_text(const char *text, size_t len);
@@ -95,7 +98,7 @@ void get_json_end(struct get *get, const char *error, int status);
 
 /* fetch.c */
 
-/* Begins the fetch of a new file; the paths belong to the fetch from now on. */
+/* Begins the fetch of a new file; from now on the paths belong to the fetch. */
 void fetch_begin(struct get *get, struct fetch *fetch, char *remote,
 		 char *local);
 bool fetch_wants(const struct fetch *fetch);
@@ -104,7 +107,9 @@ int fetch_post(struct get *get, struct fetch *fetch);
 /* Handles the oldest answer. Errors end the session. */
 int fetch_handle(struct get *get, const struct asked *asked);
 void fetch_end(struct fetch *fetch);
-/* Syncs the directory of the last files to the disk. 0, or a negative errno. */
+/*
+ * Syncs the last files' directory to the disk. Returns 0, or a negative errno.
+ */
 int fetch_sync(struct get *get);
 
 #endif /* SERVE_GET_H */

@@ -83,8 +83,8 @@ static const struct argp_option option_table[] = {
 };
 
 /*
- * Copies a path without slashes at its beginning and end, "//" and "/./". NULL:
- * the path has "..", or is too long.
+ * Copies a path without slashes at its beginning and end, "//" and "/./".
+ * Returns NULL if the path has "..", or is too long.
  */
 static char *clean(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The command line of fi_mrrc_get. Errors in it are printed to stderr, and end
- * the program with status 2.
+ * The command line of fi_mrrc_get. Errors in the command line are printed to
+ * stderr, and end the program with status 2.
  */
 #ifndef SERVE_GET_OPTIONS_H
 #define SERVE_GET_OPTIONS_H

@@ -65,7 +65,7 @@ int local_set_perms(const struct local *local, const struct serve_ident *ident)
 	struct stat st;
 	int fd, ret;
 
-	/* perhaps the file cannot be opened for reading */
+	/* O_PATH, as the file's permissions may not allow to open it */
 	fd = openat(local->dir, local->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -83,7 +83,7 @@ int local_set_perms(const struct local *local, const struct serve_ident *ident)
 	return ret;
 }
 
-/* Does the name still lead to the open file? */
+/* Does the partial file's name still lead to the open file? */
 static bool is_there(const struct local *local, const struct stat *open_st)
 {
 	struct stat st;
@@ -172,9 +172,9 @@ int local_append(struct local *local, const void *buf, size_t len)
 
 /*
  * After an error the kernel may drop data that it did not write, and report the
- * error only once: later reads may not return the data on the disk. So the file
- * is cut to length 0, to keep no such data. Some file systems report only at
- * close that the disk is full.
+ * error only once: later reads may not return the data on the disk. So a file
+ * with an error is cut to length 0, which keeps no wrong data. Some file
+ * systems report only at close that the disk is full.
  */
 static int write_out(struct local *local, bool sync)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A file that is being fetched, on this machine. Bytes are written in order to
- * a partial file next to it, which is thus always a beginning of the whole
- * file. The partial file is renamed to the file's name when it is complete.
+ * a partial file next to the final name, so the partial file is always a
+ * beginning of the whole file. The partial file is renamed to the file's name
+ * when it is complete.
  */
 #ifndef SERVE_LOCAL_H
 #define SERVE_LOCAL_H
@@ -16,7 +17,7 @@
 /* The permissions of fetched files */
 struct local_perms {
 	bool keep;   /* the original's permissions */
-	mode_t mask; /* else: the umask(2) to apply */
+	mode_t mask; /* umask(2) to apply if permissions are not kept */
 };
 
 #define LOCAL_PREFIX   ".fi_mrrc_get."
@@ -34,24 +35,24 @@ struct local {
 bool local_is_part(const char *name, size_t len);
 
 /*
- * Finds path beneath dir; creates nothing. @size: the size of an existing
- * partial file, else 0. 0, or a negative errno.
+ * Finds path beneath dir; creates nothing. @size gets the size of an existing
+ * partial file, else 0. Returns 0, or a negative errno.
  */
 int local_find(int dir, const char *path, struct local *local);
 
-/* Does the whole file exist already, with this size and time? */
+/* Does the whole file exist already, with the size and time of ident? */
 bool local_is_same(const struct local *local, const struct serve_ident *ident);
 
 /*
- * Gives the existing complete file the permissions of ident. An error: the file
+ * Gives the existing complete file the permissions of ident. Fails if the file
  * has other names, perhaps outside of the directory, or is another user's; the
- * caller then fetches it again.
+ * caller then fetches the file again.
  */
 int local_set_perms(const struct local *local, const struct serve_ident *ident);
 
 /*
- * Opens the partial file, or makes it. -EBUSY: another process fetches the
- * file. -EPERM: not a regular file of this user.
+ * Opens the partial file, or makes a new one. -EBUSY: another process fetches
+ * the file. -EPERM: not a regular file of this user.
  */
 int local_begin(struct local *local);
 
@@ -65,16 +66,17 @@ int local_cut(struct local *local, uint64_t size);
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * Called when all bytes are there: sets the time, the name and the permissions.
- * The permissions are ident's, or if permissions are not kept, the replaced
- * file's, else ident's less umask. If the bytes cannot be written to the disk,
- * the partial file is cut to length 0. With @sync the bytes are on the disk;
- * the name is, too, after the caller has synced the directory.
+ * Called when the partial file has all bytes: sets the time, the name and the
+ * permissions. The permissions are ident's, or if permissions are not kept, the
+ * replaced file's, else ident's less umask. If the bytes cannot be written to
+ * the disk, the partial file is cut to length 0. With @sync the bytes are on
+ * the disk when the call returns; the name is on the disk after the caller has
+ * synced the directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 const struct local_perms *perms, bool sync);
 
-/* Keeps the partial file, unless it has no bytes. */
+/* Keeps the partial file, unless it is empty. */
 void local_close(struct local *local);
 
 #endif /* SERVE_LOCAL_H */

@@ -16,7 +16,7 @@
 
 #define EVERY_MS 200
 #define BAR	 20
-#define NAME	 32 /* shown bytes of a name */
+#define NAME	 32 /* maximum bytes of a name that are shown */
 
 static uint64_t now_ms(void)
 {

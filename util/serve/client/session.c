@@ -18,10 +18,11 @@
 #define POLL_MS	   200
 #define BYE_MS	   1000
 /*
- * seconds without an answer, after which the other kind of endpoints is tried
+ * seconds without an answer, after which a client tries the other kind of
+ * endpoints
  */
 #define SILENT_S 1
-#define PROBE_S	 2 /* time for an answer of the other kind */
+#define PROBE_S	 2 /* seconds for an answer by the other kind of endpoints */
 /* poll time in ms: ofi_rxm wakes no thread that waits for a connection */
 #define CONNECTING_MS 1
 
@@ -47,8 +48,8 @@ static int fail(struct session *session, int ret, const char *fmt, ...)
 }
 
 /*
- * Reports a failed transfer: a call or a completion may be the first to find
- * the connection lost.
+ * Reports a failed transfer: a lost connection may be found by a call or a
+ * completion first.
  */
 static int fail_transfer(struct session *session, const char *what, int err)
 {
@@ -134,8 +135,7 @@ static uint8_t *rx_at(struct session *session, const struct session_op *rx)
 }
 
 /*
- * The length of a receive; over reliable datagrams no answer is longer than a
- * message.
+ * Returns the length of receives; no datagram answer is longer than a message.
  */
 static size_t rx_len(const struct session *session)
 {
@@ -148,8 +148,8 @@ static int post_rx(struct session *session, struct session_op *rx)
 	ssize_t ret;
 
 	/*
-	 * a stranger's message may claim more bytes than it has, which must not
-	 * be those of an earlier answer
+	 * a message of any process may claim more bytes than it has: they must
+	 * not be bytes of an earlier answer
 	 */
 	if (session->link.rdm)
 		memset(rx_at(session, rx), 0, len);
@@ -160,7 +160,8 @@ static int post_rx(struct session *session, struct session_op *rx)
 
 /*
  * The connection is made when the first message is sent. Numbers of requests
- * begin at random, so that only a receiver of a request can answer it.
+ * begin at random, so that only a process that received a request can answer
+ * it.
  */
 static int address(struct session *session)
 {
@@ -266,7 +267,10 @@ static int meet(struct session *session, const struct serve_msg *welcome)
 	return ret ? fail_transfer(session, "the server's name", -ret) : 0;
 }
 
-/* Proves to the server, which has the secret, that this client has it, too. */
+/*
+ * Proves to the server, which has the secret, that the client has the secret,
+ * too.
+ */
 static int prove(struct session *session, const struct secret *secret,
 		 const struct secret_about *about)
 {
@@ -364,7 +368,7 @@ static int ask(struct session *session, struct session_pipe *pipe,
 
 /*
  * Over reliable datagrams no event tells that the server does not exist, has no
- * place for the client, or does not understand it.
+ * place for the client, or does not understand the client.
  */
 static int ask_datagram(struct session *session,
 			const struct session_attr *attr,
@@ -554,7 +558,7 @@ int session_request(struct session *session, struct session_pipe *pipe,
 	ssize_t ret;
 	int err;
 
-	/* there is one more receive than answers */
+	/* there is one more receive buffer than there are answers */
 	err = pipe->rx ? post_rx(session, pipe->rx) : 0;
 	if (err)
 		return err;
@@ -580,9 +584,9 @@ int session_request(struct session *session, struct session_pipe *pipe,
 }
 
 /*
- * Is the message from a stranger? Over reliable datagrams any process may send
- * to the client: messages of other sessions are dropped, and before the client
- * has a session, messages that do not answer its HELLO.
+ * Does the message belong to another session? Over reliable datagrams any
+ * process may send to the client: messages of other sessions are dropped, and
+ * before the client has a session, messages that do not answer its HELLO.
  */
 static bool is_strange(struct session *session, const uint8_t *buf, size_t *len)
 {
@@ -681,7 +685,10 @@ static int handle_error(struct session *session)
 
 	fi_cq_readerr(session->cq, &err, 0);
 	op = err.op_context;
-	/* any process may send a datagram that is too long */
+	/*
+	 * over reliable datagrams any process may send a message that is too
+	 * long
+	 */
 	if (session->link.rdm && err.err == FI_ETRUNC && op &&
 	    op->kind == PIPE_RX)
 		return post_rx(session, op);

@@ -2,7 +2,7 @@
 /*
  * The client's side of a connection: requests in pipes. A pipe carries one
  * request at a time, with a buffer for its range, which is exposed under the
- * request's id. One thread.
+ * request's id. One thread uses a session.
  */
 #ifndef SERVE_SESSION_H
 #define SERVE_SESSION_H
@@ -25,20 +25,24 @@ struct session_op {
 };
 
 struct session_pipe {
-	bool taken; /* from session_request() to session_release() */
+	/* the pipe is in use, from session_request() to session_release() */
+	bool taken;
 	bool answered, sending, exposed;
 	struct session_op send, tag;
 	uint64_t id;
 	enum serve_type want; /* the answer's type */
 	uint8_t *out;	      /* the request, SERVE_MSG_MAX */
-	/* the receive that has the answer, until the next request */
+	/* the receive that holds the answer, until the next request */
 	struct session_op *rx;
 	struct serve_msg answer;
-	bool writes; /* the server writes to data */
+	bool writes; /* the server writes to the pipe's data */
 	/* the file's bytes may follow the answer in the message */
 	bool opens;
 	uint32_t len; /* requested bytes */
-	/* the range, session->part bytes, unless the bytes follow the answer */
+	/*
+	 * the bytes of the range, unless they follow the answer; session->part
+	 * bytes of room
+	 */
 	uint8_t *data;
 	size_t written; /* bytes written by the server */
 };
@@ -47,7 +51,9 @@ struct session {
 	struct net net;
 	struct fid_cq *cq;
 	struct net_link link;
-	/* over reliable datagrams: ends when the server does */
+	/*
+	 * over reliable datagrams: an operation that ends when the server does
+	 */
 	struct session_op life;
 	uint8_t name[SERVE_NAMED_MAX]; /* name of link.ep over datagrams */
 	size_t name_len;
@@ -59,7 +65,7 @@ struct session {
 	unsigned rxs;
 	uint8_t *
 		/*
-		 * memory of all receives, SESSION_RX_MAX each, then of the
+		 * memory: SESSION_RX_MAX bytes for each receive, then the
 		 * pipes' requests
 		 */
 		rx_buf;
@@ -74,8 +80,9 @@ struct session {
 struct session_attr {
 	const char *host, *port;
 	struct net_kind kind;
-	const struct secret *secret; /* not NULL */
-	uint32_t part, pipes;	     /* requested; the server may grant less */
+	const struct secret *secret; /* the secret to prove, not NULL */
+	/* requested values; the server may grant less */
+	uint32_t part, pipes;
 	unsigned timeout;
 	bool probes; /* does not try the other kind of endpoints */
 	volatile sig_atomic_t *stop; /* when it is set, calls end with -EINTR */

@@ -17,7 +17,7 @@
 struct tree_level {
 	struct tree_level *up;
 	char *remote, *local;
-	uint64_t cursor; /* the next page's position */
+	uint64_t cursor; /* position of the next page of the directory */
 	bool more;	 /* there is a next page */
 	mode_t mode;	 /* final mode of the directory */
 	uint8_t page[SERVE_MSG_MAX];
@@ -41,13 +41,13 @@ static void complain(struct tree *tree, const char *path, const char *why)
 	tree->complain(tree->context, path, why);
 }
 
-/* Makes the directory; its owner may write until all entries are in it. */
+/* Makes the directory, writable by its owner until all entries are in it. */
 static int make(struct tree *tree, const struct tree_level *level)
 {
 	int ret;
 
 	ret = path_mkdir(tree->dir, level->local, level->mode, tree->sync);
-	/* another user's directory may be writable nevertheless */
+	/* a directory of another user may be writable nevertheless */
 	if (!ret && tree->perms)
 		path_dir_mode(tree->dir, level->local, ~(mode_t) 0, S_IRWXU);
 	return ret;
@@ -98,8 +98,8 @@ int tree_page(struct session *session, const char *path, uint64_t cursor,
 }
 
 /*
- * Fetches the level's next page; a directory that cannot be listed is at its
- * end.
+ * Fetches the next page of a directory; if the directory cannot be listed, it
+ * has no more entries.
  */
 static int turn(struct tree *tree, struct tree_level *level)
 {
@@ -123,7 +123,7 @@ static int turn(struct tree *tree, struct tree_level *level)
 	return 0;
 }
 
-/* Joins path and name. NULL: no memory, or too long. */
+/* Joins path and name. Returns NULL without memory, or if they are too long. */
 static char *below(const char *path, const struct serve_entry *entry)
 {
 	char *made;
@@ -158,7 +158,7 @@ static void leave_out(struct tree *tree, const char *path, const char *why,
 	tree->complain(tree->context, path, why);
 }
 
-/* Does a pattern exclude an entry? @local: its path on this machine */
+/* Does a pattern exclude an entry? @local: the entry's path on the client */
 static bool excluded(const struct tree *tree, const char *local)
 {
 	const char *slash = strrchr(local, '/');
@@ -175,9 +175,9 @@ static bool excluded(const struct tree *tree, const char *local)
 }
 
 /*
- * Finishes a directory: it gets its mode, except bits that are not permissions,
- * which this machine chooses. -EAGAIN: that mode forbids the owner to write, and
- * files are still missing.
+ * Finishes a directory: sets its mode, except bits that are not permissions,
+ * which the client's machine chooses. Returns -EAGAIN if the mode forbids the
+ * owner to write, and files are still missing.
  */
 static int finish(struct tree *tree, struct tree_level *level)
 {
@@ -196,7 +196,10 @@ static int finish(struct tree *tree, struct tree_level *level)
 	return 0;
 }
 
-/* Handles one entry. 1: a file; 0: go on; or an error that ends the session. */
+/*
+ * Handles one entry. Returns 1 for a file, 0 for other entries, or an error
+ * that ends the session.
+ */
 static int handle(struct tree *tree, struct tree_level *level,
 		  const struct serve_entry *entry, char **remote, char **local)
 {
@@ -210,7 +213,7 @@ static int handle(struct tree *tree, struct tree_level *level,
 		complain(tree, level->remote,
 			 "an entry's path is too long, or no memory");
 	else if (excluded(tree, *local))
-		; /* excluded by the user */
+		; /* the user excluded this entry */
 	else if (entry->kind == SERVE_SYMLINK)
 		leave_out(tree, *remote, "left out: a symbolic link",
 			  &tree->links);

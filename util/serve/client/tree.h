@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Walks directories of the server, and makes them on this machine, depth first.
- * The walk keeps one page of each directory on the way, so that a server cannot
- * make the client use more and more memory.
+ * Walks directories of the server, and makes the same directories on the
+ * client, depth first. The walk keeps one page of each directory on the way, so
+ * that a server cannot make the client use more and more memory.
  */
 #ifndef SERVE_TREE_H
 #define SERVE_TREE_H
@@ -15,19 +15,21 @@ struct tree_level;
 
 struct tree {
 	struct session *session;
-	/* directory of this machine beneath which all is made */
+	/* directory of the client beneath which all entries are made */
 	int dir;
 	bool sync;	      /* syncs each directory to the disk at once */
-	bool dry_run;	      /* nothing is made */
+	bool dry_run;	      /* make no directories */
 	bool perms;	      /* directories get the original's permissions */
 	char *const *exclude; /* patterns of names, or of paths */
 	size_t excludes;
 	struct tree_level *last; /* NULL: nothing to walk */
-	uint64_t failed;	 /* entries that were reported as errors */
-	uint64_t links;		 /* symbolic links, which are left out */
+	/* number of entries that were reported as errors */
+	uint64_t failed;
+	/* number of symbolic links, which are left out */
+	uint64_t links;
 	/* number of other entries that cannot be fetched */
 	uint64_t left_out;
-	size_t entries, entries_max; /* entries of all directories */
+	size_t entries, entries_max; /* number of entries of all directories */
 	/* Is a file that tree_next() returned still being fetched? */
 	bool (*busy)(void *context);
 	void (*complain)(void *context, const char *path, const char *why);
@@ -35,22 +37,22 @@ struct tree {
 };
 
 /*
- * Begins at a directory of the server, which becomes a directory of this
- * machine. Both paths are relative and valid. 0, or -ENOMEM.
+ * Begins at the server's directory @remote, which becomes the client's
+ * directory @local. Both paths are relative and valid. Returns 0, or -ENOMEM.
  */
 int tree_enter(struct tree *tree, const char *remote, const char *local,
 	       mode_t mode);
 
 /*
- * Finds the next file; the caller frees its paths. -ENOENT: there is none.
- * -EAGAIN: a directory that may not be written to afterwards waits until busy()
- * is false. Other errors end the session.
+ * Finds the next file; the caller frees its paths. Returns -ENOENT if there is
+ * no next file, -EAGAIN if a directory that gets read-only afterwards waits
+ * until busy() is false; other errors end the session.
  */
 int tree_next(struct tree *tree, char **remote, char **local);
 
 /*
- * Counts an entry. -E2BIG, which ends the session: the directories have more
- * entries than the user expects, perhaps without end.
+ * Counts an entry. Returns -E2BIG, which ends the session, if the directories
+ * have more entries than the user expects, perhaps without end.
  */
 int tree_count(struct tree *tree);
 

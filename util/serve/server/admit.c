@@ -2,8 +2,8 @@
 /*
  * Decides which client gets one of the server's places. --allow names the
  * clients that may have a place. A host, or a local user, takes at most four
- * fifths of the places that it has or that are free, so that the next host
- * finds a place.
+ * fifths of the places that are free or its own, so that the next host finds a
+ * place.
  */
 #include "config.h"
 #include "serve/server/server.h"

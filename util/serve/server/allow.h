@@ -12,17 +12,18 @@
 struct allow_rule {
 	struct in6_addr net; /* IPv4 addresses are mapped to IPv6 */
 	unsigned bits;
-	uid_t uid; /* PEER_NO_UID: a network */
+	uid_t uid; /* PEER_NO_UID: the rule is for a network */
 };
 
 struct allow {
 	struct allow_rule rule[ALLOW_MAX];
-	unsigned count; /* 0: all clients are served */
+	unsigned count; /* number of rules; 0: all clients are served */
 };
 
 /*
- * Adds "10.0.0.0/8", "fd00::/8", an address, or a user's name or number.
- * -EINVAL: any other text; -ENOSPC: there are too many rules.
+ * Adds a rule for "10.0.0.0/8", "fd00::/8", an address, or a user's name or
+ * number. Returns -EINVAL for any other text, -ENOSPC if there are too many
+ * rules.
  */
 int allow_add(struct allow *allow, const char *text);
 

@@ -21,9 +21,7 @@ static int post_rx(struct conn *conn, struct rx *rx)
 	rx->op.busy = conn->link.rdm;
 	if (conn->link.rdm)
 		return 0;
-	/*
-	 * tcp may also complete a receive with a length that was not received
-	 */
+	/* tcp may report a length of a receive that was not received */
 	memset(rx->buf, 0, SERVE_MSG_MAX);
 	ret = fi_recv(conn->link.rx, rx->buf, SERVE_MSG_MAX, NULL, 0, &rx->op);
 	if (!ret)
@@ -32,8 +30,8 @@ static int post_rx(struct conn *conn, struct rx *rx)
 }
 
 /*
- * Allocates the receive buffers and requests that the client may have and does
- * not have yet.
+ * Allocates receive buffers and requests, up to the numbers that the client may
+ * have.
  */
 static int grow(struct conn *conn)
 {
@@ -131,7 +129,7 @@ bool conn_live(const struct conn *conn)
 
 /*
  * Notes when to post again: soon, but later over reliable datagrams to a client
- * that may not exist, since each try is a connection.
+ * that may not exist, since each post then tries to connect.
  */
 static void stall(struct conn *conn)
 {
@@ -356,7 +354,7 @@ static void close_job(struct job *job)
 	struct conn *conn =
 		(struct conn *) ((char *) job - offsetof(struct conn, close));
 
-	/* may wait for the peer, at most 200 ms: see fi_cwrite(3) */
+	/* closing may wait for the peer, at most 200 ms: see fi_cwrite(3) */
 	net_endpoint_close(&conn->link);
 }
 
@@ -483,7 +481,7 @@ static bool reap_req(struct conn *conn, struct req *req)
 		return false;
 	source_block_free(&req->block);
 	req_end(req);
-	/* on a closed connection no message is sent */
+	/* on a closed connection no send is under way */
 	if (conn->link.rdm && req->send.busy)
 		return false;
 	conn_release(conn, &req->out);

@@ -2,8 +2,8 @@
 /*
  * Threads for calls that may block. Jobs are posted and collected by one
  * thread, the event loop. A read may hang permanently (a dead disk, a network
- * file system), so jobs for which the server waits at its end are never done by
- * a thread that reads.
+ * file system), so jobs for which the server waits at its end have threads of
+ * their own.
  */
 #ifndef SERVE_JOBS_H
 #define SERVE_JOBS_H
@@ -13,7 +13,7 @@
 
 #define JOBS_THREADS_MAX 64
 
-/* Embedded in the object that the job works on. */
+/* A job; embedded in the object that the job works on. */
 struct job {
 	void (*run)(struct job *job); /* called in a thread of the pool */
 	struct job *next;
@@ -24,9 +24,9 @@ struct job_list {
 };
 
 struct jobs {
-	pthread_mutex_t lock; /* guards the rest */
+	pthread_mutex_t lock; /* guards the following fields */
 	pthread_cond_t posted, idle;
-	unsigned running; /* number of jobs */
+	unsigned running; /* number of running jobs */
 	struct job_list todo, done;
 	bool ending;
 	int fd; /* an eventfd, readable when jobs are done */
@@ -38,7 +38,7 @@ struct jobs {
 int jobs_open(struct jobs *jobs, unsigned threads);
 
 /*
- * Forgets jobs that do not run, and waits up to a second for those that run.
+ * Forgets jobs that do not run, and waits up to a second for running jobs.
  * Returns false if a job still runs: then all its objects have to stay, @jobs
  * included.
  */
@@ -46,7 +46,7 @@ bool jobs_close(struct jobs *jobs);
 
 void jobs_post(struct jobs *jobs, struct job *job);
 
-/* Returns true if the posted job had not begun; it will not run. */
+/* Cancels a posted job; returns false if the job has begun. */
 bool jobs_cancel(struct jobs *jobs, struct job *job);
 
 /* Takes a job that has run since the last call, or NULL. */

@@ -16,8 +16,8 @@
 #include "serve/server/source.h"
 
 /*
- * Describes an entry, without following a link. Returns false if the entry is
- * left out.
+ * Describes an entry of a directory, without following a link. Returns false if
+ * the entry is left out.
  */
 static bool describe(int fd, const struct dirent64 *dirent,
 		     struct serve_entry *entry)
@@ -40,8 +40,8 @@ static bool describe(int fd, const struct dirent64 *dirent,
 }
 
 /*
- * Fills a page. Returns 1 when the page is full, 0 at the end, or a negative
- * errno.
+ * Fills a page with entries. Returns 1 when the page is full, 0 at the
+ * directory's end, or a negative errno.
  */
 static int fill(int fd, uint64_t *cursor, uint8_t *buf, size_t *len)
 {

@@ -12,9 +12,9 @@ struct source;
 
 /*
  * Writes the entries of a directory of the source, from *cursor on, to buf of
- * SERVE_MSG_MAX bytes, as serve_entry_add() makes them. *cursor: where the next
- * page begins, 0 after the last page. Files that the server may not read are
- * listed, too. May block.
+ * SERVE_MSG_MAX bytes, as serve_entry_add() makes them. *cursor becomes the
+ * position of the next page, 0 after the last page. Files that the server may
+ * not read are listed, too. The call may block.
  */
 enum serve_status list_page(const struct source *source, const char *path,
 			    uint64_t *cursor, uint8_t *buf, size_t *len);

@@ -3,11 +3,11 @@
  * The socket to which clients connect (serve/server/server.h).
  *
  * libfabric's tcp keeps connections that send nothing as long as it listens,
- * and does not report them; when no descriptor is left, its event queue wakes
- * the loop permanently. So when the queue was readable but had no event, silent
- * connections are searched for, and ended after some time or beyond a number.
- * The provider does the same for its control connections
- * (prov/mrrc/fi/cw/listen.c).
+ * and does not report these connections; when no descriptor is left, its event
+ * queue wakes the loop permanently. So when the event queue was readable but
+ * had no event, the server searches for silent connections, and ends
+ * connections that are silent for some time or exceed a number. The provider
+ * does the same for its control connections (prov/mrrc/fi/cw/listen.c).
  */
 #include "config.h"
 #include "serve/server/server.h"
@@ -20,11 +20,12 @@
 #include "sys/base/sockets.h"
 
 #define SILENT_MS  5000
-#define SILENT_MAX 64	/* limit of silent connections */
-#define SWEEP_MS   1000 /* time between searches */
-#define UNSEEN_MS  5000 /* the same without events */
-#define VAIN_MAX   256	/* useless wakes before muting */
-#define MUTE_MS	   100
+#define SILENT_MAX 64	/* maximum number of silent connections */
+#define SWEEP_MS   1000 /* ms between searches for silent connections */
+/* ms between searches where connections cause no event */
+#define UNSEEN_MS 5000
+#define VAIN_MAX  256 /* useless wakes before the event queue is muted */
+#define MUTE_MS	  100
 
 static int open_listener(struct server *server)
 {

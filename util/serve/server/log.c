@@ -22,7 +22,7 @@
 
 #include <bsd/sys/queue.h>
 
-#define LINES	1024 /* limit of waiting lines */
+#define LINES	1024 /* maximum number of waiting lines */
 #define CLOSE_S 1
 
 struct line {
@@ -32,9 +32,9 @@ struct line {
 	size_t len;
 };
 
-/* The process has one log, as it has one standard output. */
+/* The log; a process has one log, as it has one standard output. */
 static struct {
-	pthread_mutex_t lock; /* guards the rest */
+	pthread_mutex_t lock; /* guards the following fields */
 	pthread_cond_t added, written;
 	STAILQ_HEAD(, line) lines;
 	/* lines in the buffer, including the one being written */
@@ -89,7 +89,7 @@ static struct line *make_line(int fd, const char *fmt, va_list args)
 	return line;
 }
 
-/* Adds a line. Lock held. */
+/* Adds a line to the buffer. The caller holds the lock. */
 static void add(struct line *line)
 {
 	STAILQ_INSERT_TAIL(&log_of.lines, line, link);
@@ -132,7 +132,7 @@ void server_complain(const char *fmt, ...)
 	va_end(args);
 }
 
-/* Takes the number of lost lines, to be logged. Lock held. */
+/* Takes the number of lost lines, to be logged. The caller holds the lock. */
 static unsigned long take_lost(void)
 {
 	const unsigned long lost = log_of.lost;

@@ -10,9 +10,9 @@
  * that ofi_rxm reports (FI_SOURCE) is not used, since the sender's packets
  * determine this source.
  *
- * There is no event when a client ends. So the server posts a conditional write
- * that the client never asks for: the write ends with an error when the client
- * ends.
+ * No event tells the server that a client has ended. So the server posts a
+ * conditional write that the client never asks for: the write ends with an
+ * error when the client ends.
  */
 #include "config.h"
 #include "serve/server/server.h"
@@ -22,7 +22,8 @@
 #include <sys/random.h>
 
 #define REFUSAL_MS 3000 /* ms to connect to a client and tell it the refusal */
-#define SLOT_BITS  14	/* bits of a session for its place in server->conn */
+/* bits of a session number for the client's place in server->conn */
+#define SLOT_BITS 14
 
 /* ---- messages ------------------------------------------------------------ */
 
@@ -55,7 +56,7 @@ static int make_session(struct server *server, struct conn *conn)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -FI_EIO;
-	/* not 0, the session of HELLO */
+	/* the session number of a HELLO must be 0 */
 	random |= 1;
 	conn->link.session = random << SLOT_BITS | slot;
 	return 0;
@@ -178,7 +179,7 @@ static int post(struct server *server, struct rx *rx)
 {
 	/*
 	 * ofi_rxm completes a receive with the length that the sender claims:
-	 * bytes that the message lacks must not be those of another client's
+	 * bytes that the message lacks must not come from another client's
 	 * message
 	 */
 	memset(rx->buf, 0, SERVE_MSG_MAX);
@@ -194,7 +195,8 @@ void rdm_complete(struct server *server, struct op *op, size_t len, int err)
 	if (err == FI_ECANCELED)
 		return;
 	if (err)
-		server->total.strange++; /* longer than a message */
+		/* the datagram is longer than any message */
+		server->total.strange++;
 	else
 		handle(server, rx->buf, len);
 	ret = post(server, rx);
@@ -221,9 +223,9 @@ void rdm_leave(struct conn *conn)
 	size_t len = serve_encode(&bye, buf);
 
 	/*
-	 * The server does not depend on this BYE, which is not sent to an
-	 * address without a proven client, where it would need a connection,
-	 * nor to a client that ends.
+	 * Sends BYE. The server does not depend on BYE, which is not sent to a
+	 * client that ends, nor to an address without a proven client, where
+	 * BYE would need a connection.
 	 */
 	len = serve_seal(buf, len, conn->link.session);
 	if (conn->proven && !conn->lost)

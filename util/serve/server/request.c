@@ -40,7 +40,7 @@ static void read_range(struct req *req)
 }
 
 /*
- * Finds room for an answer with @size bytes of a file, or NULL. Over reliable
+ * Returns room for an answer with @size bytes of a file, or NULL. Over reliable
  * datagrams no answer is larger than a message, since a larger answer could get
  * stuck.
  */
@@ -56,8 +56,8 @@ static uint8_t *inline_room(struct req *req, uint64_t size)
 }
 
 /*
- * Reads the whole file into the answer, if the client wants that and there is
- * room.
+ * Reads the whole file into the answer, if the client wants the bytes there and
+ * the answer has room.
  */
 static void read_inline(struct req *req, bool now)
 {
@@ -131,7 +131,7 @@ static void start_job(struct req *req, void (*run)(struct job *job))
 
 /* ---- kinds --------------------------------------------------------------- */
 
-/* Lets the client request files from now on. */
+/* From now on the client may request files. */
 static void grant(struct req *req)
 {
 	struct conn *conn = req->conn;
@@ -143,7 +143,7 @@ static void grant(struct req *req)
 	answer_now(req, SERVE_OK);
 }
 
-/* Sends the server's proof in its WELCOME, and awaits the client's. */
+/* Sends the server's proof in its WELCOME, and awaits the client's proof. */
 static void want_proof(struct req *req)
 {
 	struct conn *conn = req->conn;
@@ -202,7 +202,7 @@ static void start_hello(struct req *req)
 		grant(req);
 }
 
-/* Keeps the file of an OPEN in its slot from now on. */
+/* From now on keeps the file of an OPEN in its slot. */
 static void keep_file(struct req *req)
 {
 	struct source_file **slot = &req->conn->slot[req->msg.slot];
@@ -249,9 +249,9 @@ static void found(struct req *req)
 }
 
 /*
- * Opens a file that is in memory without a job: two changes of thread take
- * longer than the rest of the request. No call here waits; on any error a job
- * opens the file again.
+ * Opens a file that is in memory without a job: two changes of thread would
+ * take longer than the rest of the request. No call of this function waits;
+ * after any error a job opens the file again.
  */
 static bool open_now(struct req *req)
 {
@@ -392,7 +392,10 @@ static int post_write(struct req *req)
 
 	ret = send_range(req);
 	if (ret && ret != -FI_EAGAIN && req->own) {
-		/* the file's error; a connection's error comes again */
+		/*
+		 * the file's error is reported; a connection's error is
+		 * reported again
+		 */
 		req->answer.status = ret == -FI_ENODATA ?
 					     SERVE_CHANGED :
 					     source_status((int) ret);

@@ -93,8 +93,8 @@ static const struct argp_option option_table[] = {
 };
 
 /*
- * Requires a user other than root, whose files are not for every client of the
- * server.
+ * Requires a user other than root, since root's files are not for every client
+ * of the server.
  */
 static void check_user(struct argp_state *state,
 		       const struct serve_options *options)

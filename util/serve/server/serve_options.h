@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The command line of fi_mrrc_serve. Errors in it are printed to stderr, and
- * end the program with status 2.
+ * The command line of fi_mrrc_serve. Errors in the command line are printed to
+ * stderr, and end the program with status 2.
  */
 #ifndef SERVE_OPTIONS_H
 #define SERVE_OPTIONS_H
@@ -22,8 +22,8 @@ struct serve_options {
 	unsigned max_clients;
 	size_t memory; /* bytes for the ranges of one client */
 	unsigned threads;
-	unsigned timeout; /* seconds without progress */
-	unsigned idle;	  /* seconds without a request */
+	unsigned timeout; /* seconds that a transfer may make no progress */
+	unsigned idle;	  /* seconds that a client may make no request */
 	unsigned grace;	  /* seconds for transfers when the server ends */
 	bool copy;	  /* send no file from its own pages */
 	bool others;	  /* serve only files that all users may read */
@@ -32,8 +32,9 @@ struct serve_options {
 	struct secret secret;
 	bool log; /* log a line for each file that is opened */
 	bool verbose;
-	bool root;	  /* root may be the user */
-	struct user user; /* name NULL: the user who started the server */
+	bool root; /* root may be the user */
+	/* user to run as; name NULL: the user who started the server */
+	struct user user;
 };
 
 void serve_options_parse(int argc, char **argv, struct serve_options *options);

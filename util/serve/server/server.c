@@ -22,7 +22,7 @@
 #define STALLED_MS 1
 #define BATCH	   64
 #define CLOSERS	   4
-/* an ending server closes a connection that is idle for this many ms */
+/* ms after which an ending server closes an idle connection */
 #define LINGER_MS 1000
 
 uint64_t server_now(void)
@@ -46,14 +46,14 @@ void server_complete(struct server *server, struct op *op, size_t len, int err)
 	if (op && (op->kind == OP_RX || op->kind == OP_SHARED) && !err &&
 	    len > SERVE_MSG_MAX)
 		err = FI_ETRUNC;
-	/* a completion without op is the provider's own */
+	/* a completion without a context belongs to the provider */
 	if (op && op->conn)
 		conn_complete(op, len, err);
 	else if (op)
 		rdm_complete(server, op, len, err);
 }
 
-/* Reads completions. True: the queue is empty. */
+/* Reads completions. Returns true if the queue is empty. */
 static bool read_cq(struct server *server)
 {
 	struct fi_cq_data_entry entry[BATCH];
@@ -96,7 +96,7 @@ static void handle_event(struct server *server, uint32_t event,
 		conn_close(conn, NULL);
 }
 
-/* Reads an event. True: there was an event. */
+/* Reads an event. Returns true if there was an event. */
 static bool read_eq(struct server *server)
 {
 	struct fi_eq_err_entry err;
@@ -187,8 +187,8 @@ static void read_signals(struct server *server)
 /* ---- the loop ------------------------------------------------------------ */
 
 /*
- * Ends connections of an ending server: finished ones, or all when the time has
- * passed.
+ * Ends connections of an ending server: finished connections, or all when the
+ * time has passed.
  */
 static void end_conns(struct server *server, uint64_t now)
 {
@@ -205,7 +205,7 @@ static void end_conns(struct server *server, uint64_t now)
 
 /*
  * Checks the deadlines of all clients, but not for each event: there may be
- * thousands.
+ * thousands of clients.
  */
 static void tick(struct server *server)
 {
@@ -316,7 +316,7 @@ static void raise_limit(void)
 
 /*
  * Changes to another user. Root locks memory without a limit, so the limit is
- * raised for this user.
+ * raised for the new user.
  */
 static int change_user(const struct user *user)
 {
@@ -442,7 +442,7 @@ static bool close_server(struct server *server)
 	return true;
 }
 
-/* Serves until the end. 0, or a negative error. */
+/* Serves until the end. Returns 0, or a negative error. */
 static int serve(struct server *server)
 {
 	const struct serve_options *options = &server->options;

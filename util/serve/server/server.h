@@ -4,14 +4,15 @@
  * clients (admit.c), connections (conn.c), which over reliable datagrams share
  * an endpoint (rdm.c), and requests (request.c).
  *
- * One thread runs the whole server except the jobs, which access only their
- * request, its file and its block, or the endpoint that they close. The loop
- * never waits for one client: posts that fail are tried again, blocking calls
- * are jobs, and a client that does not take its data is disconnected.
+ * One thread runs the whole server except the jobs; a job accesses only its
+ * request with the request's file and block, or the endpoint that the job
+ * closes. The loop never waits for one client: posts that fail are tried again,
+ * blocking calls are jobs, and a client that does not take its data is
+ * disconnected.
  *
  * A connection has a fixed number of requests, each with a block for its range,
  * so its memory is bounded. A connection has two more receive buffers than
- * requests: further messages wait there, or at the client. Over reliable
+ * requests: messages wait in these buffers, or at the client. Over reliable
  * datagrams no message waits at the client: messages are taken from a few
  * buffers that all clients share, and a client that sends more than its buffers
  * hold is disconnected.
@@ -41,15 +42,15 @@ enum op_kind { OP_RX, OP_SEND, OP_WRITE, OP_LIFE, OP_SHARED };
 /* The context of an operation; busy from the post to the completion. */
 struct op {
 	enum op_kind kind;
-	struct conn *conn; /* NULL: all clients' */
+	struct conn *conn; /* NULL: an operation for all clients */
 	/* index in conn's rx or req, or in the server's rx */
 	unsigned index;
 	bool busy;
 };
 
 /*
- * A receive buffer; not posted over reliable datagrams. busy: a message may
- * arrive in it.
+ * A receive buffer, which over reliable datagrams is not posted. While op is
+ * busy, a message may arrive in the buffer.
  */
 struct rx {
 	struct op op;
@@ -62,7 +63,7 @@ enum req_state {
 	REQ_FREE,
 	REQ_WORK, /* the request's job runs */
 	REQ_POST, /* write and answer are posted when there is room */
-	REQ_SENT, /* until write and answer have completed */
+	REQ_SENT, /* write and answer are posted, and have not completed */
 };
 
 struct req {
@@ -74,10 +75,11 @@ struct req {
 	bool own;     /* the write sends the file's own pages */
 	struct serve_msg msg;
 	/* arguments and results of the job */
-	char *path;		  /* path of OPEN and LIST, to be freed */
-	struct source_file *file; /* until the request has ended */
+	char *path; /* path of OPEN and LIST, to be freed */
+	/* file of the request, until the request has ended */
+	struct source_file *file;
 	struct source_block block;
-	size_t held; /* the block's memory, when no job runs */
+	size_t held; /* bytes of the block's memory, when no job runs */
 	struct serve_msg answer;
 	uint8_t *out; /* the encoded answer: SERVE_MSG_MAX bytes */
 };
@@ -91,8 +93,8 @@ enum conn_state {
 	CONN_CLOSING, /* the endpoint is being closed */
 	CONN_CLOSED,  /* to be freed */
 	/*
-	 * the client does not take its last answers, or a read for it does not
-	 * end: its place is free for others
+	 * the client does not take its last answers, or a read for the client
+	 * does not end: the client's place is free for others
 	 */
 	CONN_STUCK,
 };
@@ -104,20 +106,21 @@ struct conn {
 	struct job close; /* closes the endpoint */
 	char peer[NET_ADDR_TEXT];
 	struct peer from;
-	struct op life; /* ends when the client ends */
+	struct op life; /* operation that ends when the client ends */
 	bool proven;	/* the client has its session */
 	/* an operation on the connection has failed */
 	bool lost;
 	bool leaves; /* the client has said BYE */
 	/* ms: when the client could not be reached */
 	uint64_t tried;
-	uint8_t name[SERVE_NAMED_MAX]; /* over reliable datagrams */
-	uint32_t part, pipes;	       /* granted */
+	/* client's name, over reliable datagrams */
+	uint8_t name[SERVE_NAMED_MAX];
+	uint32_t part, pipes; /* granted */
 	/* numbers of req and rx; smaller until CONN_READY */
 	uint32_t reqs, rxs;
 	uint8_t nonce[SERVE_NONCE];
-	uint8_t proof[SERVE_PROOF];  /* the server's */
-	uint8_t expect[SERVE_PROOF]; /* the client's */
+	uint8_t proof[SERVE_PROOF];  /* the server's proof */
+	uint8_t expect[SERVE_PROOF]; /* the client's proof */
 	struct rx rx[CONN_RX_MAX];
 	struct req req[SERVE_PIPES_MAX];
 	struct source_file *slot[SERVE_SLOTS];
@@ -129,7 +132,7 @@ struct conn {
 	uint64_t own; /* bytes sent from files' own pages */
 };
 
-/* A client without a place, which has to be told so. */
+/* A client that gets no place, and has to be told why. */
 struct rdm_refusal {
 	fi_addr_t addr;
 	uint8_t name[SERVE_NAMED_MAX];
@@ -139,7 +142,8 @@ struct rdm_refusal {
 	uint64_t until; /* ms; 0: this entry is unused */
 };
 
-#define RDM_REFUSALS 8 /* clients told at a time; others are told nothing */
+/* clients told at a time; other clients are told nothing */
+#define RDM_REFUSALS 8
 
 /* The one endpoint of all clients, over reliable datagrams. */
 struct server_rdm {
@@ -153,9 +157,9 @@ struct server_rdm {
 
 /* The listening socket, and its connections that have sent no request yet. */
 struct server_listen {
-	struct sockaddr_storage at; /* where it listens */
+	struct sockaddr_storage at; /* address at which the server listens */
 	int eq_fd;
-	bool sockets;  /* its connections are TCP sockets of this process */
+	bool sockets;  /* connections are TCP sockets of this process */
 	bool unseen;   /* accepted connections cause no event */
 	bool woken;    /* the event queue has woken the loop */
 	unsigned vain; /* number of wakes in a row without an event */
@@ -210,14 +214,14 @@ void admit_refuse(struct server *server, const char *who,
 		  enum serve_status status);
 
 /*
- * Rejects a connection; the client reads the reason instead of an answer to its
- * HELLO.
+ * Rejects a connection; the client reads the reason in place of an answer to
+ * its HELLO.
  */
 void admit_reject(struct server *server, struct fi_info *info,
 		  enum serve_status status);
 /*
- * Makes a new connection. NULL: the client gets no place, and *status says why.
- * addr: the client's address.
+ * Makes a new connection. Returns NULL if the client gets no place, and *status
+ * says why. addr: the client's address.
  */
 struct conn *conn_new(struct server *server, const void *addr, size_t len,
 		      enum serve_status *status);
@@ -247,7 +251,7 @@ void conn_accept(struct server *server, struct fi_info *info);
 /* Finds the connection of an endpoint, or NULL. */
 struct conn *conn_find(struct server *server, const struct fid *fid);
 void conn_connected(struct conn *conn);
-/* why: NULL if the client ended the connection properly. */
+/* Closes a connection; why: NULL if the client ended it properly. */
 void conn_close(struct conn *conn, const char *why);
 /* Handles a completion; err: 0, or the positive error. */
 void conn_complete(struct op *op, size_t len, int err);
@@ -286,7 +290,7 @@ void rdm_close(struct server *server);
 void rdm_tick(struct server *server, uint64_t now);
 /* Handles a receive of the server's endpoint. */
 void rdm_complete(struct server *server, struct op *op, size_t len, int err);
-/* Watches for the client's end from now on; it has its session. */
+/* The client has its session; watches for the client's end from now on. */
 int rdm_watch(struct conn *conn);
 /* Ends all operations of a client except sends. */
 void rdm_leave(struct conn *conn);
@@ -302,8 +306,8 @@ void req_start(struct req *req, const struct serve_msg *msg);
 int req_post(struct req *req);
 void req_job_done(struct req *req);
 /*
- * Cancels a request whose client is gone: a job that has not begun will not
- * run.
+ * Cancels a request whose client is gone: if its job has not begun, the job
+ * will not run.
  */
 void req_cancel(struct req *req);
 /* Ends a request whose operations have completed, or never will. */
@@ -312,8 +316,8 @@ void req_end(struct req *req);
 /* server.c */
 
 /*
- * Handles each completion. A receive longer than its buffer is an error: no
- * other function compares the length with the buffer.
+ * Handles each completion. A message longer than its receive buffer is an
+ * error: no other function compares these lengths.
  */
 void server_complete(struct server *server, struct op *op, size_t len, int err);
 /* Runs the server until a signal ends it. Returns the exit status. */

@@ -4,11 +4,11 @@
  *
  * A file's times change with the kernel's clock tick, so two changes within one
  * tick look like one. A version is therefore determined only once the clock is
- * past the change time: any later change then gets a later time, which is seen
- * after each read. The kernel sets the times before it changes the bytes, and
- * not again afterwards: so a version is determined only while no write is under
- * way. A write has the inode's lock, for which a seek to the file's data waits;
- * XFS has reads wait instead.
+ * past the change time: any later change then gets a later change time, which
+ * the server sees after each read. The kernel sets the times before it changes
+ * the bytes, and not again afterwards: so a version is determined only while no
+ * write is under way. A write has the inode's lock, for which a seek to the
+ * file's data waits; XFS has reads wait instead.
  */
 #include "config.h"
 #include "serve/server/source.h"
@@ -28,11 +28,11 @@
 #define TRIES 3
 /* ms; more than a clock tick, which is at most 10 ms */
 #define TRY_MS	  12
-#define FUTURE_NS 2000000000 /* beyond: a time of another clock */
+#define FUTURE_NS 2000000000 /* ns beyond now: the time is of another clock */
 /* ns; a write(2) of a small file takes less time */
 #define WRITE_NS 2000000000
 
-/* A lease and a mapping cost as much as reading some MiB. */
+/* Sending a file's own pages costs as much as reading some MiB. */
 #define PAGES_MIN ((uint64_t) 4 << 20)
 /* Bytes read and hashed at a time, which stay in the processor's cache. */
 #define CHUNK ((size_t) 64 << 10)
@@ -82,7 +82,7 @@ static bool is_fresh(const struct serve_ident *ident, int64_t now, int64_t age)
 	       ident->ctime_ns - now < FUTURE_NS;
 }
 
-/* Determines the version of the file. now: does not wait. */
+/* Determines the version of the file. now: without waiting. */
 static enum serve_status identify(int fd, struct stat *st, bool now,
 				  struct serve_ident *ident)
 {
@@ -96,7 +96,7 @@ static enum serve_status identify(int fd, struct stat *st, bool now,
 							       SERVE_OK;
 	for (i = 0; i < TRIES; i++) {
 		begin = clock_ns();
-		/* waits for the end of a write(2) that is under way */
+		/* wait for the end of a write(2) that is under way */
 		lseek(fd, 0, SEEK_DATA);
 		if (fstat(fd, st))
 			return SERVE_IO;
@@ -108,7 +108,9 @@ static enum serve_status identify(int fd, struct stat *st, bool now,
 	return SERVE_BUSY;
 }
 
-/* Opens the provider's file, where sending its pages may pay. */
+/*
+ * Opens the file in the provider, where sending the file's own pages may pay.
+ */
 static void open_pages(const struct source *source, struct source_file *file)
 {
 	if (source->copies || file->ident.size < PAGES_MIN ||
@@ -201,7 +203,7 @@ void source_block_free(struct source_block *block)
 
 /*
  * Reads some bytes. A file that PATH_NOW opens but that cannot be read without
- * waiting is on tmpfs: only swapped pages would be waited for, as for the
+ * waiting is on tmpfs: the read waits only for swapped pages, as for the
  * server's own memory.
  */
 static ssize_t read_some(int fd, void *buf, size_t len, uint64_t off, bool now)

@@ -8,8 +8,8 @@
  *
  * source_open() and source_read() may block, and run in the threads of
  * serve/server/jobs.h, several for one file at once. The event loop calls the
- * other functions, and with @now also these two, which then return an error
- * where they would block.
+ * other functions, and with @now also source_open() and source_read(), which
+ * then return an error where they would block.
  */
 #ifndef SERVE_SOURCE_H
 #define SERVE_SOURCE_H
@@ -32,7 +32,7 @@ struct source {
 
 struct source_file {
 	int fd;
-	unsigned uses; /* counted by the event loop */
+	unsigned uses; /* number of uses, counted by the event loop */
 	struct serve_ident ident;
 	struct fid_mrrc_file *pages; /* NULL: all ranges are read into blocks */
 	atomic_bool copied;	     /* the provider copies the file's pages */
@@ -50,8 +50,8 @@ struct source_block {
 };
 
 /*
- * Opens path. On SERVE_OK *file has one use. now: opens only a small file that
- * the kernel has in memory; after any error, try without now.
+ * Opens path. On SERVE_OK *file has one use. With @now only a small file is
+ * opened, which the kernel has in memory; after any error, try without @now.
  */
 enum serve_status source_open(const struct source *source, const char *path,
 			      bool now, struct source_file **file);
@@ -59,17 +59,18 @@ enum serve_status source_open(const struct source *source, const char *path,
 enum serve_status source_dir_mode(const struct source *source, const char *path,
 				  uint16_t *mode);
 void source_get(struct source_file *file);
-/* Drops a use, when its operations have completed. */
+/* Drops a use of a file, when the operations of the use have completed. */
 void source_put(struct source_file *file);
 
-/* Allocates the block's memory, if it has none yet. 0, or a negative error. */
+/* Allocates the block's memory, if it has none yet. Returns 0, or an error. */
 int source_block_need(struct source_block *block);
 void source_block_free(struct source_block *block);
 
 /*
  * Reads at most max bytes from off on, up to the file's end, and hashes them,
  * all from the version that was opened; another version is SERVE_CHANGED.
- * block: memory from which the bytes are sent; NULL: they are not sent.
+ * @block is the memory from which the bytes are sent; NULL if they are not
+ * sent.
  */
 enum serve_status source_read(struct source_file *file, uint64_t off,
 			      size_t max, struct source_block *block,
@@ -83,7 +84,7 @@ ssize_t source_send(struct source_file *file, const struct net_link *link,
 		    struct source_block *block, size_t len, uint64_t tag,
 		    void *context, bool *own);
 
-/* The status for a negative errno of an open or a read. */
+/* Returns the status for a negative errno of an open or a read. */
 enum serve_status source_status(int ret);
 
 #endif /* SERVE_SOURCE_H */

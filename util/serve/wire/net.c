@@ -28,8 +28,8 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 	hints->caps = FI_MSG | FI_RMA;
 	hints->mode = FI_RX_CQ_DATA;
 	/*
-	 * reading makes all progress: a thread of the provider would only cost
-	 * a wake for each message
+	 * reads of the queue make all progress: a thread of the provider would
+	 * only cost a wake for each message
 	 */
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -96,8 +96,8 @@ static int find_any(const struct addrinfo *addr, bool source,
 /*
  * ofi_rxm of libfabric 1.17 crashes when it closes a connection on which a
  * message has just arrived, but not where connections share their receives. A
- * client has one connection, so that sharing needs no more receives. Settings
- * of the user are kept.
+ * client has one connection, so that sharing needs no more receives. The user's
+ * own settings are kept.
  */
 static void set_up_rxm(bool server)
 {
@@ -149,8 +149,8 @@ void net_close(struct net *net)
 /*
  * A tagged message of a peer makes libfabric's tcp (1.17 to 2.x) call through
  * the receive context of the endpoint, which is NULL unless a context is bound.
- * Tagged messages find no receive in the context bound here, and are not read.
- * ofi_rxm binds a context itself.
+ * Tagged messages find no receive in the context that this function binds, and
+ * are not read. ofi_rxm binds a context itself.
  */
 static bool needs_context(const struct fi_info *info)
 {
@@ -261,7 +261,7 @@ int net_address(struct net *net, struct net_link *link, uint8_t *name,
 int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	     struct net_link *link)
 {
-	static char never[8]; /* written to only by a faulty server */
+	static char never[8]; /* only a faulty server writes to this memory */
 	uint8_t name[SERVE_NAMED_MAX];
 	int ret;
 
@@ -314,7 +314,9 @@ void net_addr_text(const void *addr, size_t len, char text[NET_ADDR_TEXT])
 	struct sockaddr_in6 copy = { 0 };
 	char host[64], port[8];
 
-	/* a marked name has a number of the provider in place of the scope */
+	/*
+	 * a name with a mark has a number of the provider in place of the scope
+	 */
 	memcpy(&copy, addr ? addr : &copy,
 	       len < sizeof(copy) ? len : sizeof(copy));
 	if (copy.sin6_family == AF_INET6 &&

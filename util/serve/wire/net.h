@@ -28,30 +28,31 @@ struct net {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
-	struct fid_av *av; /* for reliable datagrams, else NULL */
+	struct fid_av *av; /* address vector of reliable datagrams, else NULL */
 };
 
 /* The provider to open, and the kind of its endpoints. */
 struct net_kind {
-	const char *provider; /* NULL: chosen by net_open() */
-	bool rdm;	      /* FI_EP_RDM, else FI_EP_MSG */
+	const char *provider; /* provider list; NULL: net_open() chooses */
+	bool rdm;	      /* FI_EP_RDM endpoints, else FI_EP_MSG */
 };
 
-/* How a peer's messages and writes are sent. */
+/* A link: the objects by which messages and writes of a peer are sent. */
 struct net_link {
 	struct fid_ep *ep;
 	struct fi_mrrc_cw *cw; /* conditional writes of ep */
-	struct fid_ep *rx; /* receives are posted here: ep, or its context */
+	/* endpoint for receives: ep, or its shared context */
+	struct fid_ep *rx;
 	bool rdm;
-	/* over reliable datagrams */
+	/* over reliable datagrams: the peer's address, and the session */
 	fi_addr_t addr;
 	uint64_t session;
 };
 
 /*
- * Opens a provider for the address, which is this machine's if @source, else a
- * peer's: the named provider, else FI_PROVIDER's, else verbs with ofi_mrrc,
- * else tcp. Returns 0, or a negative error with net unchanged.
+ * Opens a provider for an address, which is this machine's if @source, else a
+ * peer's. The provider is the named one, else FI_PROVIDER's, else verbs with
+ * ofi_mrrc, else tcp. Returns 0, or a negative error with net unchanged.
  */
 int net_open(const struct addrinfo *addr, bool source,
 	     const struct net_kind *kind, struct net *net);
@@ -67,14 +68,14 @@ int net_endpoint(struct net *net, struct fi_info *info, struct fid_cq *cq,
 void net_endpoint_close(struct net_link *link);
 
 /*
- * Sends a message of len bytes at buf, which has SERVE_TAIL bytes more. Returns
- * as fi_send().
+ * Sends a message of len bytes at buf; buf has SERVE_TAIL more bytes of room.
+ * Returns as fi_send() does.
  */
 ssize_t net_send(const struct net_link *link, uint8_t *buf, size_t len,
 		 void *context);
 
 /*
- * The name of an endpoint of reliable datagrams: at most SERVE_NAMED_MAX bytes.
+ * Gets the name of a reliable datagram endpoint, at most SERVE_NAMED_MAX bytes.
  */
 int net_name(struct fid_ep *ep, uint8_t *name, size_t *len);
 
@@ -108,15 +109,15 @@ void net_other(const struct net_kind *kind, char *provider, size_t room,
 int net_endpoints(const char *text, bool *rdm);
 
 /*
- * Looks the address up. 0, or getaddrinfo()'s error. freeaddrinfo() frees the
- * list.
+ * Looks an address up. Returns 0, or getaddrinfo()'s error; freeaddrinfo()
+ * frees the list.
  */
 int net_resolve(const char *host, const char *port, struct addrinfo **list);
 
 /* Prints "1.2.3.4:56" or "[::1]:56". */
 void net_addr_text(const void *addr, size_t len, char text[NET_ADDR_TEXT]);
 
-/* A hint for the user about an error of net_open(), or NULL. */
+/* Returns a hint for the user about an error of net_open(), or NULL. */
 const char *net_hint(int ret);
 
 #endif /* SERVE_NET_H */

@@ -55,7 +55,7 @@ int path_root(const char *name)
 		return dir;
 	}
 	close(dir);
-	/* the error of filters of system calls */
+	/* EPERM is the error of filters of system calls */
 	return again == -EPERM ? -ENOSYS : again;
 }
 
@@ -69,8 +69,8 @@ const char *path_root_error(int error)
 }
 
 /*
- * Is this a local file system? On others an open may wait for another process,
- * or host.
+ * Is the file system local? On other file systems an open may wait for another
+ * process, or host.
  */
 static bool is_local(int fd)
 {
@@ -158,7 +158,8 @@ int path_open_data(int dir, const char *path, unsigned flags, struct stat *st)
 		fd = -EACCES;
 	} else {
 		/*
-		 * the link leads to the same object, whatever its path is now
+		 * the link in /proc leads to the same object, wherever its path
+		 * leads now
 		 */
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
 		fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -192,7 +193,7 @@ int path_mkdir(int dir, const char *path, mode_t mode, bool sync)
 	at = path_open(dir, parent, O_RDONLY | O_DIRECTORY, 0);
 	if (at < 0)
 		return at;
-	/* entries will be written to the directory */
+	/* the owner may write entries to the new directory */
 	if (mkdirat(at, name, mode | S_IRWXU) && errno != EEXIST)
 		ret = -errno;
 	else if (sync)
@@ -205,7 +206,9 @@ int path_chmod(int fd, mode_t mode)
 {
 	char link[64];
 
-	/* fchmod(2) takes no O_PATH; the link leads to the same object */
+	/*
+	 * fchmod(2) takes no O_PATH; the link in /proc leads to the same object
+	 */
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	return chmod(link, mode) ? -errno : 0;
 }
@@ -228,7 +231,10 @@ int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others)
 
 static int64_t nanoseconds(const struct timespec *ts)
 {
-	/* wraps for times that no clock shows, which can still be compared */
+	/*
+	 * the number wraps for times that no clock shows, and can still be
+	 * compared
+	 */
 	return (int64_t) ((uint64_t) ts->tv_sec * 1000000000U +
 			  (uint64_t) ts->tv_nsec);
 }
@@ -263,12 +269,12 @@ static bool is_format(uint32_t ch)
 	       (ch >= 0xe0000 && ch <= 0xe007f);
 }
 
-/* The length of a printable UTF-8 character at text, or 0. */
+/* Returns the length of a printable UTF-8 character at text, or 0. */
 static size_t printable(const unsigned char *text, size_t len)
 {
 	/*
-	 * indexed by the number of following bytes; smaller characters have a
-	 * shorter form
+	 * index: number of following bytes; smaller characters have a shorter
+	 * form
 	 */
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	const unsigned char first = text[0];

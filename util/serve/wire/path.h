@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Files beneath a directory: the kernel resolves the path, follows no symbolic
- * link, and never leaves the directory. Any thread.
+ * link, and never leaves the directory. Any thread may call these functions.
  */
 #ifndef SERVE_PATH_H
 #define SERVE_PATH_H
@@ -14,11 +14,12 @@
 #include "serve/wire/wire.h"
 
 /*
- * Opens the directory at which the other calls begin, or returns a negative
- * errno: -ENOSYS if the kernel cannot resolve paths beneath it.
+ * Opens the directory beneath which the other calls open paths, or returns a
+ * negative errno: -ENOSYS if the kernel cannot resolve paths beneath a
+ * directory.
  */
 int path_root(const char *name);
-/* The text for an error of path_root(). */
+/* Returns the text for an error of path_root(). */
 const char *path_root_error(int error);
 
 /*
@@ -30,11 +31,11 @@ int path_open(int dir, const char *path, int flags, mode_t mode);
 
 enum {
 	/*
-	 * Do not wait for a disk or a network. -EAGAIN: the call might have to
-	 * wait; other errors are not conclusive, either.
+	 * Flag: do not wait for a disk or a network. -EAGAIN means that the
+	 * call might have to wait; other errors are not conclusive, either.
 	 */
 	PATH_NOW = 1,
-	/* Only files that all users may read: -EACCES otherwise. */
+	/* Flag: open only files that all users may read; others are -EACCES. */
 	PATH_OTHERS = 2,
 };
 
@@ -61,8 +62,8 @@ int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 int path_chmod(int fd, mode_t mode);
 
 /*
- * Changes a directory's mode: its bits in keep stay, and those of others are
- * added.
+ * Changes a directory's mode: the mode's bits in keep stay, and the bits of
+ * others are added.
  */
 int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others);
 

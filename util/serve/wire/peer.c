@@ -3,8 +3,8 @@
  * Hosts and users of clients (serve/wire/peer.h).
  *
  * The kernel lists the sockets of this network namespace with their users. A
- * connected socket belongs to its user's process. After the connection the
- * kernel shows root as user, so other states do not count.
+ * connected socket belongs to its user's process. After a connection has ended
+ * the kernel shows root as its user, so only connected sockets count.
  */
 #include "config.h"
 #include "serve/wire/peer.h"
@@ -113,8 +113,8 @@ static bool connects(const struct row *row, const struct peer *peer,
 }
 
 /*
- * Is this row the client's own listener? A listener at any address counts only
- * if that address is surely this machine's.
+ * Is this row the client's own listener? A listener at the unspecified address
+ * counts only if the client's address is surely this machine's.
  */
 static bool listens_at(const struct row *row, const struct peer *peer,
 		       const struct peer *at)
@@ -158,7 +158,7 @@ void peer_of(const void *addr, size_t len, const void *at, bool listens,
 						   sizeof(struct sockaddr_in6),
 		       &here))
 		return;
-	/* other addresses are not of this machine */
+	/* addresses of other families are not of this machine */
 	if (!is_loopback(&peer->host) && !is_any(&here.host) &&
 	    !IN6_ARE_ADDR_EQUAL(&here.host, &peer->host))
 		return;

@@ -27,16 +27,19 @@ struct peer {
 void peer_of(const void *addr, size_t len, const void *at, bool listens,
 	     struct peer *peer);
 
-/* Do both clients share one quota? Hosts of one IPv6 network of 64 bits do. */
+/*
+ * Do both clients share one quota? Hosts of one IPv6 network of 64 bits share a
+ * quota.
+ */
 bool peer_shares(const struct peer *a, const struct peer *b);
 
 /*
- * Reads an IPv4 or IPv6 address of len bytes at most; false: the address has
- * another family.
+ * Reads an IPv4 or IPv6 address of len bytes at most; returns false for another
+ * family.
  */
 bool peer_host(const void *addr, size_t len, struct peer *peer);
 
-/* Is this the unspecified address, as 0.0.0.0? */
+/* Is the address the unspecified one, as 0.0.0.0? */
 bool peer_any(const void *addr, size_t len);
 
 #endif /* SERVE_PEER_H */

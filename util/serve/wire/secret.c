@@ -35,7 +35,7 @@ static const char *check_file(const struct stat *st)
 }
 
 /*
- * Reads a file, no further than the buffer, even if the file grows meanwhile.
+ * Reads a file up to the buffer's length, even if the file grows meanwhile.
  */
 static size_t read_all(int fd, uint8_t *buf, size_t max)
 {
@@ -89,8 +89,9 @@ int secret_nonce(uint8_t nonce[SERVE_NONCE])
 }
 
 /*
- * Adds a message as it is sent, with zeroes in place of its proof. Its first
- * field is its length, so that the boundary of two messages cannot be moved.
+ * Adds a message as it is sent, with zeroes in place of its proof. The first
+ * field of a message is its length, so that the boundary of two messages cannot
+ * be moved.
  */
 static void add_message(crypto_generichash_state *state,
 			const struct serve_msg *msg)

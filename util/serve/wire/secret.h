@@ -2,7 +2,7 @@
 /*
  * A secret that server and client share, and the proofs that both have it: a
  * keyed hash over all of HELLO and WELCOME, in which each side has a new random
- * number, and over the address that the client connects to. So a proof is valid
+ * number, and over the address that the client connects to. A proof is valid
  * for one side of one connection, to one server.
  */
 #ifndef SERVE_SECRET_H
@@ -28,19 +28,16 @@ struct secret_about {
 	const struct serve_msg *hello, *welcome;
 	const void *at; /* the server's address, as the client reaches it */
 	size_t at_len;
-	uint64_t session; /* over reliable datagrams, else 0 */
+	uint64_t session; /* session number over reliable datagrams, else 0 */
 	bool rdm;
 };
 
-/*
- * The side that makes a proof: the proof of one side is not valid for the
- * other.
- */
+/* The side that makes a proof: a proof is not valid for the other side. */
 enum secret_side { SECRET_SERVER, SECRET_CLIENT };
 
 /*
- * Reads a secret; returns NULL, or the reason why the file's bytes are no
- * secret, as text.
+ * Reads a secret from a file; returns NULL, or the reason why the file's bytes
+ * are no secret, as text.
  */
 const char *secret_read(const char *path, struct secret *secret);
 
@@ -54,7 +51,7 @@ void secret_prove(const struct secret *secret, const struct secret_about *about,
 bool secret_same(const uint8_t *proof, const uint8_t *other);
 
 /*
- * Called by the client: returns NULL, or the reason why it rejects this
+ * Called by the client: returns NULL, or the reason why the client rejects this
  * WELCOME.
  */
 const char *secret_check(const struct secret *secret,

@@ -12,7 +12,9 @@
 
 /* ---- numbers ------------------------------------------------------------- */
 
-/* The position of the next field; @bad once a field was beyond the end. */
+/*
+ * The position of the next field; @bad is set once a field was beyond the end.
+ */
 struct cursor {
 	const uint8_t *at;
 	size_t left;
@@ -348,7 +350,8 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 }
 
 /*
- * Are these bytes beyond the end of a file of the size that the message tells?
+ * Are the bytes of an answer beyond the end of a file of the size that the
+ * answer tells?
  */
 static bool beyond_end(const struct serve_msg *msg)
 {

@@ -61,7 +61,7 @@
 #define SERVE_NONCE	32
 #define SERVE_PROOF	32
 
-/* ids of requests for ranges are larger */
+/* ids of requests for ranges are larger than these */
 enum { SERVE_TAG_SERVER = 1, SERVE_TAG_CLIENT };
 
 enum serve_type {
@@ -81,7 +81,9 @@ enum serve_type {
 enum serve_status {
 	SERVE_OK,
 	SERVE_NOENT, /* no such file or directory */
-	/* the server's user may not read the file, or other users may not */
+	/*
+	 * the server's user, or with --others all users, may not read the file
+	 */
 	SERVE_ACCES,
 	SERVE_LINK,	   /* a symbolic link is in the path, or its end */
 	SERVE_IS_DIR,	   /* OPEN of a directory */
@@ -129,16 +131,18 @@ struct serve_msg {
 	/* OPEN, READ, SUM, DATA */
 	uint32_t slot;
 	uint64_t off;
-	/* DATA: length of the bytes written, or summed, or following */
+	/*
+	 * DATA: length of the bytes that were written or summed, or that follow
+	 */
 	uint32_t len;
 	struct serve_ident ident;
-	uint64_t hash;	     /* hash of these bytes: XXH3, 64 bits */
-	const uint8_t *data; /* DATA that answers OPEN: these bytes */
-	/* len, or 0: the bytes do not follow the message */
+	uint64_t hash;	     /* hash of len bytes: XXH3, 64 bits */
+	const uint8_t *data; /* DATA that answers OPEN: the bytes that follow */
+	/* len, or 0 if no bytes follow the message */
 	size_t data_len;
 	/*
-	 * LIST: where to continue, 0 at first; PAGE: the next position, 0 at
-	 * the end
+	 * LIST: position at which to continue, 0 at first; PAGE: the next
+	 * position, 0 at the end
 	 */
 	uint64_t cursor;
 	/* OPEN, LIST: relative, "" is the served directory itself */
@@ -187,8 +191,8 @@ struct serve_entry {
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
 
 /*
- * Checks all of a message. -EPROTO: it is invalid. -EPROTONOSUPPORT: it is of
- * another version, and only id is set.
+ * Checks and decodes a whole message. Returns -EPROTO for an invalid message,
+ * -EPROTONOSUPPORT for a message of another version, of which only id is set.
  */
 int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg);
 
@@ -208,8 +212,9 @@ int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session);
 int serve_entry_add(const struct serve_entry *entry, uint8_t *buf, size_t *len);
 
 /*
- * Reads the first entry, and advances *entries beyond it. -ENOENT: the end.
- * -EPROTO: invalid, which serve_decode() has excluded for its messages.
+ * Reads the first entry, and advances *entries beyond it. Returns -ENOENT at
+ * the end, -EPROTO for an invalid entry, which messages of serve_decode() do
+ * not have.
  */
 int serve_entry_next(const uint8_t **entries, size_t *len,
 		     struct serve_entry *entry);
@@ -217,16 +222,16 @@ int serve_entry_next(const uint8_t **entries, size_t *len,
 /* A name within a directory: not empty, no "." or "..", no '/' or NUL. */
 bool serve_name_valid(const char *name, size_t len);
 
-/* Is this a sequence of such names with '/' between them, or ""? */
+/* Is the path a sequence of valid names with '/' between them, or ""? */
 bool serve_path_valid(const char *path, size_t len);
 
 /*
- * Is this an address of IPv4 or IPv6 with a port, and, unless it is a server's,
- * with a host?
+ * Is the name an address of IPv4 or IPv6 with a port, and, unless it is a
+ * server's, with a host?
  */
 bool serve_named_valid(const void *name, size_t len, bool server);
 
-/* Do both have the same host and port? Both are valid. */
+/* Do both names have the same host and port? Both names are valid. */
 bool serve_named_same(const void *name, const void *other);
 
 /* Gives name the host and port of @to, an address of its family. */
