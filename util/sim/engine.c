@@ -18,8 +18,8 @@
 struct sim_run {
 	const struct sim_cell *cell;
 	struct sim_result *result;
-	/* one for each process, opened at its first request */
-	struct mrrc_cache *cache; /* policy NULL: not opened */
+	/* the cache of one process of the trace, opened at its first request */
+	struct mrrc_cache *cache; /* policy NULL: the cache is not opened */
 	struct mrrc_admit *admit; /* or NULL */
 	struct sim_offline *offline;
 	struct mrrc_region_list idle; /* regions to use again */
@@ -108,7 +108,9 @@ static int sim_register(struct sim_run *run, struct mrrc_cache *cache,
 	return 0;
 }
 
-/* Puts the regions of a plan: all regions, unless memory was short. */
+/*
+ * Puts the regions of a plan after use: all regions, unless memory was short.
+ */
 static void sim_put(struct sim_run *run, struct mrrc_cache *cache,
 		    struct mrrc_plan *plan)
 {

@@ -4,9 +4,9 @@
  * cell drives the provider's own core (core/cache/cache.h) as the provider
  * does, with operations that complete at once.
  *
- * Each process of a trace has a cache of its own, with these limits.
- * Deterministic. Cells share nothing but the trace, so any number of them run
- * in threads.
+ * Each process of a trace has a cache of its own, with the limits of the cell.
+ * Results are deterministic. Cells share nothing but the trace, so any number
+ * of cells run in threads.
  */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
@@ -27,8 +27,9 @@ enum sim_kind {
 struct sim_cell {
 	const struct sim_trace *trace;
 	enum sim_kind kind;
-	const char *policy;		 /* SIM_CACHE */
-	const struct sim_future *future; /* SIM_OFFLINE: with this page size */
+	const char *policy; /* SIM_CACHE */
+	/* SIM_OFFLINE: next uses with this page size */
+	const struct sim_future *future;
 	size_t max_bytes;
 	size_t max_regions;
 	size_t page;
@@ -80,7 +81,8 @@ static inline void sim_pinned(struct sim_result *result, size_t pinned,
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
 
 /*
- * The time that an operation waits; another thread can do the remaining work.
+ * The time for which an operation waits; another thread can do the remaining
+ * work.
  */
 static inline double sim_on_path(const struct sim_result *result)
 {

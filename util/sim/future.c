@@ -165,8 +165,8 @@ static int add_stretch(struct sim_future *future, size_t *count, size_t *max,
 }
 
 /*
- * Reverses the order of stretches: the last request's last stretch was added
- * first.
+ * Reverses the order of stretches, since the last request's last stretch was
+ * added first.
  */
 static void turn_round(struct sim_future *future, size_t total)
 {

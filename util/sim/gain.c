@@ -44,7 +44,7 @@ static uint64_t evictions(const struct sim_gain *gain, enum sim_gain_way way)
 	return gain->row[way].result.stats.value[MRRC_STAT_EVICTIONS];
 }
 
-/* The saving of libfabric's cache if it had room for more regions. */
+/* Returns the saving of libfabric's cache with room for more regions. */
 static double gain_by_count(const struct sim_gain *gain)
 {
 	return gain->share[SIM_GAIN_LF] - gain->share[SIM_GAIN_LF_ALL];
@@ -55,7 +55,7 @@ static size_t regions_of(const struct sim_gain *gain)
 	return gain->row[SIM_GAIN_LF_ALL].result.regions_peak + 1;
 }
 
-/* The saving of one way to register, in percent of the run. */
+/* Returns the saving of one way to register, in percent of the run. */
 static double saves(const struct sim_gain *gain, enum sim_gain_way way)
 {
 	return PERCENT(gain->share[SIM_GAIN_NONE] - gain->share[way]);
@@ -87,7 +87,7 @@ static void advise_cache(struct sim_gain *gain)
 		       saves(gain, SIM_GAIN_LF), saves(gain, SIM_GAIN_OURS));
 }
 
-/* Advises higher limits of ours, if the limits cost much. */
+/* Advises higher limits of ofi_mrrc's cache, if the limits cost much. */
 static void advise_limits(struct sim_gain *gain)
 {
 	const uint64_t count = evictions(gain, SIM_GAIN_OURS);
@@ -147,7 +147,7 @@ void sim_gain(const struct sim_row *row, struct sim_gain *gain)
 
 /* ---- reports ---- */
 
-/* The figures of way i, in the order of the columns. */
+/* Returns the figures of way i, in the order of the columns. */
 #define FIGURES(X)                                          \
 	X("registrations", r->registrations)                \
 	X("evictions", r->stats.value[MRRC_STAT_EVICTIONS]) \
@@ -228,7 +228,8 @@ static void table(const struct sim_gain *gain, FILE *out)
 		const struct sim_result *r = &gain->row[i].result;
 
 		if (i == SIM_GAIN_LF_ALL && !evictions(gain, SIM_GAIN_LF))
-			continue; /* equal to the limited cache */
+			/* the saving is equal to that of the limited cache */
+			continue;
 		fprintf(out, "  %-19s %13llu %11.5f %10.2f%% %10.1fMiB\n",
 			ways[i].title, (unsigned long long) r->registrations,
 			SECONDS(sim_total(r)), PERCENT(gain->share[i]),

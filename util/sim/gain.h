@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sim --gain: a program's gain by a cache, and the settings for it. The
- * rows of a grid whose policies are SIM_GAIN become one report for each trace
- * and cost model.
+ * fi_mrrc_sim --gain: a program's gain by a cache, and the cache's settings.
+ * The rows of a grid whose policies are SIM_GAIN become one report for each
+ * trace and cost model.
  */
 #ifndef SIM_GAIN_H
 #define SIM_GAIN_H
@@ -26,7 +26,8 @@ enum sim_gain_way {
 		      "," MRRC_POLICY_DEFAULT "," SIM_NAME_ALLOC \
 		      "," SIM_NAME_STATIC
 
-#define SIM_GAIN_LEAST	.01 /* share of the run: a smaller saving is no gain */
+/* a saving of a smaller share of the run is no gain */
+#define SIM_GAIN_LEAST	.01
 #define SIM_GAIN_ADVICE 3
 #define SIM_GAIN_LINE	160
 
@@ -39,10 +40,10 @@ struct sim_gain {
 	unsigned advices;
 };
 
-/* Computes the gain. @row: the first of SIM_GAIN_CNT rows. */
+/* Computes the gain. @row is the first of SIM_GAIN_CNT rows. */
 void sim_gain(const struct sim_row *row, struct sim_gain *gain);
 
-/* Returns 0, or -errno of a write that failed. */
+/* Prints the report. Returns 0, or -errno of a write that failed. */
 int sim_gain_report(const struct sim_row *rows, size_t cnt,
 		    enum sim_format format, FILE *out);
 

@@ -17,7 +17,8 @@ struct sim_gen {
 	const char *help;
 	size_t requests; /* default number of requests */
 	/*
-	 * Makes a trace of @requests requests, 0: the default; -ENOMEM, -EFBIG.
+	 * Makes a trace of @requests requests, or the default number if 0.
+	 * Returns -ENOMEM, -EFBIG.
 	 */
 	int (*make)(uint64_t seed, size_t requests, struct sim_trace *trace);
 };
@@ -31,7 +32,7 @@ extern const struct sim_gen sim_gen_kv;
 const struct sim_gen *sim_gen_find(const char *name);
 const struct sim_gen *sim_gen_at(size_t i);
 
-/* "NAME[:seed=N][:requests=N]": -ENOENT, -EINVAL, or the generator's error. */
+/* Makes the trace of "NAME[:seed=N][:requests=N]"; -ENOENT if unknown. */
 int sim_gen_spec(const char *spec, struct sim_trace *trace);
 
 #endif /* SIM_GEN_H */

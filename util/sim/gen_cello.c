@@ -6,8 +6,8 @@
  * From the paper: one client behind a cache of 30 MB, 0.5 million I/Os a day, a
  * capacity of 10.4 GB (Table 2); users that simulate, compile, edit and read
  * mail; requests of at most 2 pages of 4 KB, almost 80 % of them of 2 (section
- * 7, Fig. 9a). So the generator simulates that cache: misses and write-backs of
- * its LRU are the trace, without short-term reuse.
+ * 7, Fig. 9a). So the generator simulates the client's cache: misses and
+ * write-backs of its LRU are the trace, without short-term reuse.
  *
  * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with inode
  * tables read and written by the page; a file's odd page is a separate block;
@@ -30,7 +30,7 @@
 #define BLOCKS	       (UINT64_C(10400000000) / BLOCK)
 #define CACHE_PAGES    (30 * 256)
 #define GROUP	       2048 /* blocks */
-#define GROUP_INODES   16   /* inode blocks at a group's start */
+#define GROUP_INODES   16   /* number of inode blocks at a group's start */
 #define BLOCK_INODES   32
 #define USERS	       24
 #define USER_FILES     32
@@ -118,7 +118,10 @@ static int cello_evict(struct cello *cello)
 	return cello_clean(cello, entry);
 }
 
-/* Finds the block or makes room for it; puts it at the end of the LRU list. */
+/*
+ * Finds a block or makes room for a new one; puts the block at the end of the
+ * LRU list.
+ */
 static int cello_touch(struct cello *cello, uint32_t block, uint32_t pages,
 		       bool read)
 {
@@ -183,7 +186,7 @@ static int cello_blocks(struct cello *cello, const struct file *file,
 
 /*
  * Chooses mostly the same user again, then one of the user's files or a new
- * one.
+ * file.
  */
 static const struct file *cello_choose(struct cello *cello)
 {

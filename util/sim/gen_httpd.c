@@ -61,7 +61,7 @@ static int file_cmp(const void *left, const void *right)
 	return (a->addr > b->addr) - (a->addr < b->addr);
 }
 
-/* Returns the file's pages, which are at most those left. */
+/* Returns the pages of a file, which are at most the pages left. */
 static uint64_t httpd_file(struct httpd *httpd, uint64_t addr, uint64_t left,
 			   struct file *file)
 {

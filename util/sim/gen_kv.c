@@ -139,7 +139,7 @@ static void kv_end(struct kv *kv, struct sequence *seq)
 	kv_give(kv, seq->block + seq->shared, seq->len - seq->shared);
 }
 
-/* Counts the adjacent blocks from the next one to send on. */
+/* Counts adjacent blocks, beginning with the next block to send. */
 static uint32_t seq_run(const struct sequence *seq)
 {
 	const uint16_t *block = seq->block + seq->sent;

@@ -40,8 +40,8 @@
 #define KIB	     1024
 
 enum kind {
-	FIXED, /* the same buffer each time */
-	RING,  /* buffers in turn, one an iteration */
+	FIXED, /* the same buffer in each iteration */
+	RING,  /* buffers in turn, one in each iteration */
 	ONCE,  /* allocated, used and forgotten */
 };
 
@@ -57,7 +57,8 @@ struct message {
 
 struct kernel {
 	uint32_t iterations;
-	uint32_t compute_us;		  /* after each */
+	/* us of computation after each message */
+	uint32_t compute_us;
 	struct message message[MESSAGES]; /* up to one without a count */
 };
 
@@ -114,7 +115,7 @@ static const struct kernel kernels[] = {
 /* The position of a process in its program. */
 struct proc {
 	uint64_t time;
-	uint64_t base; /* added to static addresses */
+	uint64_t base; /* offset added to static addresses */
 	uint64_t heap; /* the next allocation, from the base */
 	uint32_t kernel;
 	uint32_t iteration;
@@ -170,7 +171,7 @@ static void proc_compute(struct proc *proc, struct sim_rng *rng)
 {
 	const struct kernel *kernel = &kernels[proc->kernel];
 
-	/* stable within some percent */
+	/* the time is stable within some percent */
 	proc->time += kernel->compute_us;
 	proc->time += sim_rng_about(rng, kernel->compute_us / 16);
 	proc->message = 0;

@@ -131,8 +131,8 @@ static int sim_work_run(struct sim_work *work)
 	if (!thread)
 		return -ENOMEM;
 	/*
-	 * this thread waits for the others, and runs jobs itself if no thread
-	 * could be started
+	 * the main thread waits for the others, and runs jobs itself if no
+	 * thread could be started
 	 */
 	for (n = 0; n < jobs; n++) {
 		if (pthread_create(&thread[n], NULL, sim_worker, work))
@@ -152,14 +152,14 @@ static int sim_work_run(struct sim_work *work)
 	return 0;
 }
 
-/* The limit in bytes: whole pages, rounded down, at least one. */
+/* Returns the limit in bytes: whole pages, rounded down, at least one. */
 static size_t sim_limit_bytes(const struct sim_limit *limit,
 			      const struct sim_row *row)
 {
 	const double part = row->footprint * limit->percent / 100;
 	size_t bytes = limit->bytes;
 
-	/* 100 % may be 2^64, more than a size_t holds */
+	/* 100 % may be 2^64, which a size_t cannot hold */
 	if (!bytes && limit->percent > 0)
 		bytes = part < (double) SIZE_MAX ? (size_t) part : SIZE_MAX;
 	else if (!bytes)

@@ -18,12 +18,13 @@
 #define SIM_NAME_ALLOC	 "alloc"
 #define SIM_NAME_STATIC	 "static"
 
-/* Name of the cost model with which a trace was recorded. */
+/* Name of the cost model that was recorded with a trace. */
 #define SIM_MODEL_TRACE "trace"
 
 struct sim_model {
 	char *name;
-	bool recorded;	       /* SIM_MODEL_TRACE; false: use cost */
+	/* SIM_MODEL_TRACE: the recorded model; false: use cost */
+	bool recorded;
 	const char *otherwise; /* name of the model in cost */
 	struct mrrc_cost cost;
 };
@@ -46,11 +47,14 @@ struct sim_grid {
 	size_t models;
 	struct sim_limit *limit;
 	size_t limits;
-	size_t *count; /* regions of each process's cache; SIZE_MAX: no limit */
+	/* limits of regions of each process's cache; SIZE_MAX: no limit */
+	size_t *count;
 	size_t counts;
-	char **policy; /* sim/policies.h, or one of the names above */
+	/* names of policies: sim/policies.h, or the names above */
+	char **policy;
 	size_t policies;
-	char **helper; /* helpers.h; instead of policies and limits */
+	/* kinds of helpers (helpers.h), in place of policies and limits */
+	char **helper;
 	size_t helpers;
 	bool bounce;
 	bool gain; /* gain.h; the policies are SIM_GAIN */
@@ -73,7 +77,7 @@ struct sim_row {
 	int error;
 };
 
-/* Is this one of the names above? */
+/* Is the policy one of the names above? */
 bool sim_name_known(const char *policy);
 
 /* Finds the costs of a model for a trace, and their name. */
@@ -83,7 +87,7 @@ const struct mrrc_cost *sim_model_cost(const struct sim_model *model,
 
 /*
  * Runs all simulations; the caller frees *rows. Returns the error of the first
- * row, in their order, that has one.
+ * row, in the order of rows, that has an error.
  */
 int sim_grid_run(const struct sim_grid *grid, struct sim_row **rows,
 		 size_t *cnt);

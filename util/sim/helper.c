@@ -19,7 +19,7 @@
 
 /* ns that a helper thread needs to handle a region in a queue */
 #define QUEUE_NS   500
-#define NS_MAX	   1e18 /* limit of any time: 31 years */
+#define NS_MAX	   1e18 /* limit of times in ns: 31 years */
 #define SIGNATURES 4096 /* of each process */
 
 struct buffer {
@@ -194,8 +194,8 @@ static void thread_wakes(struct state *state, struct process *process)
 /* ---- buffers without a thread -------------------------------------------- */
 
 /*
- * Handles the timer of a buffer: deregisters it after its last use, or
- * registers it just before the next one.
+ * Handles the timer of a buffer: deregisters the buffer after its last use, or
+ * registers it just before the next use.
  */
 static void buffer_wakes(struct state *state, struct buffer *buffer)
 {
@@ -262,7 +262,10 @@ static void on_end(struct state *state, struct buffer *buffer)
 	}
 }
 
-/* *there: all parts are registered. *known: all parts were requested. */
+/*
+ * Are all parts of a request registered (*there), and were all parts requested
+ * before (*known)?
+ */
 static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 {
 	uint32_t part;
@@ -277,8 +280,8 @@ static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 }
 
 /*
- * Reports the use to the schedule. Returns true while the buffer is being
- * registered.
+ * Reports a use to the helper's schedule. Returns true while the buffer is
+ * being registered.
  */
 static bool use_scheduled(struct state *state, uint32_t i,
 			  struct buffer *buffer)
@@ -472,7 +475,7 @@ double sim_helper_late(const struct sim_helper_result *result)
 	return known ? (double) result->late / known : 0;
 }
 
-/* Bisects, as a longer timeout makes fewer requests late. */
+/* Searches by halves, as a longer timeout makes fewer requests late. */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us)
 {

@@ -37,24 +37,31 @@ struct sim_helper_result {
 	uint64_t requests;
 	/* requests for memory that was never registered before */
 	uint64_t first;
-	uint64_t late;				 /* others that came late */
-	uint64_t registrations;			 /* by the helper, too */
+	/* other requests that came late */
+	uint64_t late;
+	/* number of registrations, including the helper's */
+	uint64_t registrations;
 	uint64_t predicted, within_5, within_05; /* core/helper/schedule.h */
-	double mean_bytes;			 /* over time */
+	/* mean of registered bytes over time */
+	double mean_bytes;
 	uint64_t peak_bytes;
-	uint64_t bytes[SIM_SERIES_TIME]; /* at equal times */
+	/* registered bytes at equal intervals */
+	uint64_t bytes[SIM_SERIES_TIME];
 };
 
 /* -ENOMEM */
 int sim_helper_run(const struct sim_helper_run *run,
 		   struct sim_helper_result *result);
 
-/* The fraction of late requests among those that could be late: 0 to 1. */
+/*
+ * Returns the fraction of late requests among requests that could be late: 0 to
+ * 1.
+ */
 double sim_helper_late(const struct sim_helper_result *result);
 
 /*
  * Finds the shortest idle time with which no more than @late requests are late.
- * Since the choice knows the whole trace, no other timeout is better.
+ * As the choice depends on the whole trace, no other timeout is better.
  */
 int sim_helper_equal(const struct sim_helper_run *run, uint64_t late,
 		     uint64_t *idle_us);

@@ -43,8 +43,8 @@ int sim_helper_parse(const char *text, enum sim_helper_kind *kind,
 }
 
 /*
- * Runs one row. For a timeout without N, searches for one that makes as few
- * requests late as the predictor does.
+ * Runs one row. For a timeout without N, searches for a timeout that makes as
+ * few requests late as the predictor does.
  */
 static int run_row(const struct sim_timeline *timeline,
 		   struct sim_helper_row *row)
@@ -69,7 +69,7 @@ static int run_row(const struct sim_timeline *timeline,
 }
 
 /*
- * Runs all rows of one trace and page size, with the row to which the others
+ * Runs all rows of one trace and page size, with the row to which other rows
  * are compared.
  */
 static int run_trace(const struct sim_grid *grid,

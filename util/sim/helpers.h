@@ -26,8 +26,9 @@ struct sim_helper_row {
 };
 
 /*
- * Parses leave, timeout, predict, offline or timeout:us=N. *idle_us is 0 for a
- * timeout chosen to match the predictor's late requests. -EINVAL.
+ * Parses leave, timeout, predict, offline or timeout:us=N. *idle_us becomes 0
+ * for a timeout that is to match the predictor's late requests. Returns -EINVAL
+ * for other text.
  */
 int sim_helper_parse(const char *text, enum sim_helper_kind *kind,
 		     uint64_t *idle_us);

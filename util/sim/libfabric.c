@@ -89,8 +89,8 @@ static void lf_insert(struct sim_lf *lf, struct sim_lf_region *region)
 }
 
 /*
- * Serves a request as ofi_mr_cache_search() does, and ofi_mr_cache_delete()
- * afterwards.
+ * Serves a request as ofi_mr_cache_search() and, after the request,
+ * ofi_mr_cache_delete() do.
  */
 int sim_lf_request(struct sim_lf *lf, uint64_t addr, uint64_t len, bool *hit,
 		   const struct sim_lf_region **out)
@@ -148,7 +148,7 @@ struct lf_run {
 	size_t pinned;
 };
 
-/* Bytes of the pages that a region has registered. */
+/* Returns the bytes of the pages that a region has registered. */
 static size_t lf_span(const struct lf_run *run,
 		      const struct sim_lf_region *region)
 {

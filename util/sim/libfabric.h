@@ -58,8 +58,8 @@ void sim_lf_init(struct sim_lf *lf, size_t max_count, uint64_t max_bytes);
 void sim_lf_fini(struct sim_lf *lf);
 
 /*
- * Serves a request: returns the region; *hit: it was registered before.
- * -ENOMEM.
+ * Serves a request: stores the region, and in *hit whether the region was
+ * registered before. Returns -ENOMEM.
  */
 int sim_lf_request(struct sim_lf *lf, uint64_t addr, uint64_t len, bool *hit,
 		   const struct sim_lf_region **region);

@@ -36,11 +36,11 @@ void sim_lines_close(struct sim_lines *lines);
  */
 int sim_lines_next(struct sim_lines *lines);
 
-/* Reads the next @size bytes instead of a line; fewer at the end. */
+/* Reads the next @size bytes in place of a line; fewer at the file's end. */
 int sim_lines_bytes(struct sim_lines *lines, void *buf, size_t size,
 		    size_t *len);
 
-/* Does the file begin with @text? To be called before a line is read. */
+/* Does the file begin with @text? Call this before a line is read. */
 int sim_lines_begin(struct sim_lines *lines, const char *text, size_t len,
 		    bool *begins);
 

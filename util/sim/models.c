@@ -24,10 +24,11 @@ const struct sim_cost_model sim_cost_models[] = {
 	  "UCX's default for today's InfiniBand; no batches",
 	  { 246, 16000, 70, 2400, 0, 0, K4, false } },
 	/*
-	 * Published points, with UCX's overhead and ou2009's shares of
-	 * deregistration. mlx5: 4 MiB registered and deregistered in 114.5 us
-	 * (minio/minio-rs, pull request 236). EFA: 391 MB of host memory on 32
-	 * adapters in turn in 580 ms (kvcache-ai/Mooncake, 3210 and 3219).
+	 * Published measurements, completed by UCX's overhead and ou2009's
+	 * shares of deregistration. mlx5: 4 MiB registered and deregistered in
+	 * 114.5 us (minio/minio-rs, pull request 236). EFA: 391 MB of host
+	 * memory on 32 adapters in turn in 580 ms (kvcache-ai/Mooncake, 3210
+	 * and 3219).
 	 */
 	{ "mlx5",
 	  "mlx5: 4 MiB in 114.5 us; a call as UCX has it",

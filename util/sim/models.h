@@ -19,8 +19,8 @@ struct sim_cost_model {
 extern const struct sim_cost_model sim_cost_models[];
 
 /*
- * Parses the name of a model, or a text for mrrc_cost_parse(). -EINVAL: @text
- * is neither.
+ * Parses the name of a model, or a text for mrrc_cost_parse(). Returns -EINVAL
+ * for other text.
  */
 int sim_cost_parse(const char *text, struct mrrc_cost *cost);
 

@@ -15,7 +15,7 @@
 
 #define ROUND_PART 32 /* one region in 32 waits after a round */
 
-/* Shared by the caches of a run's processes. */
+/* State that the caches of a run's processes share. */
 struct sim_offline {
 	const struct sim_future *future;
 	struct sim_span *span; /* children of i: 2 * i, 2 * i + 1 */
@@ -27,13 +27,15 @@ struct sim_offline {
 
 /* A span of parts, halved by its children; the root is span 1. */
 struct sim_span {
-	uint32_t soonest; /* next use of any part, from now on */
-	bool same;	  /* of all parts: children are stale */
+	uint32_t soonest; /* soonest next use of any part of the span */
+	/* all parts have the same next use: children are stale */
+	bool same;
 };
 
 struct sim_belady {
 	struct mrrc_policy policy;
-	struct mrrc_region_list list; /* waiting regions, then the others */
+	/* waiting regions, then the other regions */
+	struct mrrc_region_list list;
 	struct sim_offline *offline;
 	const struct mrrc_cost *cost;
 	uint32_t proc;
@@ -43,11 +45,11 @@ struct sim_belady {
 	size_t room;
 };
 
-/* A region's words. */
+/* The words of a region that the heuristic uses. */
 struct sim_node {
 	uint32_t first; /* first of its parts */
 	uint32_t parts;
-	uint32_t soonest; /* use of any part, unless it has passed */
+	uint32_t soonest; /* next use of any part, unless the use has passed */
 	bool waits;
 };
 
@@ -288,7 +290,8 @@ static struct mrrc_region *sim_any(const struct sim_belady *belady)
 }
 
 /*
- * Judges all regions that are not in use; false: no such region, or no memory.
+ * Judges all regions that are not in use; returns false if there are none, or
+ * without memory.
  */
 static bool sim_round(struct sim_belady *belady)
 {
@@ -364,7 +367,7 @@ const struct mrrc_policy_ops sim_offline_ops = {
 
 /* One reuse of a stretch, which a cache might have kept until that use. */
 struct sim_reuse {
-	/* ns saved, per page and per request for which it is kept */
+	/* ns saved, for each page and each request during which it is kept */
 	double density;
 	double room; /* pages times requests */
 };
@@ -385,7 +388,7 @@ static double sim_request_pages(const struct sim_future *future, size_t i)
 			 req->addr / future->page + 1);
 }
 
-/* The prices by which all requests are judged. */
+/* Prices by which all requests are judged. */
 struct sim_price {
 	double page, call; /* price of registering and deregistering */
 	bool copy;	   /* requests may be copied where that is cheaper */
@@ -440,7 +443,7 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		.copy = bounce && cost->copy_page > 0,
 		.cost = cost,
 	};
-	/* one cache for each process */
+	/* each process has a cache */
 	const double capacity =
 		(double) max_bytes / future->page * future->trace->procs;
 	struct sim_reuse *reuse;
@@ -462,7 +465,7 @@ int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 		total -= reuse[i].density * part;
 		room -= part;
 	}
-	/* regions left at the end are not deregistered */
+	/* regions that are left at the end are not deregistered */
 	total -= capacity *
 		 (cost->dereg_page * scale + (cost->batch ? 0 : cost->dereg));
 	*ns = total > 0 ? total : 0;

@@ -40,12 +40,12 @@ struct sim_future {
  */
 struct sim_stretch {
 	uint32_t part;
-	uint32_t next; /* the request that uses these parts next */
+	uint32_t next; /* the request that uses the stretch's parts next */
 };
 
 /*
- * The end of the stretch @k, which belongs to request @i: the number of the part
- * after the last part of the stretch.
+ * Returns the end of stretch @k, which belongs to request @i: the number of the
+ * part after the stretch's last part.
  */
 static inline uint32_t sim_stretch_end(const struct sim_future *future,
 				       size_t i, size_t k)
@@ -54,7 +54,7 @@ static inline uint32_t sim_stretch_end(const struct sim_future *future,
 					   future->end[i];
 }
 
-/* Makes a future. -ENOMEM; -E2BIG: an address too high for these pages. */
+/* Makes a future. Returns -ENOMEM, or -E2BIG for addresses too high. */
 int sim_future_make(const struct sim_trace *trace, size_t page,
 		    struct sim_future *future);
 void sim_future_free(struct sim_future *future);
@@ -73,13 +73,14 @@ int sim_offline_error(const struct sim_offline *offline);
 /* Tells for which process the next cache is opened. */
 void sim_offline_proc(struct sim_offline *offline, uint32_t proc);
 
-/* Announces request @now, before the cache is asked. */
+/* Announces request @now, before a cache is asked. */
 void sim_offline_now(struct sim_offline *offline, size_t now);
 
 /*
- * A lower bound of costs: no policy, with a cache of @max_bytes for each
- * process, spends less on registering and deregistering, in nanoseconds; with
- * @bounce, also counting copies where these are cheaper. -ENOMEM.
+ * Computes a lower bound of costs in nanoseconds: no policy, with a cache of
+ * @max_bytes for each process, spends less on registering and deregistering;
+ * with @bounce the costs include copies where copies are cheaper. Returns
+ * -ENOMEM.
  */
 int sim_bound(const struct sim_future *future, const struct mrrc_cost *cost,
 	      size_t max_bytes, bool bounce, double *ns);

@@ -10,7 +10,8 @@
 
 /*
  * Registers the pages that the trace touches: each extent by itself, or, with
- * @blocks, as if fi_mr_alloc(3) had allocated each extent. -ENOMEM; -EINVAL.
+ * @blocks, as if fi_mr_alloc(3) had allocated each extent. Returns -ENOMEM or
+ * -EINVAL.
  */
 int sim_once_run(const struct sim_cell *cell, bool blocks,
 		 struct sim_result *result);

@@ -22,7 +22,7 @@
 #define DEFAULT_LIMITS	 "5%,10%,20%"
 #define JOBS_MAX	 1024
 
-#define GAIN_MODEL "ucx" /* for a trace without a model */
+#define GAIN_MODEL "ucx" /* cost model for a trace without a model */
 
 enum {
 	KEY_COUNT = 256,
@@ -262,7 +262,8 @@ static void add_model(struct argp_state *state, struct sim_grid *grid,
 
 	if (!model.name)
 		argp_failure(state, 1, ENOMEM, "options");
-	if (model.recorded) /* for traces without a recorded model */
+	/* this model is for traces without a recorded model */
+	if (model.recorded)
 		name = model.otherwise = grid->gain ? GAIN_MODEL :
 						      SIM_MODEL_DEFAULT;
 	if (!strncmp(name, MRRC_COST_FILE, strlen(MRRC_COST_FILE)))

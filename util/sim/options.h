@@ -15,7 +15,7 @@ struct sim_options {
 	size_t sources;
 	bool together;	   /* the traces are the processes of one run */
 	bool priced;	   /* the user asked for the trace's own cost model */
-	uint64_t min_len;  /* shorter requests are left out */
+	uint64_t min_len;  /* requests below this length are left out */
 	const char *write; /* file for the trace, or NULL */
 };
 

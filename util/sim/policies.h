@@ -10,6 +10,7 @@
 
 extern const struct mrrc_policy_ops mrrc_policy_gdsf_ops;
 
-extern const struct mrrc_policy_ops *const sim_policies[]; /* NULL: the end */
+/* the list ends with NULL */
+extern const struct mrrc_policy_ops *const sim_policies[];
 
 #endif /* SIM_POLICIES_H */

@@ -36,7 +36,7 @@ struct mrrc_gdsf {
 	size_t count;
 };
 
-/* A region's words. */
+/* The words of a region that the policy uses. */
 struct gdsf_node {
 	double priority; /* H */
 	uint32_t class;
@@ -130,7 +130,10 @@ static void gdsf_leave(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 		gdsf->used[class / 64] &= ~(1ULL << class % 64);
 }
 
-/* Counts a use: takes the history's count, or adds one to the region's. */
+/*
+ * Counts a use: takes the count from the history, or adds one to the region's
+ * count.
+ */
 static void gdsf_use(struct mrrc_gdsf *gdsf, struct mrrc_region *region)
 {
 	struct gdsf_node *node = gdsf_node(region);
@@ -170,8 +173,8 @@ static void gdsf_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 }
 
 /*
- * The first region of a class that is not in use; regions in use that it passes
- * count as used now.
+ * Returns the first region of a class that is not in use; regions in use before
+ * it count as used now.
  */
 static struct mrrc_region *gdsf_head(struct mrrc_gdsf *gdsf, int class)
 {
@@ -209,8 +212,8 @@ static struct mrrc_region *gdsf_victim(struct mrrc_policy *policy)
 		}
 	}
 	/*
-	 * a region that was in use for long may have less value than former
-	 * victims
+	 * a region that was in use for a long time may have less value than
+	 * former victims
 	 */
 	if (best && gdsf_node(best)->priority > gdsf->floor)
 		gdsf->floor = gdsf_node(best)->priority;

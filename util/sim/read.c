@@ -28,14 +28,14 @@ enum column {
 	COL_END,
 	COL_THREAD,
 	COL_SITE,
-	/* columns for full sinks */
+	/* columns that only full sinks get */
 	COL_BEGIN,
 	COL_OP,
 	COL_PEER,
 	COL_COST,
 	COL_PREVIOUS,
 	COL_CNT,
-	COL_REQUIRED = COL_PROC, /* columns before it are required */
+	COL_REQUIRED = COL_PROC, /* columns before this one are required */
 	COL_SIM = COL_BEGIN,
 };
 
@@ -49,18 +49,21 @@ static const char *const column_names[COL_CNT] = {
 	[COL_SITE] = "site",	  [COL_PREVIOUS] = "previous",
 };
 
-/* in the order of enum mrrc_access; the part after + is the access of peers */
+/*
+ * names in the order of enum mrrc_access; the part after + is the access of
+ * peers
+ */
 static const char *const access_names[] = {
 	"r", "w", "r+r", "w+r", "r+w", "w+w", "r+rw", "w+rw",
 };
 
 struct reader {
 	struct sim_lines lines;
-	const char *path; /* the name in messages */
+	const char *path; /* name of the file in messages */
 	char *err;
 	size_t err_len;
-	unsigned int fields; /* number of fields of each line */
-	int at[COL_CNT];     /* the field of each column, or -1 */
+	unsigned int fields; /* number of fields in each line */
+	int at[COL_CNT];     /* field number of each column, or -1 */
 	bool ends;	     /* the file has the ends of operations */
 	uint64_t count;	     /* requests */
 	uint64_t last;	     /* time of the previous request */
@@ -110,7 +113,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Cuts the first field off *rest; NULL after the last. */
+/* Cuts the first field off *rest; returns NULL after the last. */
 static char *next_field(char **rest)
 {
 	char *field = *rest, *end;
@@ -186,7 +189,7 @@ static int parse_access(struct reader *reader, const char *field,
 		    shown(field, buf));
 }
 
-/* An unknown name is an error only where its meaning is needed. */
+/* An unknown name is an error only where the meaning of the name is needed. */
 static int parse_op(struct reader *reader, const char *field, uint8_t *op)
 {
 	char buf[SHOWN + 4];
@@ -331,7 +334,10 @@ static int check_request(struct reader *reader, const struct sim_rec *rec,
 	return 0;
 }
 
-/* The time of holding a request; all times of a record have one origin. */
+/*
+ * Returns the time for which a request is held; all times of a record have one
+ * origin.
+ */
 static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
 {
 	const uint64_t end = rec->rec.end / 1000;
@@ -342,7 +348,7 @@ static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
 						     SIM_ENDLESS;
 }
 
-/* Passes the request on, unless the cache had no part in it. */
+/* Passes a request on, unless the cache had no part in the request. */
 static int add_request(struct reader *reader, struct sim_rec *rec)
 {
 	const enum mrrc_trace_result result = mrrc_trace_result(&rec->rec);

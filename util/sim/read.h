@@ -2,7 +2,7 @@
 /*
  * Reads requests, one after the other, from files of the provider's recorder
  * (core/text/trace.h) or CSV files (trace.h), plain or compressed by xz; a
- * file's first bytes tell the format. Part of the tools: one thread.
+ * file's first bytes tell the format. Only one thread calls these functions.
  */
 #ifndef SIM_READ_H
 #define SIM_READ_H
@@ -26,16 +26,16 @@ struct sim_rec {
 
 struct sim_sink {
 	/*
-	 * Adds a request. 0, or -E* with *cause as a text, or NULL: see
-	 * strerror.
+	 * Adds a request. Returns 0, or -E* with *cause as a text, or NULL for
+	 * the text of strerror(3).
 	 */
 	int (*add)(void *arg, const struct sim_rec *rec, const char **cause);
 	/* The header of a recorded trace; NULL: not needed. */
 	void (*head)(void *arg, const struct mrrc_trace_head *head);
 	void *arg;
 	/*
-	 * true: all columns; false: the simulator's columns, without requests
-	 * that did not reach the cache or that failed.
+	 * true: the sink gets all columns; false: only the simulator's columns,
+	 * without requests that did not reach the cache or that failed.
 	 */
 	bool full;
 };
@@ -50,13 +50,13 @@ int sim_read(const char *path, char *err, size_t err_len,
 int sim_read_file(FILE *file, const char *path, char *err, size_t err_len,
 		  const struct sim_sink *sink);
 
-/* The name in CSV of an access kind, 0 to 7. */
+/* Returns the name in CSV of an access kind, 0 to 7. */
 const char *sim_access_name(unsigned access);
 
 /*
  * Called by sim_read_file(): reads the records after the header, sorted by
- * time; the caller frees them. -EINVAL etc. with *cause. @chunk: the number of
- * the faulty chunk, from 1; 0: the header.
+ * time; the caller frees the records. Returns -EINVAL etc. with *cause. @chunk
+ * becomes the number of the faulty chunk, from 1; 0 is the header.
  */
 int sim_recorded(struct sim_lines *lines, struct mrrc_trace_head *head,
 		 struct mrrc_trace_rec **recs, size_t *count, uint64_t *chunk,

@@ -55,7 +55,7 @@ static int grow(struct recorded *recorded)
 	return 0;
 }
 
-/* Takes the records up to the first one that was not written. */
+/* Takes the records before the first record that was not written. */
 static int take_chunk(struct recorded *recorded, size_t count,
 		      const char **cause)
 {
@@ -92,7 +92,8 @@ static int read_chunks(struct sim_lines *lines, struct recorded *recorded,
 			return ret;
 		++*chunk;
 		/*
-		 * a copy of a file may end at any byte: complete records count
+		 * a copy of a file may end at any byte: only complete records
+		 * count
 		 */
 		ret = take_chunk(recorded, len / sizeof(*recorded->rec), cause);
 		if (ret)

@@ -17,7 +17,7 @@ static double sim_share(uint64_t part, uint64_t whole)
 	return whole ? (double) part / (double) whole : 0;
 }
 
-/* The figures of a row, in the order of the columns. */
+/* Returns the figures of a row, in the order of the columns. */
 #define SIM_FIGURES(X)                                             \
 	X("requests", r->requests)                                 \
 	X("hits", r->hits)                                         \
@@ -106,7 +106,7 @@ json_t *sim_json_text(const char *text)
 
 json_t *sim_json_count(uint64_t count)
 {
-	/* a larger integer would be negative */
+	/* a larger integer would be negative in JSON */
 	return count <= INT64_MAX ? json_integer((json_int_t) count) :
 				    json_real((double) count);
 }

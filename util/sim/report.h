@@ -18,7 +18,7 @@ enum sim_format {
 	SIM_JSON,
 };
 
-/* Returns 0, or -errno of a write that failed. */
+/* Prints a report. Returns 0, or -errno of a write that failed. */
 int sim_report(const struct sim_grid *grid, const struct sim_row *rows,
 	       size_t cnt, enum sim_format format, FILE *out);
 int sim_helpers_report(const struct sim_grid *grid,

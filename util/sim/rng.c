@@ -87,7 +87,10 @@ static uint64_t isqrt(uint64_t n)
 	return root;
 }
 
-/* The weight 2^32 * n^-0.75, from the fourth root as a multiple of 2^-16 */
+/*
+ * Returns the weight 2^32 * n^-0.75, from the fourth root as a multiple of
+ * 2^-16
+ */
 static uint64_t zipf_weight(uint64_t n)
 {
 	uint64_t root = isqrt(isqrt(n << 32) << 16);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random numbers that are the same on every machine for a seed: integers
- * only, no libm. Not for secrets.
+ * Random numbers that are the same on every machine for a seed: integers only,
+ * no libm. The numbers are not for secrets.
  */
 #ifndef SIM_RNG_H
 #define SIM_RNG_H
@@ -35,7 +35,7 @@ size_t sim_rng_pick(struct sim_rng *rng, const unsigned int *weights,
  * 1)^-0.75.
  */
 struct sim_zipf {
-	/* sums of the weights of all ranks up to and including this one */
+	/* sums of the weights of all ranks up to and including each rank */
 	uint64_t *sum;
 	size_t count;
 };

@@ -60,7 +60,10 @@ static int find_labels(struct sim_timeline *timeline)
 	return 0;
 }
 
-/* Goes from the last request to the first, so that the next use is known. */
+/*
+ * Links requests of a buffer, from the last request to the first, so that each
+ * next use is known.
+ */
 static int find_uses(struct sim_timeline *timeline)
 {
 	const size_t count = timeline->future->trace->count;

@@ -18,7 +18,9 @@ struct sim_timeline {
 	/* time of the last request, relative to the first one */
 	uint64_t end_ns;
 	/* by request */
-	/* number of the buffer, from 0; a buffer begins at one address */
+	/*
+	 * number of a request's buffer, from 0; a buffer begins at one address
+	 */
 	uint32_t *buffer;
 	uint32_t *next;	  /* next request of the buffer; SIM_NEVER */
 	uint32_t *thread; /* number, from 0 */
@@ -29,8 +31,8 @@ struct sim_timeline {
 };
 
 /*
- * The caller keeps the future. -ENOMEM; -E2BIG: the trace is longer than 36
- * years.
+ * Makes a timeline; the caller keeps the future. Returns -ENOMEM, or -E2BIG for
+ * a trace longer than 36 years.
  */
 int sim_timeline_make(const struct sim_future *future,
 		      struct sim_timeline *timeline);

@@ -103,8 +103,8 @@ static int extent_cmp(const void *left, const void *right)
 }
 
 /*
- * Merges @next with the last of @cnt extents, or appends it. Returns the number
- * of extents.
+ * Merges @next with the last of @cnt extents, or appends @next. Returns the
+ * number of extents.
  */
 static size_t extent_add(struct sim_extent *extent, size_t cnt,
 			 const struct sim_extent *next)
@@ -174,7 +174,7 @@ int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 /* ---- merge --------------------------------------------------------------- */
 
 /*
- * Finds the trace whose next request comes first; at least one trace has
+ * Finds the trace whose next request comes first; at least one trace must have
  * requests left.
  */
 static size_t merge_first(const struct sim_trace *const *traces, size_t cnt,

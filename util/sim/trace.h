@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A trace in memory: the requests that a registration cache would see, in order
- * of time. Readers and generators make traces, the simulator only reads them.
+ * of time. Readers and generators make traces, the simulator only reads traces.
  *
  * Part of the simulator: one thread.
  *
@@ -21,13 +21,17 @@
 
 #include "core/cost/cost.h"
 
-/* Lets the end of a range be rounded up to any page size. */
+/*
+ * Keeps room above, so that the end of a range can be rounded up to any page
+ * size.
+ */
 #define SIM_ADDR_MAX  (UINT64_C(1) << 63)
 #define SIM_REQ_MAX   (UINT64_C(1) << 32)
 #define SIM_PROCS_MAX 65536
-#define SIM_ENDLESS   UINT64_MAX /* still held when the recording ended */
-#define SIM_LINE_MAX  4096	 /* bytes of a line without its LF */
-#define SIM_ERR_MAX   512	 /* room for any message */
+/* a request that was still held when the recording ended */
+#define SIM_ENDLESS  UINT64_MAX
+#define SIM_LINE_MAX 4096 /* bytes of a line without its LF */
+#define SIM_ERR_MAX  512  /* room for any message */
 
 /*
  * The same values as enum mrrc_access (core/index/region.h); other values give
@@ -83,22 +87,22 @@ int sim_trace_init(struct sim_trace *trace, const char *name);
 void sim_trace_fini(struct sim_trace *trace);
 
 /*
- * Appends a request. -EINVAL: it would break T1, T2 or the kinds of access;
- * -E2BIG: T3's limit; -EFBIG: SIM_REQ_MAX reached; -ENOMEM.
+ * Appends a request. Returns -EINVAL if the request would break T1, T2 or the
+ * kinds of access, -E2BIG at T3's limit, -EFBIG at SIM_REQ_MAX, or -ENOMEM.
  */
 int sim_trace_append(struct sim_trace *trace, const struct sim_req *req);
 
 bool sim_trace_valid(const struct sim_trace *trace);
 
 /*
- * The pages that the requests touch, by process and address, neither adjacent
- * nor overlapping; the caller frees *extent. The page's size is a power of two
- * up to SIM_ADDR_MAX.
+ * Lists the pages that the requests touch, by process and address, neither
+ * adjacent nor overlapping; the caller frees *extent. The page's size is a
+ * power of two up to SIM_ADDR_MAX.
  */
 int sim_trace_extents(const struct sim_trace *trace, uint64_t page,
 		      struct sim_extent **extent, size_t *cnt);
 
-/* The total bytes of these pages, up to UINT64_MAX. */
+/* Returns the total bytes of the extents, up to UINT64_MAX. */
 int sim_trace_footprint(const struct sim_trace *trace, uint64_t page,
 			uint64_t *bytes);
 
@@ -118,9 +122,9 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * ignored) or, where it begins with a digit, is already a request of
  * time_us,addr,len. Numbers are decimal or 0x...; access is r, ro, w or rw,
  * perhaps followed by +r, +w or +rw for the access of peers, and rw without
- * that column. A request whose result is core or failed is left out: the cache
- * had no part in it. An end before the beginning means that the operation had
- * not ended. Blank lines and lines with # are skipped.
+ * that column. A request whose result is core or failed is left out, as the
+ * cache had no part in the request. An end before the beginning means that the
+ * operation had not ended. Blank lines and lines with # are skipped.
  *
  * On failure @err, of @err_len bytes, has the reason: "FILE:LINE: cause".
  * -EINVAL: malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above;

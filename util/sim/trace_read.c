@@ -26,8 +26,8 @@ static void head(void *arg, const struct mrrc_trace_head *from)
 }
 
 /*
- * Takes the costs and limits of the domain with the most requests, among those
- * whose costs are known.
+ * Takes the costs and limits of the domain with the most requests, among
+ * domains with known costs.
  */
 static void take_cost(struct reading *reading)
 {

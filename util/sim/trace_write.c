@@ -36,7 +36,7 @@ static void write_head(const struct columns *columns, FILE *file)
 		columns->site ? ",site" : "");
 }
 
-/* The end of a request; 0 would mean that it had not ended. */
+/* Returns the end of a request; 0 would mean that the request had not ended. */
 static uint64_t end_ns(const struct sim_req *req)
 {
 	return req->held == SIM_ENDLESS ? 0 :

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* Writes the whole content and flushes. 0 or -E*. */
+/* Writes the whole content and flushes. Returns 0 or -E*. */
 typedef int sim_put(FILE *file, void *arg);
 
 /* Writes the file at @path; "-" is stdout. On failure @err has the reason. */
