@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* an ignored SIGXFSZ makes the write fail instead, which is reported */
+	/* with SIGXFSZ ignored a too large write fails, which is reported */
 	signal(SIGXFSZ, SIG_IGN);
 	ret = get_run(&options, &stop);
 	get_options_free(&options);

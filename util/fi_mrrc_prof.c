@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_prof: what registering memory costs on a device (fi_mrrc_prof(1)).
- * The one tool that links libfabric: it measures providers, not ofi_mrrc.
+ * fi_mrrc_prof: measures the cost of registering memory on a device
+ * (fi_mrrc_prof(1)). This tool links libfabric, and measures providers, not
+ * ofi_mrrc.
  */
 #include "config.h"
 

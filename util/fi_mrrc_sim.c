@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sim: what a registration cache would have cost (fi_mrrc_sim(1)).
+ * fi_mrrc_sim: simulates the cost of a registration cache (fi_mrrc_sim(1)).
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@ static int complain(const char *what, const char *why)
 	return EXIT_FAILURE;
 }
 
-/* Leave out requests too short to be registered. */
+/* Leaves out requests that are too short to be registered. */
 static void shorten(struct sim_trace *trace, uint64_t min_len)
 {
 	size_t kept = 0;
@@ -59,7 +59,7 @@ static int load_one(const struct sim_options *options, const char *source,
 						"[:requests=N]");
 		if (ret)
 			return complain(source, strerror(-ret));
-		/* the result shows that the trace is synthetic */
+		/* the result has to show that the trace is synthetic */
 		free(trace->name);
 		trace->name = strdup(source);
 		if (!trace->name)

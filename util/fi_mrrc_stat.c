@@ -25,7 +25,8 @@
 /* The processes that had a domain, and when to stop. */
 struct watch {
 	const struct stat_options *options;
-	struct stat_top *top; /* NULL: no terminal, or not all processes */
+	/* NULL: no terminal, or the user named processes */
+	struct stat_top *top;
 	struct {
 		pid_t pid;
 		unsigned long long started;
@@ -58,7 +59,7 @@ static bool is_seen(const struct watch *watch, pid_t pid)
 	return false;
 }
 
-/* Remember which process's domains these are. */
+/* Remembers the processes that have a domain in the sample. */
 static int see(struct watch *watch, const struct stat_sample *sample)
 {
 	void *more;
@@ -79,7 +80,7 @@ static int see(struct watch *watch, const struct stat_sample *sample)
 	return 0;
 }
 
-/* Is one of these processes still running? Forgets those that have ended. */
+/* Is a given process still running? Forgets processes that have ended. */
 static bool is_alive(struct watch *watch)
 {
 	size_t kept = 0;
@@ -109,7 +110,7 @@ static int say_why(pid_t pid, int ret)
 	}
 }
 
-/* The given processes. At first all must be there. */
+/* Samples the given processes. In the first sample all processes must exist. */
 static int read_given(const struct stat_options *options, bool first,
 		      struct stat_sample *sample)
 {
@@ -195,7 +196,7 @@ static int show(struct watch *watch, const struct stat_sample *sample,
 	} else if (!options->pids) {
 		ret = show_rows(options, sample, before);
 	} else {
-		/* cursor home, and clear the rest of the screen */
+		/* moves the cursor home, and clears the rest of the screen */
 		if (options->count != 1 && stat_is_terminal())
 			fputs("\033[H\033[J", stdout);
 		ret = stat_show_table(sample, before, stdout);

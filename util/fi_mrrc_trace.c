@@ -78,7 +78,7 @@ static bool registers(const struct trace_records *records)
 	return false;
 }
 
-/* Why there is nothing to be shown. @read: the requests before the filters. */
+/* Prints why there is nothing to show. @read: requests before the filters. */
 static void explain(const struct trace_records *records, size_t read)
 {
 	if (read)
@@ -107,7 +107,7 @@ static int run(const struct trace_options *options,
 	ret = load(options, records, &read);
 	if (ret)
 		return ret;
-	/* programs want no words */
+	/* programs that read the output want no words */
 	if (!records->count &&
 	    (options->summary || options->format == TRACE_TABLE))
 		explain(records, read);

@@ -2,13 +2,13 @@
 /*
  * libmrrc_mpi.so: preloaded (LD_PRELOAD) into an MPI program, it takes the
  * memory of MPI_Alloc_mem from fi_mr_alloc(3), on a domain that the MPI library
- * opened with ofi_mrrc. All else is left to MPI: memory before a domain is open
- * and after it is closed, requests with an info or of no bytes, and what
- * fi_mr_alloc refuses.
+ * opened with ofi_mrrc. All other memory is left to MPI: memory before a domain
+ * is open and after it is closed, requests with an info or of 0 bytes, and
+ * requests that fi_mr_alloc refuses.
  *
  * No header of MPI is used: the calls have the same registers where an info is a
- * pointer, as in Open MPI, and where it is an int, as in MPICH. PMPI_Alloc_mem is
- * served too, since Fortran's calls go there in Open MPI.
+ * pointer, as in Open MPI, and where an info is an int, as in MPICH. The
+ * library also replaces PMPI_Alloc_mem, which Fortran's calls use in Open MPI.
  *
  * Any thread.
  */
@@ -24,7 +24,7 @@
 #include "fi/alloc/process.h"
 
 #define SHOWN __attribute__((visibility("default")))
-/* MPI's name is another one of the function behind it */
+/* MPI's name is another name of the function after it */
 #define ALSO(name) SHOWN __attribute__((alias(name)))
 
 /* MPI_INFO_NULL of MPICH, an int, and of the standard ABI of MPI 5 */
@@ -38,10 +38,13 @@ ALSO("PMPI_Alloc_mem")
 int MPI_Alloc_mem(intptr_t size, void *info, void *base);
 ALSO("PMPI_Free_mem") int MPI_Free_mem(void *base);
 
-/* the provider's calls; NULL: it is not loaded */
+/* the provider's calls; NULL: the provider is not loaded */
 static const struct mrrc_process_alloc *_Atomic calls;
 
-/* A process may have two libfabrics, each with a provider: the first serves. */
+/*
+ * A process may have two libfabrics, each with a provider: the first provider
+ * serves all calls.
+ */
 void mrrc_process_alloc_ready(const struct mrrc_process_alloc *ready)
 {
 	if (!atomic_load(&calls))
@@ -49,8 +52,9 @@ void mrrc_process_alloc_ready(const struct mrrc_process_alloc *ready)
 }
 
 /*
- * MPI's own function. Where a program loaded MPI by dlopen(), it is not behind
- * us, but among the libraries of the caller.
+ * Finds MPI's own function. In a program that loaded MPI by dlopen(), the
+ * function is not behind the preloaded library, but among the libraries of the
+ * caller.
  */
 static void *real(const char *name, const void *caller)
 {
@@ -67,7 +71,10 @@ static void *real(const char *name, const void *caller)
 	return function;
 }
 
-/* Open MPI's is an object; finding it takes longer than an allocation. */
+/*
+ * Open MPI's MPI_INFO_NULL is an object; finding the object takes longer than
+ * an allocation, so its address is kept.
+ */
 static bool info_null(const void *info)
 {
 	static const void *_Atomic object;
@@ -102,7 +109,10 @@ int PMPI_Free_mem(void *base)
 	if (!ret)
 		return 0;
 	if (ret != -FI_ENOENT) {
-		/* as free() does: the heap of MPI's own does not know it */
+		/*
+		 * ignore the mistake, as free() may: MPI's own heap does not
+		 * know this memory
+		 */
 		fprintf(stderr, "MPI_Free_mem(): invalid pointer %p\n", base);
 		abort();
 	}

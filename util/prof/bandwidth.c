@@ -92,7 +92,7 @@ static int measure(struct bandwidth *b, struct prof_cell *cell, double budget)
 	unsigned round;
 	int ret = 0;
 
-	/* not counted: buffers and connections are cold */
+	/* the first transfers do not count: buffers and connections are cold */
 	ret = once(b, cell->size, &given, &registered);
 	for (round = 0; round < ROUNDS_MAX && !ret; round++) {
 		if (prof_stop)
@@ -157,7 +157,7 @@ static int measure_all(struct bandwidth *b, struct prof_cells *cells,
 	return 0;
 }
 
-/* A failure here leaves the other measurements valid. */
+/* A failure of this measurement leaves the other measurements valid. */
 static int without(struct prof_cells *cells, int ret,
 		   const struct prof_err *err)
 {
@@ -168,7 +168,7 @@ static int without(struct prof_cells *cells, int ret,
 	return 0;
 }
 
-/* Without endpoints, or if they fail, bandwidth is not measured. */
+/* Without endpoints, or if endpoints fail, bandwidth is not measured. */
 int prof_bandwidth(const struct prof_options *options,
 		   struct prof_device *device, struct prof_cells *cells,
 		   struct prof_err *err)

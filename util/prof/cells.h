@@ -12,7 +12,7 @@
 
 #include "prof/device.h"
 
-/* X(ENUM, "name"): columns, in microseconds or MB/s. */
+/* Columns as X(ENUM, "name"), in microseconds or MB/s. */
 #define PROF_VALUES(X)                 \
 	X(MAP, "map_us")               \
 	X(REGISTER, "register_us")     \
@@ -50,17 +50,19 @@ struct prof_cell {
 	unsigned rounds;
 	double value[PROF_VALUE_CNT]; /* medians; NaN: not measured */
 	double least[PROF_VALUE_CNT];
-	struct prof_times times[PROF_VALUE_CNT]; /* so far */
+	struct prof_times times[PROF_VALUE_CNT]; /* times measured so far */
 	double spent;				 /* us so far */
 };
 
 struct prof_cells {
 	struct prof_cell *cell;
 	size_t count;
-	/* requested kinds that are not available */
+	/* requested kinds of pages that are not available */
 	bool lacking[MRRC_PAGES_CNT];
-	char untraced[160];	/* reason; empty: traced */
-	char no_bandwidth[160]; /* reason; empty: measured */
+	/* reason why the kernel was not traced; empty: traced */
+	char untraced[160];
+	/* reason why bandwidth was not measured; empty: measured */
+	char no_bandwidth[160];
 };
 
 /* Set by a signal handler: measuring functions give up with -EINTR. */
@@ -83,7 +85,7 @@ struct prof_cell *prof_cell_find(const struct prof_cells *cells,
 				 enum mrrc_pages kind, bool touched,
 				 size_t size);
 
-/* measure.c: measures all cells; on failure there is nothing to free. */
+/* measure.c: measures all cells; after a failure there is nothing to free. */
 int prof_cells_measure(const struct prof_options *options,
 		       struct prof_device *device, struct prof_cells *cells,
 		       struct prof_err *err);

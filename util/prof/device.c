@@ -61,7 +61,7 @@ static bool is_exact(const struct fi_info *info, const char *provider,
 }
 
 /*
- * Keeps the infos that match exactly: some providers answer for any domain,
+ * Keeps infos that match exactly: some providers answer for any domain, and
  * utility providers for the domains below them.
  */
 static struct fi_info *exact(struct fi_info *list, const char *provider,
@@ -130,8 +130,9 @@ static bool is_here(const struct addrinfo *addr)
 }
 
 /*
- * Is this the IP address of another machine? Providers accept any address: some
- * fail when an object is opened there, others use another address instead.
+ * Is the address an IP address of another machine? Providers accept any
+ * address: some fail when an object is opened at the address, others use
+ * another address instead.
  */
 static bool is_elsewhere(const char *source)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opens the device to be measured, with a domain, and registers memory there.
+ * Opens the device to be measured, with a domain, and registers memory in the
+ * domain.
  */
 #ifndef PROF_DEVICE_H
 #define PROF_DEVICE_H
@@ -28,7 +29,9 @@ struct prof_device {
 	uint64_t key; /* the key to request next */
 };
 
-/* Called before libfabric starts: switches its own cache and hooks off. */
+/*
+ * Called before libfabric starts: switches libfabric's own cache and hooks off.
+ */
 void prof_device_env(void);
 
 int prof_device_open(const struct prof_options *options,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The function_graph tracer (graph.h). With a filter, only the functions below
- * are traced, so that tracing disturbs little.
+ * The function_graph tracer (graph.h). With a filter, only the functions of
+ * graph_funcs are traced, so that tracing disturbs little.
  */
 #include "config.h"
 #include "prof/graph.h"
@@ -96,8 +96,8 @@ static bool is_busy(const struct prof_graph *graph)
 }
 
 /*
- * Root without access to debugfs, as in a container, has no tracefs, unless it
- * is mounted in the usual place.
+ * Root without access to debugfs, as in a container, has no tracefs, unless
+ * tracefs is mounted in the usual place.
  */
 static int find_dir(struct prof_graph *graph)
 {
@@ -191,8 +191,8 @@ static int set_up(struct prof_graph *graph)
 	if (!ret)
 		ret = put(graph, "current_tracer", 0, "function_graph");
 	/*
-	 * funcgraph-tail (print names where calls end) exists only once the
-	 * tracer is function_graph
+	 * funcgraph-tail (names where calls end) exists only with
+	 * function_graph set
 	 */
 	if (!ret)
 		ret = put(graph, "options/funcgraph-tail", 0, "1");
@@ -228,8 +228,8 @@ void prof_graph_close(struct prof_graph *graph)
 /* ---- the tracer's output ---- */
 
 /*
- * The name of the function in a line: after the bar, or in a comment at the
- * line's end.
+ * Finds the name of the function in a line: after the bar, or in a comment at
+ * the line's end.
  */
 static const char *line_name(const char *line, size_t *len)
 {

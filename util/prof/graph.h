@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times of the calling thread, by the kernel's function_graph tracer.
+ * Measures times of the calling thread, by the kernel's function_graph tracer.
  *
- * The system has one tracer, which is not taken from another user, and whose
+ * The system has one tracer; the tracer is not taken from another user, and its
  * settings are restored.
  */
 #ifndef PROF_GRAPH_H
@@ -20,7 +20,7 @@ enum prof_func {
 	PROF_FUNC_CNT
 };
 
-#define PROF_CALLS 64 /* limit of stored system calls */
+#define PROF_CALLS 64 /* maximum number of stored system calls */
 
 /* The times of a system call and of its parts; 0: not called. */
 struct prof_call {
@@ -33,7 +33,7 @@ struct prof_graph {
 	unsigned calls;
 };
 
-/* Opens the tracer. -E*: @why has the reason and what to do. */
+/* Opens the tracer. Returns -E*, with the reason and a remedy in @why. */
 int prof_graph_open(struct prof_graph *graph, char *why, size_t size);
 void prof_graph_close(struct prof_graph *graph);
 
@@ -42,8 +42,8 @@ int prof_graph_start(struct prof_graph *graph);
 int prof_graph_stop(struct prof_graph *graph);
 
 /*
- * Parses one line of the tracer. false: the line is not the end of one of the
- * functions.
+ * Parses one line of the tracer. Returns false unless a measured function ends
+ * in the line.
  */
 bool prof_graph_line(const char *line, enum prof_func *func, double *us);
 

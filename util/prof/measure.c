@@ -88,7 +88,10 @@ int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
 	return ret ? prof_fail(m->err, ret, "%s", strerror(-ret)) : 0;
 }
 
-/* Copies as a bounce does: page by page, and each page is faulted in first. */
+/*
+ * Copies memory as a bounce does: page by page, and each page is faulted in
+ * first.
+ */
 static double copy_once(struct prof_measure *m, char *from, size_t size)
 {
 	const size_t len = size < PROF_COPY_MAX ? size : PROF_COPY_MAX;

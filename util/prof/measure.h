@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Measuring cells: the declarations that measure.c, memory.c and traced.c
- * share. One thread.
+ * share. Only one thread measures.
  */
 #ifndef PROF_MEASURE_H
 #define PROF_MEASURE_H
@@ -20,12 +20,12 @@ struct prof_measure {
 	char *touched[MRRC_PAGES_CNT];
 	size_t mapped[MRRC_PAGES_CNT];
 	char *copy;		  /* PROF_COPY_MAX */
-	struct prof_graph *graph; /* NULL: not traced */
+	struct prof_graph *graph; /* NULL: the kernel is not traced */
 	struct prof_err *err;
 };
 
 /*
- * memory.c: maps buffers of the largest size, touched, and the copy's buffer.
+ * memory.c: maps touched buffers of the largest size, and the copy's buffer.
  */
 int prof_map_all(struct prof_measure *m);
 void prof_unmap_all(struct prof_measure *m);

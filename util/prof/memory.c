@@ -12,7 +12,7 @@
 
 #define ALIGN ((size_t) 1 << 20)
 
-/* Maps memory in exactly these pages, or returns -ENOENT. */
+/* Maps memory in pages of exactly the given kind, or returns -ENOENT. */
 static int map(enum mrrc_pages kind, size_t size, char **out, size_t *mapped)
 {
 	const struct mrrc_pages_attr attr = { .kind = kind, .node = -1 };
@@ -86,7 +86,7 @@ static int map_touched(struct prof_measure *m, enum mrrc_pages kind,
 	return 0;
 }
 
-/* Memory that is free without evicting other data; 0: unknown */
+/* Returns memory that is free without evicting other data; 0: unknown */
 static size_t memory_available(void)
 {
 	unsigned long kib = 0;

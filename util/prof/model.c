@@ -11,17 +11,18 @@
 #include <time.h>
 
 #define SAMPLES_MAX 64
-#define BOUNCE_MAX  16 /* limit of pages that the provider copies */
-#define HELPER_US   5  /* us of a deregistration that justifies a thread */
+#define BOUNCE_MAX  16 /* maximum pages that the provider copies */
+/* us of a deregistration that justifies a helper thread */
+#define HELPER_US   5
 #define HELPER_SIZE ((size_t) 64 << 10)
 #define BLOCK_SIZE  ((size_t) 2 << 20)
-#define PAGES_GAIN  .9 /* limit, as a part of the default's time */
+#define PAGES_GAIN  .9 /* maximum share of the default pages' time */
 
 /* ---- lines ---- */
 
 /*
- * The time to copy pages of 4 KiB; 0: not known. Larger buffers are not copied:
- * their times are derived from those of smaller buffers.
+ * Returns the time to copy pages of 4 KiB; 0: not known. Larger buffers are not
+ * copied: their times are derived from the times of smaller buffers.
  */
 static double copy_ns(const struct prof_cells *cells, size_t size)
 {
@@ -102,7 +103,7 @@ static void set_cost(struct prof_model *model, const char *file)
 		 error->dereg_r2);
 }
 
-/* The size at which one copy costs as much as one registration. */
+/* Returns the size at which one copy costs as much as one registration. */
 static void set_bounce(struct prof_model *model)
 {
 	const struct mrrc_cost *cost = &model->best->cost;
@@ -135,7 +136,7 @@ static double block_us(const struct prof_cells *cells, enum mrrc_pages kind,
 }
 
 /*
- * Chooses the kind of pages by the largest blocks measured, for which auto
+ * Chooses the kind of pages by the largest measured blocks, for which auto
  * takes thp.
  */
 static void set_pages(const struct prof_cells *cells, struct prof_model *model)

@@ -30,7 +30,8 @@ struct prof_setting {
 struct prof_model {
 	struct prof_fit fit[2 * MRRC_PAGES_CNT];
 	size_t fits;
-	const struct prof_fit *best; /* touched, 4 KiB; NULL: no model */
+	/* line of touched pages of 4 KiB; NULL: no model */
+	const struct prof_fit *best;
 	struct prof_setting setting[PROF_SETTINGS];
 	size_t settings;
 };

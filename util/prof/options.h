@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The command line of fi_mrrc_prof. Errors in it are printed to stderr, and end
- * the program with status 2.
+ * The command line of fi_mrrc_prof. Errors in the command line are printed to
+ * stderr, and end the program with status 2.
  */
 #ifndef PROF_OPTIONS_H
 #define PROF_OPTIONS_H

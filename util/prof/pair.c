@@ -64,7 +64,7 @@ static void close_end(struct prof_end *end)
 
 /* ---- connected ---- */
 
-/* Reads an event; *got: it was the wanted event. */
+/* Reads an event; *got is set if it was the wanted event. */
 static int read_event(struct fid_eq *eq, uint32_t want,
 		      struct fi_eq_cm_entry *entry, bool *got,
 		      struct prof_err *err)
@@ -87,7 +87,7 @@ static int read_event(struct fid_eq *eq, uint32_t want,
 	return *got ? 0 : fail(err, "connecting", -FI_EOTHER);
 }
 
-/* Replaces an unspecified address, to which no connection is possible. */
+/* Replaces an unspecified address, since no connection to it is possible. */
 static void fix_any(void *addr)
 {
 	struct sockaddr_in *in = addr;
@@ -261,7 +261,7 @@ void prof_pair_close(struct prof_pair *pair)
 
 /* ---- messages ---- */
 
-/* Reads one completion of this end, if there is one. */
+/* Reads one completion of one end, if there is one. */
 static int read_done(struct fid_cq *cq, bool *done, struct prof_err *err)
 {
 	struct fi_cq_err_entry error = { 0 };

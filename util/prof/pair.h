@@ -26,7 +26,9 @@ struct prof_pair {
 	struct prof_end from, to;
 };
 
-/* Opens the endpoints. -FI_ENOSYS: the device has no such endpoints. */
+/*
+ * Opens the endpoints. Returns -FI_ENOSYS if the device has no such endpoints.
+ */
 int prof_pair_open(struct prof_device *device, struct prof_pair *pair,
 		   struct prof_err *err);
 void prof_pair_close(struct prof_pair *pair);

@@ -114,7 +114,7 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 
 /*
  * Can registering be compared with populating? If registering takes less time,
- * it does not populate the pages.
+ * registering does not populate the pages.
  */
 static bool is_comparable(const struct prof_cells *cells)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Prints results for people and programs. All calls flush; 0 or -E*. */
+/* Prints results for people and programs. All calls flush; return 0 or -E*. */
 #ifndef PROF_SHOW_H
 #define PROF_SHOW_H
 

@@ -17,7 +17,7 @@ static void set_text(json_t *to, const char *key, const char *text)
 	json_object_set_new(to, key, value ? value : json_string("?"));
 }
 
-/* Sets a number, unless it was not measured. */
+/* Sets a number, unless the number was not measured. */
 static void set_real(json_t *to, const char *key, double value)
 {
 	if (isfinite(value))

@@ -13,7 +13,10 @@
 #define BATCH		  4
 #define SHARE_TRACED	  .2 /* share of the time available */
 
-/* Forgets the values of the former least time, which a lower time replaces. */
+/*
+ * Forgets the values that belong to the former least time, when a lower time
+ * replaces it.
+ */
 static void forget(struct prof_cell *cell, enum prof_value first,
 		   enum prof_value last)
 {
@@ -71,7 +74,7 @@ static int add_dereg(struct prof_measure *m, struct prof_cell *cell,
 /*
  * Adds the calls of a batch, which must be one call for registering and one for
  * deregistering each buffer; otherwise the batch is dropped. The first two
- * calls are left out, since the tracer is not warmed up then.
+ * calls are left out, since the tracer is not warmed up at first.
  */
 static int add_calls(struct prof_measure *m, struct prof_cell *cell,
 		     const double *took)

@@ -28,7 +28,8 @@
 struct sum {
 	unsigned processes, domains;
 	struct mrrc_stats stats;
-	char provider[64], asks[160], lacks[512]; /* of the last that has any */
+	/* values of the last file that has any */
+	char provider[64], asks[160], lacks[512];
 };
 
 /* ---- running ---- */

@@ -17,7 +17,7 @@
 #include "stat/machine.h"
 #include "stat/probe.h"
 
-#define SAID "ofi_mrrc: " /* begins the provider's lines */
+#define SAID "ofi_mrrc: " /* beginning of the provider's lines */
 
 #define ASKS_ALWAYS "they always are to" /* FI_OFI_MRRC_PROBE=always */
 #define ASKS_COST \
@@ -26,13 +26,13 @@
 struct check {
 	struct stat_findings findings;
 	struct stat_copies copies;
-	struct stat_probe probe; /* probe of the first copy */
+	struct stat_probe probe; /* probe of the first copy of libfabric */
 	bool verbs;
 };
 
 /* ---- lines of the provider ---- */
 
-/* The provider's next line, without its beginning; or NULL. */
+/* Returns the provider's next line, without its beginning; or NULL. */
 static char *next_said(char **said)
 {
 	char *line;
@@ -62,8 +62,8 @@ static void find_variables(struct check *check)
 }
 
 /*
- * The probe does not write a file that the user has set: checks whether the
- * application can make the file.
+ * The probe does not write the files of the user's settings: checks whether the
+ * application can make such a file.
  */
 static void find_file(struct check *check, const char *variable)
 {
@@ -85,7 +85,7 @@ static void find_file(struct check *check, const char *variable)
 			  strerror(errno));
 }
 
-/* The reason why the provider refuses this libfabric; or NULL. */
+/* Returns the reason why the provider refuses a libfabric; or NULL. */
 static char *find_refusal(char *said)
 {
 	char *line;
@@ -137,7 +137,7 @@ static void find_unloaded(struct check *check, enum stat_state state,
 			    "");
 }
 
-/* @first: the copy that the application, or any program, loads. */
+/* @first: the copy that the application, or any program, loads first. */
 static void find_copy(struct check *check, const char *path, bool first,
 		      struct stat_probe *probe, int ret)
 {

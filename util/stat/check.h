@@ -10,10 +10,10 @@
 #include "stat/options.h"
 
 /*
- * Uses the fields what and json of @options. Returns the exit status: that of
- * an application; without one 0, or 1 if the cache can't work. With an
- * application, the findings are printed on standard error: standard output is
- * the application's.
+ * Uses the fields what and json of @options. Returns the exit status: with an
+ * application its status, else 0, or 1 if the cache can't work. With an
+ * application, the findings are printed on standard error, since standard
+ * output is the application's.
  */
 int stat_check(const struct stat_options *options);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Examines code (stat/code.h) as the provider does with its own process
+ * Examines code (stat/code.h) as the provider examines its own process
  * (sys/proof/prove.c), but in files.
  */
 #include "config.h"
@@ -37,9 +37,9 @@ struct code {
 	size_t calls; /* instructions that enter the kernel */
 	size_t asks;  /* reasons for lookups to ask the kernel */
 	bool failed;
-	char rings[64];	      /* name of code that may make rings, or "" */
+	char rings[64];	      /* name of code that may make io_urings, or "" */
 	bool has_rings[3];    /* a file has: by enum mrrc_prove_rings */
-	Dl_info libc, loader; /* of this program, with hooks */
+	Dl_info libc, loader; /* libc and loader of this program, with hooks */
 };
 
 /* The file that is examined now. */
@@ -180,7 +180,10 @@ static void look_linked(struct code *code, char *path)
 
 /* ---- a process ---- */
 
-/* Is this the page with the code of our hooks, which the provider knows? */
+/*
+ * Is the page the one with the code of ofi_mrrc's hooks, which the provider
+ * knows?
+ */
 static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
 {
 	struct stat_sample sample = { 0 };

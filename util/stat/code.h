@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 /*
- * Each of @what is a PID or a path. Prints the answer. Returns 0: lookups would
- * not ask the kernel; 1: they would, or the check failed, with the reason on
- * @err.
+ * Each of @what is a PID or a path. Prints whether lookups would ask the
+ * kernel. Returns 0 if they would not, else 1; also 1 if the check failed, with
+ * the reason on @err.
  */
 int stat_code(char *const *what, size_t count, FILE *out, FILE *err);
 

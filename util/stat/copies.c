@@ -17,7 +17,7 @@
 
 #define SONAME "libfabric.so.1"
 
-/* Can this process load the library? Some libraries may be of 32 bits. */
+/* Can this process load the library? Some libraries may be 32-bit ones. */
 static bool is_loadable(const char *path)
 {
 	unsigned char ident[EI_NIDENT];
@@ -100,7 +100,8 @@ static void look_listed(void *arg, char *line)
 }
 
 /*
- * Looks in a folder of packages, and in the folders of libraries beside them.
+ * Looks in a folder of packages, and in the folders of libraries beside the
+ * packages.
  */
 static void look_python(void *arg, char *folder)
 {

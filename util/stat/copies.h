@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The copies of libfabric that programs of this environment may load: the
- * application's own, those in LD_LIBRARY_PATH and in the loader's cache, and
- * copies in packages of python3. Other folders are not searched.
+ * application's own copy, copies in LD_LIBRARY_PATH and in the loader's cache,
+ * and copies in packages of python3. Other folders are not searched.
  */
 #ifndef STAT_COPIES_H
 #define STAT_COPIES_H
@@ -14,7 +14,8 @@
 #define STAT_COPIES_MAX 16
 
 struct stat_copies {
-	size_t count; /* the application loads the first */
+	/* number of copies; the application loads the first copy */
+	size_t count;
 	struct {
 		char path[PATH_MAX];
 		dev_t dev;
@@ -22,7 +23,7 @@ struct stat_copies {
 	} copy[STAT_COPIES_MAX];
 };
 
-/* @application: looked for in PATH; NULL: any program. */
+/* @application is looked for in PATH; NULL: any program. */
 void stat_copies_find(const char *application, struct stat_copies *copies);
 
 #endif /* STAT_COPIES_H */

@@ -54,7 +54,7 @@ enum stat_state stat_findings_worst(const struct stat_findings *findings)
 	return worst;
 }
 
-/* Prints words from column @at on. A word longer than a line stays whole. */
+/* Prints words from column @at on; words longer than a line stay whole. */
 static void print_words(const char *text, size_t at, FILE *out)
 {
 	size_t len;

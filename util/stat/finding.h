@@ -27,14 +27,14 @@ struct stat_findings {
 	size_t printed;
 };
 
-/* @cure: NULL: there is no cure, or the text has it. */
+/* @cure is NULL if there is no cure, or if the text has the cure. */
 void stat_find(struct stat_findings *findings, enum stat_state state,
 	       const char *about, const char *cure, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
 enum stat_state stat_findings_worst(const struct stat_findings *findings);
 
-/* Prints the findings not printed before, in 80 columns. */
+/* Prints findings that were not printed before, in 80 columns. */
 void stat_findings_print(struct stat_findings *findings, FILE *out);
 
 /* Makes an array of objects; NULL: no memory. */

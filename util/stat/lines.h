@@ -4,15 +4,16 @@
 #define STAT_LINES_H
 
 /*
- * Calls @look with each line, without its end. @argv[0] is looked for in PATH;
- * its standard error is lost. Returns the program's status, or -E*.
+ * Calls @look with each line, without its end. The program @argv[0] is looked
+ * for in PATH; its standard error is lost. Returns the program's status, or
+ * -E*.
  */
 int stat_lines(char *const argv[], void (*look)(void *arg, char *line),
 	       void *arg);
 
 /*
- * The path of this program's loader, which can list the libraries of another
- * program.
+ * Returns the path of this program's loader, which can list the libraries of
+ * another program.
  */
 const char *stat_loader(void);
 

@@ -118,7 +118,7 @@ static void find_locked(const struct stat_segment *segment,
 			struct stat_findings *findings)
 {
 	const size_t locked = mrrc_vm_memlock();
-	/* the limit decides the number of kept bytes */
+	/* the limit decides how many bytes are kept */
 	const bool decides = locked != MRRC_VM_UNLIMITED &&
 			     segment->max_bytes >= locked / 4 * 3;
 	char limit[32], most[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The command line of fi_mrrc_stat. Errors in it are printed to stderr, and end
- * the program with status 2.
+ * The command line of fi_mrrc_stat. Errors in the command line are printed to
+ * stderr, and end the program with status 2.
  */
 #ifndef STAT_OPTIONS_H
 #define STAT_OPTIONS_H
@@ -13,15 +13,15 @@
 #include "stat/rows.h"
 
 struct stat_options {
-	pid_t *pid; /* without PIDs: all processes */
+	pid_t *pid; /* processes; without PIDs all processes */
 	size_t pids;
 	double interval; /* seconds */
 	size_t count;	 /* number of samples; 0: until the processes end */
 	struct stat_order order;
 	bool wait; /* wait until a domain is open */
 	bool json;
-	bool code;   /* examine the code of: */
-	bool check;  /* check provider and machine, and run: */
+	bool code;   /* examine the code of what */
+	bool check;  /* check provider and machine, and run what */
 	char **what; /* the remaining arguments */
 	size_t whats;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A domain in two samples, this one and the one before: totals, and the
- * difference.
+ * A domain in two samples, the present one and the previous one: totals, and
+ * the difference.
  */
 #ifndef STAT_PAIR_H
 #define STAT_PAIR_H
@@ -23,32 +23,32 @@ struct stat_pair stat_pair(const struct stat_domain *domain,
 uint64_t stat_pair_total(const struct stat_pair *pair, enum mrrc_stat stat);
 
 /*
- * The difference between the samples; 0 if a counter fell, which should not
- * happen.
+ * Returns the difference of a counter in both samples; 0 if the counter fell,
+ * which should not happen.
  */
 uint64_t stat_pair_since(const struct stat_pair *pair, enum mrrc_stat stat);
 
-/* Reasons why a buffer was registered for one use: uncached_no_monitor, ... */
+/* Number of reasons why a buffer can be registered for one use. */
 #define STAT_CAUSES \
 	(MRRC_STAT_UNCACHED_FULL - MRRC_STAT_UNCACHED_NO_MONITOR + 1)
 
-/* The counter of a reason, and its name without "uncached_". */
+/* Returns the counter of a reason, and the reason without "uncached_". */
 enum mrrc_stat stat_cause(unsigned index);
 const char *stat_cause_name(unsigned index);
 
-/* Buffers registered for one use, whatever the reason. */
+/* Returns the number of buffers registered for one use, for any reason. */
 uint64_t stat_pair_uncached(const struct stat_pair *pair);
 
 /*
- * Minimum of the seconds that the hits saved, by the cost model in force: for
- * each hit, registering and deregistering one page.
+ * Returns the minimum of seconds that hits saved, by the cost model in force:
+ * for each hit, registering and deregistering one page.
  */
 double stat_pair_saved(const struct stat_pair *pair);
 
-/* Formats as "12.4 s", in at most seven characters. Returns @text. */
+/* Formats seconds as "12.4 s", in at most seven characters. Returns @text. */
 const char *stat_seconds_text(double seconds, char *text, size_t size);
 
-/* Formats as "1.2 GiB", in at most eight characters. Returns @text. */
+/* Formats bytes as "1.2 GiB", in at most eight characters. Returns @text. */
 const char *stat_bytes_text(uint64_t bytes, char *text, size_t size);
 
 #endif /* STAT_PAIR_H */

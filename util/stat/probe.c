@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * See probe.h. libfabric's functions are looked up by dlsym(): each child loads
- * another copy. Structures differ between major versions: a copy whose major
- * version is not that of the headers is asked for its version and providers
- * only.
+ * another copy. Structures differ between major versions: if the major version
+ * of a copy is not that of the headers, the copy is asked for its version and
+ * providers only.
  */
 #include "config.h"
 #include "stat/probe.h"
@@ -44,8 +44,8 @@ static struct {
 static bool load(const char *path, struct stat_probed *ed)
 {
 	/*
-	 * RTLD_GLOBAL, as if linked to libfabric: the provider looks up
-	 * libfabric's functions
+	 * RTLD_GLOBAL, as if the program were linked to libfabric: the provider
+	 * looks up libfabric's functions
 	 */
 	void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 
@@ -98,7 +98,10 @@ static struct fi_info *ask(const char *name, struct stat_probed *ed)
 	return info;
 }
 
-/* Finds the info that FI_PROVIDER names; other providers in it are ignored. */
+/*
+ * Finds the info that FI_PROVIDER names; other names in FI_PROVIDER are
+ * ignored.
+ */
 static struct fi_info *ask_any(bool verbs, struct stat_probed *ed)
 {
 	const char *chosen = getenv("FI_PROVIDER");
@@ -135,7 +138,10 @@ static void open_domain(struct fi_info *info, struct stat_probed *ed)
 
 static void set_environment(bool always)
 {
-	/* so that lines have one form, and no file of the user is changed */
+	/*
+	 * set variables, so that lines have one form, and no file of the user
+	 * is changed
+	 */
 	unsetenv("FI_LOG_LEVEL");
 	unsetenv("FI_OFI_MRRC_TRACE");
 	unsetenv("FI_HOOK");
@@ -197,8 +203,8 @@ static int wait_answer(struct stat_probe *probe, int fd)
 	if (poll(&poll_, 1, LIMIT_MS) <= 0)
 		return -ETIMEDOUT;
 	/*
-	 * the answer is smaller than a pipe's buffer: written at once, or not
-	 * at all
+	 * the answer is smaller than a pipe's buffer, so it is written at once,
+	 * or not at all
 	 */
 	if (read(fd, &probe->ed, sizeof(probe->ed)) != sizeof(probe->ed))
 		return -EPIPE;

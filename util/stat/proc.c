@@ -19,10 +19,14 @@
 #include "stat/update.h"
 #include "sys/observe/stats_shm.h"
 
-#define LINK	    "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
-#define DOMAINS_MAX 1024 /* limit for a process, which may open many */
+#define LINK "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
+/* maximum number of a process's domains, which may be many */
+#define DOMAINS_MAX 1024
 
-/* Reads a small file of /proc/PID as a string; false: the process is gone. */
+/*
+ * Reads a small file of /proc/PID as a string; returns false if the process is
+ * gone.
+ */
 static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -61,7 +65,10 @@ unsigned long long stat_proc_started(pid_t pid)
 
 	if (!read_text(pid, "stat", text, sizeof(text)))
 		return 0;
-	/* the name may contain anything, the rest has no bracket */
+	/*
+	 * the command's name may contain anything, the rest of the line has no
+	 * bracket
+	 */
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest,
 			    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -71,7 +78,7 @@ unsigned long long stat_proc_started(pid_t pid)
 	return state == 'Z' || state == 'X' ? 0 : started;
 }
 
-/* The process's number in its own PID name space, the innermost one. */
+/* Returns the process's PID in its own PID name space, the innermost one. */
 static pid_t own_pid(pid_t pid)
 {
 	char text[4096];
@@ -96,7 +103,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Reads the link's target, which may have changed meanwhile. */
+/* Reads a link's target, which may have changed meanwhile. */
 static int read_segment(int dir, const char *name, bool *answers,
 			struct stat_domain *domain)
 {
@@ -161,7 +168,7 @@ static int read_fds(pid_t pid, DIR *dir, struct stat_sample *sample)
 	struct stat_domain domain = { .pid = pid };
 	const size_t max = sample->domains + DOMAINS_MAX;
 	struct dirent *entry;
-	bool answers = true; /* until it fails to answer once */
+	bool answers = true; /* false once the process has not answered */
 	int ret = 0;
 
 	while (!ret && sample->domains < max && (entry = readdir(dir))) {

@@ -25,9 +25,9 @@ struct stat_sample {
 };
 
 /*
- * Adds the domains that a process has open. -ESRCH: there is no such process,
- * or it has ended; -EACCES: the process may not be examined; -ENOMEM. Invalid
- * segments are left out.
+ * Adds the domains that a process has open. Returns -ESRCH if there is no such
+ * process, or the process has ended, -EACCES if it may not be examined, or
+ * -ENOMEM. Invalid segments are left out.
  */
 int stat_proc_read(pid_t pid, struct stat_sample *sample);
 
@@ -39,7 +39,7 @@ int stat_proc_read_all(struct stat_sample *sample, unsigned *denied);
 
 void stat_sample_fini(struct stat_sample *sample);
 
-/* The start of a process, in clock ticks; 0: the process has ended. */
+/* Returns the start of a process, in clock ticks; 0: the process has ended. */
 unsigned long long stat_proc_started(pid_t pid);
 
 #endif /* STAT_PROC_H */

@@ -9,11 +9,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* Columns; with blanks between, they fit terminals of 80 columns. */
+/*
+ * Columns of a table; with blanks between, the columns fit terminals of 80
+ * columns.
+ */
 static const struct {
 	const char *name;
 	const char *head;
-	int width; /* below 0: aligned to the left */
+	int width; /* width in characters; below 0: aligned to the left */
 } column[STAT_COLUMNS] = {
 	[STAT_PID] = { "pid", "PID", 7 },
 	[STAT_COMMAND] = { "command", "COMMAND", -10 },
@@ -79,7 +82,7 @@ static int compare(const void *a_, const void *b_, void *order_)
 		ret = strcmp(a->pair.domain->command, b->pair.domain->command);
 	else
 		ret = x > y ? -1 : x < y;
-	/* equal rows stay in place from sample to sample */
+	/* rows with equal values stay in place from sample to sample */
 	if (!ret)
 		return compare_domains(a->pair.domain, b->pair.domain);
 	return order->reverse ? -ret : ret;
@@ -151,7 +154,7 @@ static void print_field(enum stat_column which, const char *text, FILE *out)
 
 /*
  * Prints the reasons for which buffers of @rows domains were not kept
- * registered. false: all buffers were kept, and nothing is printed.
+ * registered. Returns false if all buffers were kept, and prints nothing then.
  */
 static bool print_causes(const struct stat_row *row, size_t rows,
 			 const char *prefix, FILE *out)
@@ -208,7 +211,7 @@ static size_t count_processes(const struct stat_rows *rows)
 	return count;
 }
 
-/* The sum over all domains, without rates that are not known. */
+/* Makes the sum over all domains, without rates that are not known. */
 static double sum(const struct stat_rows *rows, enum stat_column which)
 {
 	double sum = 0;

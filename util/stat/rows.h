@@ -15,8 +15,8 @@
 enum stat_column {
 	STAT_PID,
 	STAT_COMMAND,
-	STAT_LOOKUPS, /* a second */
-	STAT_HITS,    /* percent of the lookups */
+	STAT_LOOKUPS, /* lookups a second */
+	STAT_HITS,    /* hits in percent of the lookups */
 	STAT_MISSES,
 	STAT_EVICTED,
 	STAT_INVALID,
@@ -33,7 +33,8 @@ struct stat_order {
 
 struct stat_row {
 	struct stat_pair pair;
-	double value[STAT_COLUMNS]; /* below 0: not known; unused for COMMAND */
+	/* value; below 0: not known; unused for COMMAND */
+	double value[STAT_COLUMNS];
 	bool warns; /* the domain lacks something, or buffers are not kept */
 };
 
@@ -46,20 +47,23 @@ struct stat_rows {
 /* Lines before the first row. */
 #define STAT_ROWS_HEAD 4
 
-/* The samples have to stay as long as the rows. 0 or -ENOMEM. */
+/*
+ * Makes rows; the samples have to stay as long as the rows. Returns 0 or
+ * -ENOMEM.
+ */
 int stat_rows_init(struct stat_rows *rows, const struct stat_sample *sample,
 		   const struct stat_sample *before, struct stat_order order);
 void stat_rows_fini(struct stat_rows *rows);
 
 /*
- * Prints the head, and a line for each row, whatever the width of the terminal.
+ * Prints the head, and a line for each row, for any width of the terminal.
  */
 void stat_rows_print(const struct stat_rows *rows, FILE *out);
 
-/* Finds a column by name; STAT_COLUMNS: there is no such column. */
+/* Finds a column by name; returns STAT_COLUMNS if there is no such column. */
 enum stat_column stat_column_find(const char *name);
 
-/* All names, with a comma and a blank between them. */
+/* Returns all names of columns, with a comma and a blank between them. */
 const char *stat_column_names(char *text, size_t size);
 
 #endif /* STAT_ROWS_H */

@@ -72,8 +72,8 @@ static const char *row_look(const struct stat_rows *rows, size_t row,
 }
 
 /*
- * Number of rows above the first row drawn, so that the selected row is
- * visible.
+ * Returns the number of rows above the first drawn row, so that the selected
+ * row is visible.
  */
 static size_t rows_above(size_t selected, size_t count, size_t room)
 {

@@ -9,12 +9,12 @@ void stat_screen_begin(void);
 void stat_screen_end(void);
 
 /*
- * Draws all rows. @selected: the marked row, which is visible; rows->count: no
- * row.
+ * Draws all rows. @selected is the marked row, which is kept visible;
+ * rows->count: no row. Returns 0, -ENOMEM or -EIO.
  */
 int stat_screen_rows(const struct stat_rows *rows, size_t selected);
 
-/* Draws a domain's table. Both calls return 0, -ENOMEM or -EIO. */
+/* Draws a domain's table. Returns 0, -ENOMEM or -EIO. */
 int stat_screen_table(const struct stat_row *row,
 		      const struct stat_sample *before);
 

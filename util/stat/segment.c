@@ -13,13 +13,13 @@
 
 #include "sys/observe/stats_shm.h"
 
-/* The size of the first version's head. */
+/* Size of the head in the first version. */
 #define HEAD_MIN offsetof(struct mrrc_stats_shm_head, asks_at)
-/* The size of the head that has the reason why lookups ask, but no `lacks`. */
+/* Size of the head that has the reason why lookups ask, but no `lacks`. */
 #define HEAD_ASKS  offsetof(struct mrrc_stats_shm_head, lacks_at)
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* Whether @count bytes from @offset lie behind the head and in the segment. */
+/* Do @count bytes from @offset lie behind the head and in the segment? */
 static bool is_inside(const struct mrrc_stats_shm_head *head, uint64_t offset,
 		      uint64_t count)
 {
@@ -38,7 +38,10 @@ static bool is_sound(const struct mrrc_stats_shm_head *head, size_t size)
 	       is_inside(head, head->names, head->names_size);
 }
 
-/* Reads a string field; false: the string has no end, or is not printable. */
+/*
+ * Reads a string field; returns false if the string has no end, or is not
+ * printable.
+ */
 static bool get_string(const char *from, size_t size, char *to)
 {
 	const size_t len = strnlen(from, size);

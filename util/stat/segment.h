@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STAT_SEGMENT_MAX  65536 /* limit of bytes read */
+#define STAT_SEGMENT_MAX  65536 /* maximum bytes of a segment that are read */
 #define STAT_COUNTERS_MAX 256
 #define STAT_NAME_MAX	  64
 
@@ -39,13 +39,14 @@ struct stat_segment {
 };
 
 /*
- * Parses a segment. -EAGAIN: the segment is still empty; -EPROTONOSUPPORT: an
- * unknown version; -EPROTO: no segment, or a broken segment.
+ * Parses a segment. Returns -EAGAIN for a segment that is still empty,
+ * -EPROTONOSUPPORT for an unknown version, -EPROTO for other data or a broken
+ * segment.
  */
 int stat_segment_parse(const void *data, size_t size,
 		       struct stat_segment *segment);
 
-/* The value of the counter of that name; 0: no such counter. */
+/* Returns the value of the counter @name; 0: no such counter. */
 uint64_t stat_segment_value(const struct stat_segment *segment,
 			    const char *name);
 

@@ -7,11 +7,14 @@
 
 #include "stat/proc.h"
 
-/* @before: the previous sample, for rates; may be empty. Returns 0 or -EIO. */
+/*
+ * Prints a sample. @before is the previous sample, for rates, or empty. Returns
+ * 0 or -EIO.
+ */
 int stat_show_table(const struct stat_sample *sample,
 		    const struct stat_sample *before, FILE *out);
 
-/* Prints one line. Returns 0, -ENOMEM or -EIO. */
+/* Prints one line for a sample. Returns 0, -ENOMEM or -EIO. */
 int stat_show_json(const struct stat_sample *sample, FILE *out);
 
 #endif /* STAT_SHOW_H */

@@ -64,7 +64,7 @@ static void show_pending(const struct stat_pair *pair, enum mrrc_stat begin,
 	const uint64_t begun = stat_pair_total(pair, begin),
 		       ended = stat_pair_total(pair, end);
 
-	/* both counters may be of different moments */
+	/* the two counters may be of different moments */
 	fprintf(out, LABEL " %13" PRIu64 "\n", "  pending",
 		begun > ended ? begun - ended : 0);
 }

@@ -12,7 +12,7 @@
 
 #include "stat/screen.h"
 
-#define ARROW 256 /* plus the letter of the sequence */
+#define ARROW 256 /* value of an arrow key: plus the letter of its sequence */
 
 static const int signals[] = { SIGINT,	SIGTERM, SIGHUP,
 			       SIGQUIT, SIGTSTP, SIGWINCH };
@@ -68,7 +68,7 @@ static void begin(struct stat_top *top)
 
 	sigemptyset(&set);
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
-		/* ignored, as by nohup(1) */
+		/* keep a signal ignored, as nohup(1) does */
 		if (!sigaction(signals[i], NULL, &old) &&
 		    old.sa_handler == SIG_IGN)
 			continue;
@@ -95,7 +95,10 @@ void stat_top_end(struct stat_top *top)
 
 /* ---- keys ---- */
 
-/* The selected domain's row; rows.count: no domain, or one that is gone. */
+/*
+ * Returns the selected domain's row; rows.count if there is no domain, or the
+ * domain is gone.
+ */
 static size_t selected(const struct stat_top *top)
 {
 	const struct stat_domain *domain;
@@ -130,7 +133,7 @@ static void sort_by(struct stat_top *top, int step)
 		(top->order.column + STAT_COLUMNS + step) % STAT_COLUMNS;
 }
 
-/* Handles a key. false: end */
+/* Handles a key. Returns false to end. */
 static bool press(struct stat_top *top, int key)
 {
 	switch (key) {
@@ -197,7 +200,7 @@ int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 			    stat_screen_rows(&top->rows, at);
 }
 
-/* Handles keys; each key sees the rows as the previous key has left them. */
+/* Handles keys; each key acts on the rows as the previous key has left them. */
 static bool read_keys(struct stat_top *top, const struct stat_sample *sample,
 		      const struct stat_sample *before)
 {
@@ -216,7 +219,7 @@ static bool read_keys(struct stat_top *top, const struct stat_sample *sample,
 	return true;
 }
 
-/* Stops the program for ^Z, until the shell continues it */
+/* Stops the program for ^Z, until the shell continues the program */
 static void stop(struct stat_top *top)
 {
 	caught = 0;

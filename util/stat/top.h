@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shows the lines of all domains on a terminal, in its size, with keys; or the
- * table of the selected domain. Uses plain escape sequences, which all
- * terminals in use have.
+ * Shows the lines of all domains on a terminal, in the terminal's size, with
+ * keys; or the table of the selected domain. Uses plain escape sequences, which
+ * all terminals in use have.
  */
 #ifndef STAT_TOP_H
 #define STAT_TOP_H
@@ -30,20 +30,24 @@ bool stat_is_terminal(void);
 
 /*
  * Draws @sample; @before is the previous sample, for rates. The caller keeps
- * both until the next call. 0, -ENOMEM, or -EIO: the terminal is gone.
+ * both samples until the next call. Returns 0, -ENOMEM, or -EIO if the terminal
+ * is gone.
  */
 int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 		  const struct stat_sample *before);
 
 /*
- * Handles keys, signals and changes of the terminal's size for @seconds. false:
- * end.
+ * Handles keys, signals and changes of the terminal's size for @seconds.
+ * Returns false to end.
  */
 bool stat_top_wait(struct stat_top *top, double seconds,
 		   const struct stat_sample *sample,
 		   const struct stat_sample *before);
 
-/* Leaves the terminal as it was, and ends by the signal that was caught. */
+/*
+ * Restores the terminal's modes, and ends the program by the signal that was
+ * caught.
+ */
 void stat_top_end(struct stat_top *top);
 
 #endif /* STAT_TOP_H */

@@ -28,7 +28,7 @@ static long futex(const uint32_t *word, int op, uint32_t value,
 	return syscall(SYS_futex, word, op, value, limit, NULL, 0);
 }
 
-/* Wakes the thread repeatedly, as it may have been about to sleep. */
+/* Wakes the thread repeatedly, as the thread may have been about to sleep. */
 static bool wake(const struct mrrc_stats_shm_head *head)
 {
 	const struct timespec limit = { .tv_nsec = TRY_NS };

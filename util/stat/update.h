@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Asks a process to bring its segment up to date (sys/observe/stats_shm.h)
- * before it is read.
+ * before the segment is read.
  */
 #ifndef STAT_UPDATE_H
 #define STAT_UPDATE_H
@@ -9,10 +9,10 @@
 #include <stdbool.h>
 
 /*
- * Waits a tenth of a second at most. false: the process has not answered, since
- * it is stopped, or had no time; counters that it published before can be read.
- * Files that are no segments, or that belong to a provider without updates,
- * need no update.
+ * Waits a tenth of a second at most. Returns false if the process has not
+ * answered, since it is stopped, or had no time; counters that the process
+ * published before can be read. Files that are no segments, or that belong to a
+ * provider without updates, need no update.
  */
 bool stat_update(int fd);
 

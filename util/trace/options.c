@@ -218,7 +218,7 @@ static uint64_t get_seconds(struct argp_state *state, const char *text,
 	return (uint64_t) (seconds * 1e9);
 }
 
-/* A single number is both ends. */
+/* A single number is both ends of a range. */
 static void set_range(struct argp_state *state, const char *what, char *text,
 		      uint64_t (*get)(struct argp_state *state,
 				      const char *text, uint64_t otherwise),
@@ -248,7 +248,7 @@ static void set_format(struct argp_state *state, struct trace_options *options,
 			return;
 		}
 	}
-	if (strcmp(text, "table")) /* as it was called before */
+	if (strcmp(text, "table")) /* "table" is the former name of text */
 		argp_error(state, "'%s' is not text, csv, json or raw", text);
 	options->format = TRACE_TABLE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The command line of fi_mrrc_trace. Errors in it are printed to stderr, and
- * end the program with status 2.
+ * The command line of fi_mrrc_trace. Errors in the command line are printed to
+ * stderr, and end the program with status 2.
  */
 #ifndef TRACE_OPTIONS_H
 #define TRACE_OPTIONS_H

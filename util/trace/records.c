@@ -14,10 +14,10 @@
 /* One file that is read. */
 struct reading {
 	struct trace_records *records;
-	size_t first;  /* of its requests */
-	uint32_t base; /* of its processes */
+	size_t first;  /* index of the file's first request */
+	uint32_t base; /* number of the file's first process */
 	uint64_t start;
-	int ret; /* of head */
+	int ret; /* error of reading the head */
 };
 
 static int grow(struct trace_records *records)
@@ -89,7 +89,7 @@ static void head(void *arg, const struct mrrc_trace_head *head)
 				       head->cost[i] :
 				       (struct mrrc_trace_cost){ 0 };
 	}
-	/* those without requests count as well */
+	/* processes without requests count as well */
 	if (reading->base + domains > records->procs &&
 	    reading->base + domains <= SIM_PROCS_MAX)
 		records->procs = reading->base + domains;
@@ -112,7 +112,7 @@ static void shift(struct trace_records *records, size_t from, size_t to,
 	}
 }
 
-/* Moves all times to one clock: that of the file that started first. */
+/* Moves all times to one clock: the clock of the file that started first. */
 static void adjust(struct reading *reading)
 {
 	struct trace_records *records = reading->records;
@@ -131,7 +131,7 @@ static void adjust(struct reading *reading)
 	}
 }
 
-/* FILE NULL: the path is opened. */
+/* Reads a file. FILE NULL: opens the path. */
 static int read_records(struct trace_records *records, FILE *file,
 			const char *path, char *err, size_t err_len)
 {

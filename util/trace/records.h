@@ -13,10 +13,11 @@ struct trace_records {
 	struct sim_rec *rec;
 	size_t count;
 	size_t max;
-	uint32_t procs;	  /* processes and their domains */
-	uint64_t start;	  /* ns since 1970; 0: not known */
-	uint64_t page;	  /* bytes */
-	uint64_t dropped; /* when they were recorded */
+	uint32_t procs; /* number of processes and their domains */
+	uint64_t start; /* ns since 1970; 0: not known */
+	uint64_t page;	/* bytes */
+	/* records that were dropped when they were recorded */
+	uint64_t dropped;
 	/* sources of the recorded files, one for each domain; to be freed */
 	struct trace_source {
 		uint32_t proc;
@@ -29,9 +30,9 @@ struct trace_records {
 };
 
 /*
- * Adds a file ("-" is stdin). Its processes get numbers after those of earlier
- * files, and its times are moved to one common clock. On failure @err has the
- * message.
+ * Adds a file ("-" is stdin). The file's processes get numbers after the
+ * processes of earlier files, and its times are moved to one common clock. On
+ * failure @err has the message.
  */
 int trace_records_read(struct trace_records *records, const char *path,
 		       char *err, size_t err_len);
@@ -45,11 +46,11 @@ void trace_records_fini(struct trace_records *records);
 
 /* Selects requests. */
 struct trace_filter {
-	unsigned ops; /* bits; 0: all */
+	unsigned ops; /* bits of operations; 0: all operations */
 	unsigned results;
 	uint64_t min_len, max_len;
 	uint64_t from, to; /* ns since the first request */
-	/* each empty for all */
+	/* lists; an empty list selects all */
 	uint64_t *thread, *proc;
 	size_t threads, procs;
 	struct trace_peer {
@@ -59,7 +60,7 @@ struct trace_filter {
 	size_t peers;
 };
 
-/* Drops the others. */
+/* Drops the requests that are not selected. */
 void trace_records_filter(struct trace_records *records,
 			  const struct trace_filter *filter);
 

@@ -17,7 +17,7 @@ static int finish(FILE *out)
 	return 0;
 }
 
-/* "ep3", "17" or nothing. */
+/* Formats an endpoint or peer: "ep3", "17" or nothing. */
 static const char *peer_text(const struct mrrc_trace_rec *rec, char buf[24])
 {
 	const enum mrrc_trace_peer kind = mrrc_trace_peer(rec);
@@ -96,7 +96,7 @@ int trace_show_csv(const struct trace_records *records, FILE *out)
 	return finish(out);
 }
 
-/* A line for each: no name needs quoting. */
+/* Prints a line for each request: no name needs quoting. */
 int trace_show_json(const struct trace_records *records, FILE *out)
 {
 	const struct mrrc_trace_rec *rec;
@@ -155,7 +155,7 @@ static int put_head(const struct trace_records *records, FILE *out)
 		if (source->proc < MRRC_TRACE_COSTS)
 			head.head.cost[source->proc] = source->cost;
 	}
-	/* with records of several programs, none is named */
+	/* in records of several programs, no program is named */
 	if (records->sources &&
 	    records->source[0].pid ==
 		    records->source[records->sources - 1].pid) {

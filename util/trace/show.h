@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Prints requests and summaries for people and programs. All flush, and return
- * 0 or -E*.
+ * Prints requests and summaries for people and programs. All functions flush,
+ * and return 0 or -E*.
  */
 #ifndef TRACE_SHOW_H
 #define TRACE_SHOW_H
@@ -11,7 +11,9 @@
 int trace_show_table(const struct trace_records *records, FILE *out);
 int trace_show_csv(const struct trace_records *records, FILE *out);
 int trace_show_json(const struct trace_records *records, FILE *out);
-/* Prints in the provider's format; -ERANGE: more than 65536 processes. */
+/*
+ * Prints records in the provider's format; -ERANGE: more than 65536 processes.
+ */
 int trace_show_raw(const struct trace_records *records, FILE *out);
 
 int trace_show_summary(const struct trace_records *records,

@@ -18,7 +18,7 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double) part / (double) whole : 0;
 }
 
-/* 1536 -> 1.5K */
+/* Formats 1536 as 1.5K. */
 static const char *size_text(uint64_t bytes, char buf[16])
 {
 	static const char unit[] = " KMGTPE";
@@ -216,7 +216,7 @@ int trace_show_summary(const struct trace_records *records,
 
 static int set(json_t *to, const char *key, uint64_t value)
 {
-	/* beyond that it would be negative */
+	/* a larger number would be negative in JSON */
 	return json_object_set_new(to, key,
 				   value <= INT64_MAX ?
 					   json_integer((json_int_t) value) :
@@ -277,7 +277,7 @@ static json_t *json_text(const char *text)
 	return value ? value : json_string("?");
 }
 
-/* In the form of the provider's parameter. */
+/* Makes an object with the names of the provider's parameter. */
 static json_t *json_cost(const struct mrrc_cost *cost)
 {
 	json_t *object = json_object();

@@ -4,8 +4,8 @@
  *
  * Reuse distance: a Fenwick tree has a mark at each buffer's latest request,
  * so the marks in between are the other buffers. Overlap: a tree of disjoint
- * ranges, of the pages seen so far. Both n log n. Failed requests and invalid
- * ranges are left out of both.
+ * ranges, of the pages seen so far. Both computations take n log n steps, and
+ * leave out failed requests and invalid ranges.
  */
 #include "config.h"
 #include "trace/summary.h"
@@ -25,8 +25,8 @@ const char *const trace_share_names[TRACE_SHARES] = {
 struct buffer {
 	uint64_t lo, hi; /* pages [lo, hi) */
 	uint32_t proc;
-	size_t at;     /* which request */
-	size_t before; /* the same buffer's last; SIZE_MAX: none */
+	size_t at;     /* index of the request */
+	size_t before; /* latest request of the same buffer; SIZE_MAX: none */
 };
 
 unsigned trace_log2(uint64_t number)
@@ -61,7 +61,7 @@ static int by_place(const void *left, const void *right)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Fills in `before`; returns how many differ. */
+/* Fills in `before`; returns the number of different buffers. */
 static uint64_t link_buffers(struct buffer *buffer, size_t count)
 {
 	uint64_t different = 0;
@@ -89,7 +89,7 @@ static void mark(uint32_t *tree, size_t count, size_t at, int by)
 		tree[at] += by;
 }
 
-/* Marks before a place. */
+/* Counts the marks before a place. */
 static uint64_t marks(const uint32_t *tree, size_t at)
 {
 	uint64_t sum = 0;
@@ -154,7 +154,7 @@ static unsigned share(uint64_t part, uint64_t whole)
 }
 
 /*
- * Adds a range, merged with those that it touches; returns the number of bytes
+ * Adds a range, merged with ranges that it touches; returns the number of bytes
  * that were in the tree already.
  */
 static uint64_t add_range(struct range_tree *tree, struct range *range)

@@ -8,8 +8,8 @@
 
 #include "trace/records.h"
 
-#define TRACE_LOG2 65 /* 0, then [2^(i-1), 2^i) */
-/* no page, four quarters without the last page, all pages */
+#define TRACE_LOG2 65 /* buckets: 0, then [2^(i-1), 2^i) */
+/* buckets: no page, four quarters without the last page, all pages */
 #define TRACE_SHARES 6
 
 struct trace_summary {
@@ -17,14 +17,14 @@ struct trace_summary {
 	uint64_t bytes;
 	uint64_t ns; /* time from the first request to the last */
 	uint64_t count[MRRC_TRACE_OP_CNT][MRRC_TRACE_RESULT_CNT];
-	uint64_t threads, peers, sites, procs; /* that differ */
+	uint64_t threads, peers, sites, procs; /* numbers of different values */
 	/* number of different ranges of pages */
 	uint64_t buffers;
-	uint64_t footprint; /* bytes of all pages, each counted once */
+	uint64_t footprint; /* bytes of all pages, each page counted once */
 	uint64_t ended;	    /* requests whose end is known */
-	double held_ns;	    /* their sum */
-	uint64_t priced;    /* not hits */
-	double cost_ns;	    /* their sum */
+	double held_ns;	    /* sum of the ns that requests were held */
+	uint64_t priced;    /* requests that were not hits */
+	double cost_ns;	    /* sum of the ns that requests cost */
 	uint64_t cost_max;
 	uint64_t size[TRACE_LOG2];
 	/*
@@ -40,7 +40,10 @@ struct trace_summary {
 int trace_summary(const struct trace_records *records,
 		  struct trace_summary *summary);
 
-/* The bucket of a number in size and reuse, and where a bucket begins. */
+/*
+ * Return the bucket of a number in size and reuse, and the number at which a
+ * bucket begins.
+ */
 unsigned trace_log2(uint64_t number);
 uint64_t trace_log2_from(unsigned bucket);
 
