@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_prof: measures the cost of registering memory on a device
- * (fi_mrrc_prof(1)). This tool links libfabric, and measures providers, not
- * ofi_mrrc.
+ * (fi_mrrc_prof(1)). fi_mrrc_prof links libfabric, and measures providers other
+ * than ofi_mrrc.
  */
 #include "config.h"
 

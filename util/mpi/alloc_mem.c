@@ -6,11 +6,11 @@
  * is open and after it is closed, requests with an info or of 0 bytes, and
  * requests that fi_mr_alloc refuses.
  *
- * No header of MPI is used: the calls have the same registers where an info is a
- * pointer, as in Open MPI, and where an info is an int, as in MPICH. The
+ * No header of MPI is used: the calls have the same registers where an info is
+ * a pointer, as in Open MPI, and where an info is an int, as in MPICH. The
  * library also replaces PMPI_Alloc_mem, which Fortran's calls use in Open MPI.
  *
- * Any thread.
+ * Any thread may call.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

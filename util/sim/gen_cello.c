@@ -6,7 +6,7 @@
  * From the paper: one client behind a cache of 30 MB, 0.5 million I/Os a day, a
  * capacity of 10.4 GB (Table 2); users that simulate, compile, edit and read
  * mail; requests of at most 2 pages of 4 KB, almost 80 % of them of 2 (section
- * 7, Fig. 9a). So the generator simulates the client's cache: misses and
+ * 7, Fig. 9a). The generator simulates the client's cache: misses and
  * write-backs of its LRU are the trace, without short-term reuse.
  *
  * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with inode

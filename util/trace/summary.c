@@ -4,8 +4,8 @@
  *
  * Reuse distance: a Fenwick tree has a mark at each buffer's latest request,
  * so the marks in between are the other buffers. Overlap: a tree of disjoint
- * ranges, of the pages seen so far. Both computations take n log n steps, and
- * leave out failed requests and invalid ranges.
+ * ranges, of the pages seen so far. The computations of reuse and overlap take
+ * n log n steps, and leave out failed requests and invalid ranges.
  */
 #include "config.h"
 #include "trace/summary.h"

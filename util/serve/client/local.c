@@ -172,8 +172,8 @@ int local_append(struct local *local, const void *buf, size_t len)
 
 /*
  * After an error the kernel may drop data that it did not write, and report the
- * error only once: later reads may not return the data on the disk. So a file
- * with an error is cut to length 0, which keeps no wrong data. Some file
+ * error only once: later reads may not return the data on the disk. A partial
+ * file with an error is cut to length 0, so that no wrong data stay. Some file
  * systems report only at close that the disk is full.
  */
 static int write_out(struct local *local, bool sync)

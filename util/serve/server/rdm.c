@@ -10,7 +10,7 @@
  * that ofi_rxm reports (FI_SOURCE) is not used, since the sender's packets
  * determine this source.
  *
- * No event tells the server that a client has ended. So the server posts a
+ * No event tells the server that a client has ended. Instead the server posts a
  * conditional write that the client never asks for: the write ends with an
  * error when the client ends.
  */

@@ -75,7 +75,9 @@ static int64_t clock_ns(void)
 	return (int64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Did the file change at most @age ns before @now? Clocks may differ a little. */
+/*
+ * Did the file change at most @age ns before @now? Clocks may differ slightly.
+ */
 static bool is_fresh(const struct serve_ident *ident, int64_t now, int64_t age)
 {
 	return ident->ctime_ns >= now - age &&

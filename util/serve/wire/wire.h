@@ -23,18 +23,18 @@
  * A client that gets no place finds a WELCOME with that status in the private
  * data of the rejected connection.
  *
- * With a secret (serve/wire/secret.h) HELLO and WELCOME have a random number each, and
- * WELCOME the server's proof. The client's proof is in its next request, PROVE;
- * before that the server takes no other request.
+ * With a secret (serve/wire/secret.h) HELLO and WELCOME have a random number
+ * each, and WELCOME the server's proof. The client's proof is in its next
+ * request, PROVE; before that the server takes no other request.
  *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
  * sender's name, fi_getname(3). Once it is welcome, the client exposes a buffer
  * under SERVE_TAG_CLIENT, and the server, at the first message in the session,
- * posts a conditional write under SERVE_TAG_SERVER. These two are never
- * matched: they end with an error when the other side ends. A client that has
- * all its answers says BYE, and waits for the server's BYE: a server that
- * disconnects a client sends BYE.
+ * posts a conditional write under SERVE_TAG_SERVER. These two operations are
+ * never matched: each ends with an error when the other side ends. A client
+ * that has all its answers says BYE, and waits for the server's BYE: a server
+ * that disconnects a client sends BYE.
  */
 #ifndef SERVE_WIRE_H
 #define SERVE_WIRE_H
