@@ -37,7 +37,7 @@ static const struct fi_mrrc_ops_alloc *ops;
 
 /*
  * An allocation and its free take so little time that a function call around
- * them would be half of the measured time. So each pattern is compiled once for
+ * them would be half of the measured time. Each pattern is compiled once for
  * each allocator, with the allocator's calls as in an application.
  */
 #define INLINE static inline __attribute__((always_inline))

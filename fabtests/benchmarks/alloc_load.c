@@ -363,8 +363,8 @@ static void peak_reset(void)
 
 /*
  * Opening the domain starts a thread that examines all code of the process
- * once: some 10 ms of processor time, which are no cost of an allocation. So
- * the load begins when the process has been idle for a moment.
+ * once: some 10 ms of processor time, which are no cost of an allocation. The
+ * load begins when the process has been idle for a moment.
  */
 static void wait_idle(void)
 {

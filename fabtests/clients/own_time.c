@@ -5,7 +5,7 @@
  * of the process, less the time for polls that find nothing. The MPI library
  * sleeps where it would yield the processor.
  *
- * So a recorded trace has the times of a rank that has a processor of its own
+ * A recorded trace thus has the times of a rank that has a processor of its own
  * and does not wait for other ranks, whatever else the machine executes.
  */
 #define _GNU_SOURCE

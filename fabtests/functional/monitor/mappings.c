@@ -2,11 +2,11 @@
 /*
  * fi_mrrc_mappings: watching a buffer splits the mapping in which the buffer
  * lies, and the number of mappings of a process is limited (vm.max_map_count).
- * Four domains cache what they can. Then the application makes at least 95 % of
- * the mappings that it could make without domains, and starts threads. The same
- * holds after a long run. The buffers of the run are neighbours at first, in
- * one mapping, so that more of the buffers can be watched than if they were
- * separate; later the buffers lie anywhere.
+ * Four domains cache what they can. Beside the four domains the application
+ * makes at least 95 % of the mappings that it could make without domains, and
+ * starts threads. The same holds after a long run. The buffers of the run are
+ * neighbours at first, in one mapping, so that more of the buffers can be
+ * watched than if they were separate; later the buffers lie anywhere.
  *
  * The number of mappings has an upper limit: the application's mappings, half
  * of the mappings that a process may have, and the mappings made between two

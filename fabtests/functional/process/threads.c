@@ -3,8 +3,8 @@
  * fi_mrrc_threads: threads with a connection each, on one pair of domains,
  * send, receive, read and write, and map and unmap their own buffers. After one
  * thread unmaps memory, another thread may map memory at the same address. One
- * more thread asks for statistics and flushes. Then domains open and close, and
- * with them the hooks of libc, while threads map and unmap.
+ * more thread asks for statistics and flushes. At the end domains open and
+ * close, and with them the hooks of libc, while threads map and unmap.
  */
 #include "ft_mrrc.h"
 
