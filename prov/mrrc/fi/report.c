@@ -41,13 +41,13 @@ static void report_useless(const char *name, const char *why)
 
 	if (!strcmp(mrrc_params.monitor, MRRC_MON_AUTO))
 		mrrc_say(&said, FI_LOG_MR,
-			 "memory monitor %s: each registration ends with its "
-			 "operation: %s",
+			 "memory monitor %s: registrations are used once and "
+			 "never kept: %s",
 			 name, why);
 	else if (!atomic_exchange(&said, true))
 		MRRC_WARN(MR,
-			  "memory monitor %s: each registration ends with its "
-			  "operation: %s\n",
+			  "memory monitor %s: registrations are used once and "
+			  "never kept: %s\n",
 			  name, why);
 }
 
