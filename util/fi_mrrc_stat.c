@@ -119,7 +119,7 @@ static int read_given(const struct stat_options *options, bool first,
 
 	for (i = 0; i < options->pids; i++) {
 		ret = stat_proc_read(options->pid[i], sample);
-		/* the descriptors of a process that is ending are root's */
+		/* /proc/PID/fd of a process that is ending is root's */
 		if (ret && (first || (ret != -ESRCH && ret != -EACCES)))
 			return say_why(options->pid[i], ret);
 	}

@@ -89,8 +89,8 @@ static void wait_for(enum ft_dir dir, void *ctx)
 }
 
 /*
- * Waits and reads the queues meanwhile, as applications do that need no
- * progress thread.
+ * Waits until *what has the value, and reads the queues meanwhile, like an
+ * application that makes progress by itself.
  */
 static void idle_until(atomic_uint *what, unsigned value)
 {

@@ -12,11 +12,11 @@
  * buffer has several periods (section 3.1, Fig. 4); one task a node and four
  * nodes (section 6.2), hence four processes.
  *
- * Assumed: the messages of a kernel, their sizes (1 KiB to 5 MiB; the paper's
- * 16 KB, below which its MPI copies instead, lies within) and their times; that
- * the kernels follow each other in one job; that one-off buffers come from a
- * heap of 64 MiB that wraps, so that addresses return, but as parts of other
- * buffers; that all processes run the same program with a shift in time.
+ * Assumed: the messages of each kernel, and their times. The messages have 1 KiB
+ * to 5 MiB; the MPI of the paper copies those below 16 KB. The kernels follow
+ * each other in one job. Buffers that are used once come from a heap of 64 MiB
+ * that wraps around, so the same addresses are used again as parts of other
+ * buffers. All processes run the same program with a shift in time.
  * Receives are read-write, sends read-only.
  */
 #include "config.h"

@@ -82,8 +82,8 @@ unsigned raw_witness_poll(struct raw_side *witness, bool yes);
 /* Stores a number in little-endian order */
 void raw_put(uint8_t *to, uint64_t value, unsigned bytes);
 /*
- * Write a message and return its length: HELLO of 32 bytes; a tag of 64 bytes
- * with this id, for the write with tag 1000 + id
+ * Write a message and return its length: HELLO, of 32 bytes; or TAG, of 64
+ * bytes, which exposes a buffer under id for the write with tag 1000 + id
  */
 size_t raw_hello(uint8_t *msg, uint64_t cookie);
 size_t raw_tag(uint8_t *msg, uint64_t id);

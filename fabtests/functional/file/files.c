@@ -279,7 +279,7 @@ out:
 	close(fd);
 }
 
-/* Files, and a part, larger than the limit of registered bytes. */
+/* Files, and a part of a file, may exceed the limit of registered bytes. */
 static void limits(void)
 {
 	struct fi_mrrc_stats before, after;

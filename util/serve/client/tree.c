@@ -175,8 +175,8 @@ static bool excluded(const struct tree *tree, const char *local)
 }
 
 /*
- * Finishes a directory: sets its mode, except bits that are not permissions,
- * which the client's machine chooses. Returns -EAGAIN if the mode forbids the
+ * Finishes a directory: sets its permissions; the client's machine chooses the
+ * other bits of its mode. Returns -EAGAIN if the mode forbids the
  * owner to write, and files are still missing.
  */
 static int finish(struct tree *tree, struct tree_level *level)

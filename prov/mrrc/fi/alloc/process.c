@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Preregistered memory for code that knows no domain (process.h): the process's
- * open domains, the oldest first.
+ * Preregistered memory for code that knows no domain (process.h). This file has
+ * the list of the process's open domains, the oldest first.
  *
  * The lock is held while memory is allocated and freed, since another thread
  * may close the domain. So a thread may hold the lock at a fork, with the list

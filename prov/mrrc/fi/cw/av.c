@@ -114,9 +114,9 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 							      FI_ADDR_NOTAVAIL;
 	}
 	/*
-	 * This is also correct with FI_EVENT: cores that can have such names
-	 * (libfabric's common address vectors) have finished when they return,
-	 * and then write the event.
+	 * This is also correct with FI_EVENT: cores with names of this kind
+	 * use libfabric's common address vector, whose fi_av_insert() inserts
+	 * the addresses before it writes the event and returns.
 	 */
 	ret = fi_av_insert(av->core, plain, count, own, flags, context);
 	if (ret < 0)

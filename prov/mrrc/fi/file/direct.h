@@ -19,7 +19,7 @@ struct mrrc_direct {
 	uint64_t offset; /* the part's place in the file */
 	size_t len;
 	char *addr; /* address of the part in read.buf */
-	/* number of the lease under which it was read; 0: none */
+	/* number of the file's lease during the read; 0: no lease */
 	uint64_t lease;
 	TAILQ_ENTRY(mrrc_direct) link;
 };

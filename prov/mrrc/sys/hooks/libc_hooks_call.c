@@ -386,8 +386,8 @@ static void hooks_end(const struct mrrc_patch_call *made, long result,
 }
 
 /*
- * Makes the call in libc's place: trust has ended before the call, and is not
- * given again before the call is over. None of these calls waits for long; a
+ * Makes the system call in libc's place. Lookups ask the kernel from before the
+ * call until after it (mrrc_trust_begin, mrrc_trust_end). None of these calls waits for long; a
  * signal handler that left a call by a jump or an exception would leave trust
  * lost permanently.
  */
