@@ -32,8 +32,8 @@ static void *map_at(void *addr, size_t len, int flags)
 }
 
 /*
- * Sends out, filled anew, to the next rank; receives into in, and checks the
- * data.
+ * Fills out with new data and sends it to the next rank; receives from the rank
+ * before into in, and checks the received data.
  */
 static void exchange(void *out, void *in, size_t len, uint64_t number,
 		     const char *what)

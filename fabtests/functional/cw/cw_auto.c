@@ -42,7 +42,8 @@ void automatic(void)
 }
 
 /*
- * An error that the core has reported can be read, whatever happens after it.
+ * fi_cq_readerr() returns an error of the core, also if conditional writes have
+ * completed since the core reported the error.
  */
 void automatic_error(void)
 {

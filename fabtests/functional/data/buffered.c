@@ -3,7 +3,8 @@
  * fi_mrrc_buffered: tests FI_BUFFERED_RECV. Messages arrive in buffers of the
  * core; the application claims a message into a buffer with a null descriptor,
  * or discards the message. The endpoint that an entry names is the
- * application's. Conditional writes go on meanwhile.
+ * application's. Meanwhile the same endpoint makes
+ * conditional writes.
  */
 #include "ft_mrrc.h"
 

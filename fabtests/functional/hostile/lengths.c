@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_lengths: a core passes on a length that a peer claims, of a message
- * that is longer than the posted buffer. The application never sees a length
+ * fi_mrrc_lengths: a peer sends a message that is longer than the posted buffer,
+ * and the core reports the length that the peer claims. The application never sees a length
  * beyond the buffer, but FI_ETRUNC, at the same place in the order, for every
  * call that posts the receive and every call that reads the queue. The test
  * changes the core's table of calls, which all its queues share, to claim

@@ -318,7 +318,7 @@ static void size_plain(void)
 	check_limits("123456", 123456);
 }
 
-/* A meaningless limit is ignored, with a warning. */
+/* A limit of the cache that is no number is ignored, with a warning. */
 static void size_wrong(void)
 {
 	struct fi_info *info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: files with errors are read within their bounds, and what such
- * files do not tell is unknown.
+ * sys/proof/code: a file with errors is read within its bounds, and a system
+ * call about which such a file tells too little counts as unknown.
  */
 #include "config.h"
 #include "test/case.h"
