@@ -663,8 +663,8 @@ struct fid_mrrc_file {
 /* Of a domain. Any thread. */
 struct fi_mrrc_ops_files {
 	size_t size;
-	int (*open)(struct fid_domain *domain, int fd, uint64_t flags,
-		    struct fid_mrrc_file **file, void *context);
+	int (*file_open)(struct fid_domain *domain, int fd, uint64_t flags,
+			 struct fid_mrrc_file **file, void *context);
 };
 
 static inline int fi_mrrc_file_open(struct fid_domain *domain, int fd,
@@ -676,7 +676,7 @@ static inline int fi_mrrc_file_open(struct fid_domain *domain, int fd,
 
 	ret = fi_open_ops(&domain->fid, FI_MRRC_FILE_OPS, 0, (void **) &ops,
 			  NULL);
-	return ret ? ret : ops->open(domain, fd, flags, file, context);
+	return ret ? ret : ops->file_open(domain, fd, flags, file, context);
 }
 
 static inline ssize_t fi_mrrc_file_sendmsg(struct fid_mrrc_file *file,

@@ -432,7 +432,7 @@ static int file_open(struct fid_domain *domain_fid, int fd, uint64_t flags,
 
 static const struct fi_mrrc_ops_files file_domain_ops = {
 	.size = sizeof(struct fi_mrrc_ops_files),
-	.open = file_open,
+	.file_open = file_open,
 };
 
 static int (*file_ops_open_else)(struct fid *fid, const char *name,
