@@ -279,6 +279,61 @@ out:
 	close(fd);
 }
 
+static struct fi_ops_msg core_msg;
+static uint64_t core_flags;
+
+static ssize_t level_seen(struct fid_ep *ep, const struct fi_msg *msg,
+			  uint64_t flags)
+{
+	core_flags = flags & (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+			      FI_DELIVERY_COMPLETE);
+	return core_msg.sendmsg(ep, msg, flags & ~core_flags);
+}
+
+static int set_op_flags(struct fid *fid, int command, void *arg)
+{
+	return command == FI_SETOPSFLAG ? 0 : -FI_ENOSYS;
+}
+
+/* Sends with flags have their own level, others have the endpoint's. */
+static void levels(void)
+{
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, 0);
+	uint64_t before = FI_TRANSMIT | pair.dom[1].info->tx_attr->op_flags;
+	uint64_t flags = before | FI_DELIVERY_COMPLETE;
+	struct ft_core_ops core;
+	struct fi_ops ops;
+
+	if (!ft_core("tcp") || ft_rdm())
+		goto out;
+	ft_stage("levels of completion");
+	ft_core_ops("tcp", &core);
+	core_msg = *core.msg;
+	ops = *core.ep;
+	core.msg->sendmsg = level_seen;
+	core.ep->control = set_op_flags;
+	transfer(file, SEND, 0, BIG);
+	FT_CHECK(!core_flags, "no level: %#" PRIx64, core_flags);
+	FT_CALL(fi_control(&pair.c.ep->fid, FI_SETOPSFLAG, &flags));
+	transfer(file, SEND, 0, BIG);
+	FT_CHECK(core_flags == FI_DELIVERY_COMPLETE,
+		 "the endpoint's: %#" PRIx64, core_flags);
+	receive(SEND, BIG);
+	FT_POST(&pair.c, post(file, SEND, 0, BIG, FI_TRANSMIT_COMPLETE));
+	finish(file, SEND, 0, BIG);
+	FT_CHECK(core_flags == FI_TRANSMIT_COMPLETE, "its own: %#" PRIx64,
+		 core_flags);
+	FT_CHECK(post(file, CWRITE, 0, BIG, 0) == -FI_EBADFLAGS,
+		 "a conditional write that delivers");
+	FT_CALL(fi_control(&pair.c.ep->fid, FI_SETOPSFLAG, &before));
+	*core.ep = ops;
+	*core.msg = core_msg;
+out:
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
 /* Files, and a part of a file, may exceed the limit of registered bytes. */
 static void limits(void)
 {
@@ -328,7 +383,7 @@ static void mistakes(void)
 	FT_CHECK(fi_mrrc_file_open(domain, fd, 1 << 9, &none, NULL) ==
 			 -FI_EBADFLAGS,
 		 "flags");
-	FT_CHECK(fi_mrrc_file_open(domain, fd, 3, &none, NULL) == -FI_EINVAL,
+	FT_CHECK(fi_mrrc_file_open(domain, fd, 3, &none, NULL) == -FI_EBADFLAGS,
 		 "both modes");
 	FT_CHECK(fi_mrrc_file_send(file, pair.c.ep, LEN - 9, 10, pair.c.to,
 				   file) == -FI_ENODATA,
@@ -675,6 +730,7 @@ int main(int argc, char **argv)
 	odd_ones();
 	refused();
 	cached();
+	levels();
 	limits();
 	mistakes();
 	overtaken(CWRITE, BIG, true);

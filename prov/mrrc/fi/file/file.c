@@ -363,10 +363,8 @@ static struct fi_ops file_fid_ops = {
 /* May the domain open files, in this way? */
 static int file_open_check(const struct mrrc_domain *domain, uint64_t flags)
 {
-	if (flags & ~FILE_MODES)
+	if ((flags & ~FILE_MODES) || (flags & (flags - 1)))
 		return -FI_EBADFLAGS;
-	if (flags & (flags - 1))
-		return -FI_EINVAL;
 	if (!domain->implicit) {
 		MRRC_WARN(MR, "operations on files need registrations: set "
 			      "FI_OFI_MRRC_REGISTER=always\n");

@@ -28,9 +28,13 @@
 /* ofi_rxm copies messages up to this size in this process, at most */
 #define FILE_LAYERED_MAX ((size_t) 256 << 10)
 
-#define FILE_FLAGS                                                \
-	(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | \
-	 FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+/* the levels of completion that a call may ask for, and all that there are */
+#define FILE_LEVELS \
+	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define FILE_ALL_LEVELS (FILE_LEVELS | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)
+
+#define FILE_FLAGS \
+	(FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FILE_LEVELS)
 
 /* The part that one operation reads. */
 struct file_part {
@@ -485,6 +489,19 @@ static int file_begin(struct fid_mrrc_file *file_fid, struct fid_ep *ep_fid,
 	return ret ? (int) mrrc_op_posted(*op, ret) : 0;
 }
 
+/* A call that asks for no level of completion has the endpoint's level. */
+static uint64_t file_level(struct fid_ep *ep, uint64_t flags)
+{
+	return flags & FILE_LEVELS ?
+		       0 :
+		       mrrc_ep_of(ep)->tx.op_flags & FILE_ALL_LEVELS;
+}
+
+static uint64_t file_core_flags(struct fid_ep *ep, uint64_t flags)
+{
+	return flags | FI_COMPLETION | file_level(ep, flags);
+}
+
 /* What the core's messages have in common. */
 #define FILE_MSG(core_msg, msg, core, op)          \
 	({                                         \
@@ -508,7 +525,7 @@ static ssize_t file_sendmsg(struct fid_mrrc_file *file, struct fid_ep *ep,
 		return ret;
 	FILE_MSG(&core_msg, msg, &core, op);
 	return MRRC_OP_POST(op, fi_sendmsg(mrrc_ep_of(ep)->core, &core_msg,
-					   flags | FI_COMPLETION));
+					   file_core_flags(ep, flags)));
 }
 
 static ssize_t file_tsendmsg(struct fid_mrrc_file *file, struct fid_ep *ep,
@@ -524,7 +541,7 @@ static ssize_t file_tsendmsg(struct fid_mrrc_file *file, struct fid_ep *ep,
 		return ret;
 	FILE_MSG(&core_msg, msg, &core, op);
 	return MRRC_OP_POST(op, fi_tsendmsg(mrrc_ep_of(ep)->core, &core_msg,
-					    flags | FI_COMPLETION));
+					    file_core_flags(ep, flags)));
 }
 
 static ssize_t file_writemsg(struct fid_mrrc_file *file, struct fid_ep *ep,
@@ -541,7 +558,7 @@ static ssize_t file_writemsg(struct fid_mrrc_file *file, struct fid_ep *ep,
 		return ret;
 	FILE_MSG(&core_msg, msg, &core, op);
 	return MRRC_OP_POST(op, fi_writemsg(mrrc_ep_of(ep)->core, &core_msg,
-					    flags | FI_COMPLETION));
+					    file_core_flags(ep, flags)));
 }
 
 static ssize_t file_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep_fid,
@@ -561,6 +578,7 @@ static ssize_t file_cwritemsg(struct fid_mrrc_file *file, struct fid_ep *ep_fid,
 	ret = file_check(file, ep_fid, msg, flags, 0, &source, &ep);
 	if (ret)
 		return ret;
+	flags |= file_level(ep_fid, flags) & CW_NO_LEVELS;
 	ep = mrrc_cw_base(ep);
 	return mrrc_ep_has_cw(ep) ?
 		       mrrc_cw_post_write(ep, &cw, flags, &source.source) :
