@@ -58,10 +58,10 @@ def stack(text):
                          r"()(\S+)\(\w*\+(0x\w+)\)\[", line)
         if frame:
             name, *at = [g for g in frame.groups() if g] + [""]
-            name = function_at(name, at[0]) if at[0] else name
-            if not re.match(r"(wire_shim|libc|libasan|libubsan)\.so|__|died$",
-                            name):
-                frames.append(name)
+            if re.match(r"(wire_shim|libc|libasan|libubsan)\.so|__|died$",
+                        os.path.basename(name)):
+                continue
+            frames.append(function_at(name, at[0]) if at[0] else name)
         elif frames and not line.strip():
             break
     name = signal.Signals(int(kind[3])).name if kind[3] else kind[1] or kind[2]
@@ -108,6 +108,16 @@ class Victim:
         self.proc.kill()
         self.proc.wait()
 
+    def hang(self):
+        """Where its main thread waits. The process dies of the question."""
+        self.proc.send_signal(signal.SIGABRT)
+        try:
+            self.proc.wait(HANG)
+        except subprocess.TimeoutExpired:
+            pass
+        said = stack(self.said())
+        return "hang: " + (said.split(": ", 1)[1] if said else "no answer")
+
     def fault(self):
         """What has become of it, or None."""
         if self.proc.poll() is not None:
@@ -121,7 +131,7 @@ class Victim:
             return "memory: more than %d MiB" % (RSS >> 10)
         if self.run.proxy.marks > STORM // 2:
             return "storm: %d control connections" % self.run.proxy.marks
-        return "hang: no answer" if self.stuck else None
+        return self.hang() if self.stuck else None
 
 
 class Server(Victim):
