@@ -355,6 +355,70 @@ static void lingers(bool close)
 	ft_pair_close(&pair);
 }
 
+/* more messages than polls until the target looks for the peer's end */
+#define WORDS 100
+
+static struct fi_ops_cq core_cq;
+
+static ssize_t read_one(struct fid_cq *cq, void *buf, size_t count)
+{
+	return core_cq.read(cq, buf, count ? 1 : 0);
+}
+
+/*
+ * The target reads only after the writer has left, one completion at a time:
+ * messages count that came before the writer's end.
+ */
+static void last_words(void)
+{
+	struct fi_mrrc_cw_stats st = { .size = sizeof(st) };
+	uint64_t end = ft_deadline();
+	struct ft_attr domain_attr = attr;
+	struct ft_core_ops core;
+	unsigned i, told = 0, over = 0;
+	struct ft_comp comp;
+	struct ft_pair pair;
+
+	ft_stage("messages before the end");
+	/* no other thread makes progress for either side */
+	domain_attr.threading = FI_THREAD_DOMAIN;
+	ft_pair_open(&pair, &domain_attr);
+	works(&pair, 0);
+	for (i = 0; i < WORDS; i++)
+		FT_CALL(fi_cwtag(pair.s.cw, in + i, 1, NULL, pair.s.to, i,
+				 NULL));
+	while (st.known_tags < WORDS) {
+		ft_progress(&pair.c);
+		FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
+		FT_CHECK(ft_limit_us() < end, "no tags");
+	}
+	for (i = 0; i < WORDS; i++) {
+		FT_CALL(fi_cwrite(pair.c.cw, out, 1, NULL, pair.c.to, i, NULL));
+		/* each write has a message of its own */
+		over += succeeded(&pair.c);
+	}
+	while (over < WORDS) {
+		over += succeeded(&pair.c);
+		FT_CHECK(ft_limit_us() < end, "%u writes are over", over);
+	}
+	leave(&pair.c, true);
+	ft_core_ops("tcp", &core);
+	core_cq = *core.cq;
+	core.cq->read = read_one;
+	for (over = 0; over < WORDS;) {
+		ft_poll(&pair.s);
+		while (ft_take(&pair.s, FT_RX, &comp)) {
+			told += !comp.err;
+			over++;
+		}
+		FT_CHECK(ft_limit_us() < end, "%u tags are over", over);
+	}
+	*core.cq = core_cq;
+	FT_CHECK(told == WORDS, "of %d writes the target was told %u", WORDS,
+		 told);
+	ft_pair_close(&pair);
+}
+
 /* ---- kill -9 ------------------------------------------------------------- */
 
 #define VICTIM "FT_CW_VICTIM" /* the listener's name, in hexadecimal */
@@ -496,6 +560,7 @@ int main(int argc, char **argv)
 		lingers(true);
 		if (!ft_rdm())
 			lingers(false);
+		last_words();
 		realtime();
 	}
 	if (!ft_rdm()) /* cw_peers.c kills reliable datagram peers */

@@ -284,6 +284,13 @@ static struct mrrc_cw_ep *cw_find(struct mrrc_cw_group *group,
 	return NULL;
 }
 
+/* Ends the connection after the messages that came before its end. */
+static void cw_gone(struct mrrc_cw_ep *cw, const char *why)
+{
+	mrrc_cw_links_drain(cw->group);
+	mrrc_cw_lose(cw, why);
+}
+
 static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 		     struct fi_eq_cm_entry *entry, size_t len)
 {
@@ -308,7 +315,7 @@ static void cw_event(struct mrrc_cw_group *group, uint32_t event,
 		break;
 	case FI_SHUTDOWN:
 		if (cw)
-			mrrc_cw_lose(cw, "the peer has gone");
+			cw_gone(cw, "the peer has gone");
 		else
 			mrrc_cw_over->answer(group, entry->fid, NULL, 0, 0);
 		break;
@@ -348,7 +355,7 @@ unsigned mrrc_cw_events(struct mrrc_cw_group *group)
 		/* a listener continues: one connection to it has failed */
 		cw = cw_find(group, err.fid);
 		if (cw)
-			mrrc_cw_lose(cw, fi_strerror(err.err));
+			cw_gone(cw, fi_strerror(err.err));
 		else
 			mrrc_cw_over->answer(group, err.fid, err.err_data,
 					     err.err_data_size, err.err);

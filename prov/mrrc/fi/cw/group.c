@@ -43,7 +43,7 @@ static int cw_group_open(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 			 struct mrrc_cw_group **group_out)
 {
 	struct mrrc_cq_attrs cq_attr = { { {
-		.size = CW_GROUP * (CW_TX + CW_RX + 1),
+		.size = CW_CQ_SIZE,
 		.format = FI_CQ_FORMAT_MSG,
 		.wait_obj = FI_WAIT_FD,
 	} } };

@@ -9,7 +9,8 @@
 
 #include "fi/cw/rdm.h"
 
-#define CW_GROUP 16 /* links that share a CQ */
+#define CW_GROUP   16 /* links that share a CQ */
+#define CW_CQ_SIZE (CW_GROUP * (CW_TX + CW_RX + 1))
 
 struct mrrc_cw_group {
 	/* Set when it is opened; no lock */

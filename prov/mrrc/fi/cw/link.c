@@ -4,8 +4,6 @@
  */
 #include "config.h"
 
-#include <limits.h>
-
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
@@ -486,8 +484,12 @@ static void cw_stray(struct cw_context *context)
 	mrrc_cw_lose(context->cw, "a write with data");
 }
 
-/* Reads at most max batches of completions. */
-static void cw_read(struct mrrc_cw_group *group, unsigned max)
+/*
+ * Reads at most max batches of completions, until the CQ is empty. brief: until
+ * a batch is not full. A read of an empty CQ makes progress, while the messages
+ * that the completions caused wait to be sent.
+ */
+static void cw_read(struct mrrc_cw_group *group, unsigned max, bool brief)
 {
 	struct fi_cq_msg_entry entry[CW_BATCH];
 	struct fi_cq_err_entry err[2] = { 0 }; /* two: see reg.c */
@@ -502,7 +504,7 @@ static void cw_read(struct mrrc_cw_group *group, unsigned max)
 				cw_complete(entry[i].op_context, entry[i].len,
 					    0);
 		}
-		if (ret > 0)
+		if (ret == CW_BATCH || (ret > 0 && !brief))
 			continue;
 		if (ret != -FI_EAVAIL)
 			return;
@@ -528,7 +530,7 @@ void mrrc_cw_link_close(struct mrrc_cw_ep *cw)
 			  fi_strerror(-ret));
 	cw->ctl = NULL;
 	/* the link's memory stays until its completions are read from the CQ */
-	cw_read(cw->group, UINT_MAX);
+	mrrc_cw_links_drain(cw->group);
 }
 
 /*
@@ -551,6 +553,12 @@ static void cw_push_full(struct mrrc_cw_group *group)
 	}
 }
 
+void mrrc_cw_links_drain(struct mrrc_cw_group *group)
+{
+	/* a peer that sends without end cannot keep this thread here */
+	cw_read(group, CW_CQ_SIZE, false);
+}
+
 /*
  * Ends the links for which the core takes no receive: usually the peer has
  * closed its side (libfabric 2.x). Messages that came before are handled first.
@@ -559,7 +567,7 @@ static void cw_lose_deaf(struct mrrc_cw_group *group)
 {
 	struct mrrc_cw_ep *cw;
 
-	cw_read(group, UINT_MAX);
+	mrrc_cw_links_drain(group);
 	group->deaf = false;
 	TAILQ_FOREACH(cw, &group->eps, link) {
 		if (cw->deaf)
@@ -568,9 +576,9 @@ static void cw_lose_deaf(struct mrrc_cw_group *group)
 	}
 }
 
-void mrrc_cw_links_poll(struct mrrc_cw_group *group)
+void mrrc_cw_links_poll(struct mrrc_cw_group *group, bool asleep)
 {
-	cw_read(group, 8);
+	cw_read(group, 8, !asleep);
 	if (mrrc_unlikely(group->deaf))
 		cw_lose_deaf(group);
 	cw_push_full(group);

@@ -247,9 +247,12 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw);
 void mrrc_cw_flush_all(struct mrrc_cw_group *group);
 /*
  * Handles completions of the group's links, and posts transfers for which the
- * core had no room before
+ * core had no room before. asleep: the caller is about to sleep, so no
+ * completion may stay in the CQ
  */
-void mrrc_cw_links_poll(struct mrrc_cw_group *group);
+void mrrc_cw_links_poll(struct mrrc_cw_group *group, bool asleep);
+/* Handles all completions that the group's CQ has now. */
+void mrrc_cw_links_drain(struct mrrc_cw_group *group);
 /* The link's oldest operation with this context, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
 /* Closes the control endpoint; the link's operations stay. */

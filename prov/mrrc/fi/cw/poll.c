@@ -101,7 +101,7 @@ static void cw_group_events(struct mrrc_cw_group *group)
 
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 {
-	mrrc_cw_links_poll(group);
+	mrrc_cw_links_poll(group, asleep);
 	group->polls += asleep ? CW_EQ_ASLEEP : 1;
 	if (group->cnt && !atomic_load(&group->meeting) &&
 	    group->polls < CW_EQ_EVERY &&
