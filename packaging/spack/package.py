@@ -12,13 +12,13 @@ from spack.package import *
 class OfiMrrc(AutotoolsPackage):
     """Provider of libfabric that caches the registrations of memory."""
 
-    url = f"file://{os.getcwd()}/ofi_mrrc-0.1.0.tar.xz"
+    url = f"file://{os.getcwd()}/ofi_mrrc-0.1.1.tar.xz"
     manual_download = True
 
     license("BSD-2-Clause OR GPL-2.0-only")
 
     # with the sha256 that util/sh/release.sh prints
-    version("0.1.0")
+    version("0.1.1")
 
     variant("tools", default=True, description="Programs fi_mrrc_*")
 
