@@ -321,9 +321,9 @@ static uintptr_t alloc_key(const struct fid_domain *domain, uint64_t access)
 }
 
 /*
- * Most of the time of these calls is spent on jumps, and on instructions that
- * wait for them. So the usual case runs straight on to the return of these
- * calls, and other cases continue in separate functions.
+ * Allocating and freeing spend most of their time on jumps, and on instructions
+ * that wait for jumps. So the usual case of both calls runs straight on to the
+ * return, and other cases continue in separate functions.
  */
 static __attribute__((noinline)) struct fi_mr_place
 alloc_place_slow(struct fid_domain *domain, size_t len, uint64_t access)

@@ -41,18 +41,19 @@ bool mrrc_alloc_desc(const struct mrrc_reg *reg, const void *addr, size_t len,
 /* mr.c */
 
 /*
- * The slot of a block in the domain's ring (reg->ring): of the block with this
- * range, which stays in the ring until it is deregistered. -1: no slot.
+ * Returns the slot that the block with this range has in the domain's ring
+ * (reg->ring) until the block is deregistered; -1: no slot.
  */
 int mrrc_alloc_slot(const struct mrrc_reg *reg, const void *addr, size_t len);
 
 /* process.c */
 
 /*
- * Whether the domain must not be closed: the application has open heaps, or
- * allocations, which are logged; a forked child has neither. Allocations by
- * process.h's calls do not count: their memory stays, but is deregistered. No
- * thread may use the allocator concurrently.
+ * Returns true if the domain must not be closed because the application has
+ * open heaps or allocations, which are logged. A forked child has neither heaps
+ * nor allocations. Allocations by process.h's calls do not prevent closing:
+ * their memory stays, but is deregistered. No thread may use the allocator
+ * concurrently.
  */
 bool mrrc_alloc_busy(struct mrrc_reg *reg);
 
@@ -60,8 +61,8 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg);
 void mrrc_process_init(void);
 
 /*
- * From now on, until mrrc_alloc_busy() says that it may be closed, an open
- * domain serves process.h's calls.
+ * Lets an open domain serve process.h's calls, until mrrc_alloc_busy() says
+ * that the domain may be closed.
  */
 void mrrc_process_add(struct mrrc_reg *reg);
 

@@ -182,7 +182,8 @@ static bool alloc_reap(void *arg)
 
 /*
  * Was this limit logged? The limits of a domain are logged once for each
- * domain, the limit of a heap once for each heap; the calls return the error.
+ * domain, the limit of a heap once for each heap; each call that reaches a
+ * limit returns the error.
  */
 static bool said(struct mrrc_alloc *alloc, const struct mrrc_heap_note *note)
 {

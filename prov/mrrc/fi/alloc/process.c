@@ -3,9 +3,9 @@
  * Preregistered memory for code that knows no domain (process.h). This file has
  * the list of the process's open domains, the oldest first.
  *
- * The lock is held while memory is allocated and freed, since another thread
- * may close the domain. So a thread may hold the lock at a fork, with the list
- * half changed: a child begins with a new lock and list.
+ * The list's lock is held while memory is allocated and freed, since another
+ * thread may close the domain. So a thread may hold the lock at a fork, with
+ * the list half changed: a child begins with a new lock and list.
  */
 #include "config.h"
 
@@ -84,8 +84,8 @@ bool mrrc_alloc_busy(struct mrrc_reg *reg)
 	bool busy;
 
 	/*
-	 * a domain that the provider opened for itself closes under locks that
-	 * come after this one
+	 * a domain that the provider opened for itself takes no lock here: its
+	 * close holds locks that come after process.lock
 	 */
 	if (!reg->serves || reg->pid != getpid())
 		return mrrc_alloc_has_live(reg);

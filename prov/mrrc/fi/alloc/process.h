@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Preregistered memory for code that knows no domain: a preloaded library
- * (util/mpi) gets these calls from the provider, which finds a domain itself.
+ * (util/mpi) gets the calls below from the provider, which chooses the domain.
  *
  * Any thread.
  */
@@ -14,19 +14,20 @@ struct mrrc_process_alloc {
 	size_t size;
 	/*
 	 * Allocates from the domain that was opened first and has room.
-	 * -FI_ENOSYS: no domain is open, or only a parent opened one.
+	 * -FI_ENOSYS: this process has opened no domain, though its parent may
+	 * have.
 	 */
 	int (*alloc)(size_t len, void **buf);
 	/*
-	 * Frees as fi_mr_free(). No effect if the domain is closed. -FI_ENOENT:
-	 * buf is not in a block of fi_mr_alloc().
+	 * Frees as fi_mr_free(). Has no effect if the domain is closed.
+	 * -FI_ENOENT: buf is not in a block of fi_mr_alloc().
 	 */
 	int (*release)(void *buf);
 };
 
 /*
- * A preloaded library may define this function. The provider calls it once, when
- * the provider is loaded, and stays loaded.
+ * A preloaded library may define this function. When libfabric loads the
+ * provider, the provider calls the function once, and then stays loaded.
  */
 __attribute__((weak, visibility("default"))) void
 mrrc_process_alloc_ready(const struct mrrc_process_alloc *calls);
