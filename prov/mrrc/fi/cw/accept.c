@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Incoming connection requests for reliable datagram endpoints with conditional
- * writes: see cw/cw.h. A request has the number of the endpoint that it is for,
- * the sender's name, and a nonce of this attempt. A request has no effect
- * before the endpoint that it names as sender has confirmed it (cw/ask.c).
+ * writes: see cw/cw.h. A request has the number of the requested endpoint, the
+ * sender's name, and a nonce of the attempt to connect. A request has no effect
+ * until the endpoint named as sender has confirmed the request (cw/ask.c).
  *
- * Each pair has one connection. If both sides begin at once, the request of the
- * side with the lesser name counts. That side leaves the other's request
- * unanswered until its own has succeeded or failed; the other side drops its
- * own request in favour of the one that it receives. The accepting side sends
- * the nonce of its own attempt, which makes that attempt void: it cannot
- * replace the connection that both sides agreed on. A request with a newer
- * nonce does replace the connection, which that peer has lost.
+ * Each pair of endpoints has one connection. If both sides of a pair connect at
+ * once, the request of the side with the lesser name counts. The side with the
+ * lesser name leaves the peer's request unanswered until its own request has
+ * succeeded or failed; the other side drops its own request in favour of the
+ * received request. The accepting side sends the nonce of its own attempt, and
+ * so makes the attempt void: a void attempt cannot replace the connection that
+ * both sides agreed on. A request with a newer nonce does replace a connection,
+ * since the requesting peer has lost that connection.
  *
  * Requests are read under the lock of their listener's group, and handled
  * without that lock, since they are for links in other groups.
@@ -138,8 +139,8 @@ static struct mrrc_cw_rdm *cw_greet_whom(struct mrrc_cw_domain *cwd,
 }
 
 /*
- * Does the request come from the address in its name? If not, no question is
- * asked.
+ * Does the request come from the address in the sender's name? If not, the
+ * named endpoint is not asked to confirm the request.
  */
 static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 			      const struct cw_request *request)
@@ -152,8 +153,8 @@ static bool cw_greet_credible(const struct mrrc_cw_rdm *rdm,
 }
 
 /*
- * Does the request ask about our attempt to connect to its sender? Then the
- * request is consumed.
+ * Does the request ask about our attempt to connect to the request's sender? If
+ * so, the request is consumed.
  */
 static int cw_greet_answer(struct mrrc_cw_rdm *rdm, struct cw_request *request)
 {

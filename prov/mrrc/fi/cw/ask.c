@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Verifies the sender of a request for a reliable datagram endpoint: see cw.h.
- * A name is no secret: any process could connect under it. So the provider asks
- * the named endpoint, at the port in its name, which no other process has as
- * long as that endpoint lives. The asked endpoint confirms the request if it is
- * connecting to this endpoint at this moment, with the same nonce. So a forged
- * request does not end an existing connection.
+ * An endpoint's name is no secret: any process could connect under the name. So
+ * the provider asks the named endpoint, at the port in the name, which no other
+ * process has while the named endpoint lives. The asked endpoint confirms the
+ * request if it is connecting to the asking endpoint at the moment, with the
+ * same nonce. So a forged request does not end an existing connection.
  *
- * A question is a connection that is always refused, and the answer is in the
- * refusal: the asked side needs neither an endpoint nor a message for it.
+ * A question is a connection request that is always refused; the refusal has
+ * the answer, so the asked side needs neither an endpoint nor a message.
  */
 #include "config.h"
 #include "fi/cw/group.h"

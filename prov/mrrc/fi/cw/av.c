@@ -2,11 +2,12 @@
 /*
  * Address vectors with names of endpoints with conditional writes: the core
  * gets plain addresses, and struct mrrc_cw_av keeps their names. See cw.h,
- * name.c. Every address vector keeps names: they may come before an endpoint
- * opts in.
+ * name.c. Every address vector keeps names, since names may be inserted before
+ * an endpoint opts in to conditional writes.
  *
- * Threading: any; the lock guards the names, and the endpoints' tables of links
- * (rdm.c). The core is not called under this lock.
+ * Threading: any; the lock of struct mrrc_cw_av guards the names, and the
+ * endpoints' tables of links (rdm.c). No call of the core is made under that
+ * lock.
  */
 #include "config.h"
 #include "fi/cw/mark.h"
@@ -114,9 +115,10 @@ static int cw_av_insert(struct mrrc_av *av, const char *addr, size_t span,
 							      FI_ADDR_NOTAVAIL;
 	}
 	/*
-	 * This is also correct with FI_EVENT: cores with names of this kind
-	 * use libfabric's common address vector, whose fi_av_insert() inserts
-	 * the addresses before it writes the event and returns.
+	 * With FI_EVENT, too, own[] is complete on return: cores with addresses
+	 * of these formats use libfabric's common address vector, whose
+	 * fi_av_insert() inserts the addresses before it writes the event and
+	 * returns.
 	 */
 	ret = fi_av_insert(av->core, plain, count, own, flags, context);
 	if (ret < 0)

@@ -7,8 +7,8 @@
  * application's private data: the connecting side says that it takes part; the
  * accepting side says the same, and adds the port where it listens for the
  * control endpoint, and a cookie that the control endpoint has to bring. The
- * listener is the provider's own, as the application may close its listener, or
- * never read its events again.
+ * provider has a listener of its own, as the application may close the
+ * application's listener, or read no more events from it.
  *
  * The handle of a connection request is noted if the request had a mark
  * (obj/request.c).
@@ -171,9 +171,9 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep)
 }
 
 /*
- * Finds the link of an event: the endpoint may close concurrently, and an event
- * that an application wrote may name any object. The link stays until
- * mrrc_cw_put().
+ * Finds the link that an event names, if the link exists: the endpoint may
+ * close concurrently, and an event that an application wrote may name any
+ * object. The link stays until mrrc_cw_put().
  */
 static struct mrrc_cw_ep *cw_get(struct mrrc_fabric *fabric,
 				 const struct fid *core)

@@ -3,8 +3,8 @@
  * The connection of a link, from its first phase to its end: one side listens,
  * the other connects, and each side gives up after CW_MEET_MS. See cw/cw.h.
  *
- * One port of a group (cw/listen.c) serves the connections to all its endpoints,
- * and to reliable datagram endpoints whose home is the group.
+ * A group listens at one port (cw/listen.c) for connections to all endpoints of
+ * the group, and to reliable datagram endpoints whose home is the group.
  */
 #include "config.h"
 

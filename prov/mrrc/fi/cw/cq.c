@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Completion queues of endpoints with conditional writes: see cw/cw.h. Reading
- * such a queue makes progress with conditional writes, and first returns their
- * completions, which are pending. Otherwise such a queue works like any queue
- * (the table below). A wait covers the core's CQ, the control endpoints' and
- * pending completions alike.
+ * the queue of such an endpoint makes progress with conditional writes, and
+ * first returns the pending completions of conditional writes. Otherwise the
+ * queue works like any other queue (the table below). A thread that waits is
+ * woken by the core's CQ, by the control endpoints' CQs and by pending
+ * completions alike.
  *
  * Threading: any, as for the CQ. The domain's cw->lock guards its list of CQs;
  * whether a CQ takes part is also guarded by the domain's cq_lock, which is
@@ -81,8 +82,8 @@ static ssize_t cw_cq_readerr(struct fid_cq *cq_fid,
 		ret = mrrc_pending_readerr(cq, entry);
 	mrrc_cq_unlock(cq);
 	/*
-	 * completions became pending after the core reported an error: the
-	 * caller asks for that error
+	 * the caller asks for the core's error; the pending completions came
+	 * after the error was reported
 	 */
 	return ret != -FI_EAGAIN ? ret :
 				   cq->cw->below->readerr(cq_fid, entry, flags);
@@ -415,8 +416,8 @@ static const struct mrrc_cq_over cw_cq_over = {
 };
 
 /*
- * Replaces the CQ's calls, unless the application has its descriptor. Other
- * threads may be asking for the descriptor just now.
+ * Replaces the CQ's calls, unless the application has got the CQ's file
+ * descriptor. Other threads may be asking for the descriptor just now.
  */
 static int cw_cq_publish(struct mrrc_cq *cq, struct mrrc_cw_cq *ccq)
 {

@@ -6,10 +6,6 @@
 #include "fi/cw/group.h"
 #include "fi/cw/mark.h"
 
-/*
- * Adapts a copy of the application's info, or the info of a request, to a
- * control endpoint: its port, flags, order, sizes and contexts.
- */
 void mrrc_cw_info_adapt(struct fi_info *info)
 {
 	uint16_t *port = mrrc_cw_addr_port(info->src_addr);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes over libfabric: the files of this folder, and the calls
- * that it offers. The protocol and its states are core/cw/cw.h. The objects'
+ * that it offers. core/cw/cw.h has the protocol and its states. The objects'
  * files call no function of this folder: fi_cw_enable() replaces the objects'
- * calls. Ranges of files are posted by file/post.c.
+ * calls. file/post.c posts conditional writes of parts of files.
  *
  *   mark.h        marks and names, as peers see them
  *   link.h        links and operations
  *   rdm.h         reliable datagrams
  *   group.h       groups, domains and completion queues
  *
- * A file calls only those below it; upward there is a table, struct mrrc_cw_over.
+ * Each file calls only files that come later in the list below; calls in the
+ * other direction go through a table, struct mrrc_cw_over.
  *
  *   ext_ops.c     the extension's table of calls
  *   enable.c      opting in
@@ -41,14 +42,15 @@
  *
  * A control endpoint is an endpoint of the core, in addition to the
  * application's, to the same peer. Messages and the writes themselves go over
- * it, in order: the message that a write is done follows the write, and a write
- * that fails breaks no connection of the application's.
+ * the control endpoint, in order: the message that a write is done follows the
+ * write. A conditional write that fails breaks no connection of the
+ * application's.
  *
- * Control endpoints of a domain share CQ and EQ by groups, so that a poll looks
- * at few of them. A group's lock guards the state of all its members. The core
- * is called under it, but no memory is registered and no CQ's lock is taken.
- * Operations that have ended go to a list of the group; one thread at a time
- * finishes them after the lock is released.
+ * Control endpoints of a domain share CQ and EQ by groups, so that a poll reads
+ * few queues. A group's lock guards the state of all its members. The core is
+ * called under a group's lock, but no memory is registered and no CQ's lock is
+ * taken there. Operations that have ended go to a list of the group; one thread
+ * at a time finishes them after the lock is released.
  */
 #ifndef MRRC_CW_FI_H
 #define MRRC_CW_FI_H

@@ -106,8 +106,8 @@ static int cw_enable_msg(struct mrrc_ep *ep)
 		return ret;
 	}
 	/*
-	 * a late event may name an object that had the same address as this
-	 * core endpoint
+	 * a reader of events may find ep already: a late event may name an
+	 * earlier object that had the core endpoint's address
 	 */
 	mrrc_mutex_lock(&ep->domain->fabric->track_lock);
 	ep->cw = cw;

@@ -46,8 +46,8 @@ void mrrc_cw_conceal(struct mrrc_domain *domain, struct cw_rec *rec)
 /* ---- cancelled targets --------------------------------------------------- */
 
 /*
- * The link counts as connecting meanwhile, so that the group's deadlines are
- * checked.
+ * While the peer's confirmation is awaited, the link counts as connecting, so
+ * that the group's deadlines are checked.
  */
 void mrrc_cw_confirm(struct cw_rec *rec)
 {

@@ -32,8 +32,8 @@ struct mrrc_cw_group {
 	atomic_uint meeting;   /* links that listen, connect or ask */
 	_Atomic uint16_t port; /* port at which it listens, in network order */
 	/*
-	 * open while a peer is expected; with an endpoint's home, until the
-	 * endpoint leaves it
+	 * the listener: open while a peer is expected; in the home group of an
+	 * endpoint, until the endpoint leaves the group
 	 */
 	struct fid_pep *pep;
 
@@ -61,8 +61,8 @@ struct mrrc_cw_group {
 };
 
 /*
- * State of a domain, from the first endpoint that takes part until the domain
- * closes.
+ * The state that a domain has for conditional writes, from the first endpoint
+ * that takes part until the domain closes.
  */
 struct mrrc_cw_domain {
 	/* Set when it is opened; no lock */
@@ -133,8 +133,8 @@ static inline void mrrc_cw_alarm(struct mrrc_cw_group *group)
 #define CW_GAP_NS 500000
 
 /*
- * Records that the application read a CQ, which makes progress. A post makes no
- * progress, or only for itself.
+ * Records that the application read a CQ, which makes progress. Posts are not
+ * recorded: a post makes no progress, or only with its own operation.
  */
 static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 {
@@ -154,8 +154,8 @@ static inline void mrrc_cw_seen(struct mrrc_cw_domain *cwd)
 
 /* cw/poll.c */
 /*
- * Polls a group. Lock held. asleep: on behalf of a thread that sleeps until the
- * group has events
+ * Polls a group. Lock held. asleep: the poll is for a thread that sleeps until
+ * the group has events
  */
 void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep);
 /* Unlocks, then finishes what has ended. */
@@ -168,8 +168,8 @@ void mrrc_cw_group_release(struct mrrc_cw_group *group);
  */
 void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
 /*
- * Sends the queued messages of a link before its connection is ended here;
- * until the time end (ms) at most. No lock held
+ * Sends the queued messages of a link whose connection this side is about to
+ * end; until the time end (ms) at most. No lock held
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
 #define CW_LINGER_MS 200
@@ -183,8 +183,9 @@ int mrrc_cw_group_home(struct mrrc_ep *ep, struct mrrc_ep *via,
 		       struct mrrc_cw_group **group_out);
 void mrrc_cw_group_leave_home(struct mrrc_cw_group *group);
 /*
- * Is this a child of fork(2)? Then the state is a copy of the parent's, in
- * which a thread of the parent may hold locks that are never released.
+ * Is this process a forked child? If so, the domain's state is a copy of the
+ * parent's, in which a thread of the parent may hold locks that are never
+ * released.
  */
 bool mrrc_cw_inherited(const struct mrrc_domain *domain);
 /* cw/listen.c. Lock held. */
@@ -201,8 +202,8 @@ bool mrrc_cw_listen_woken(const struct mrrc_cw_group *group);
  */
 void mrrc_cw_listen_tend(struct mrrc_cw_group *group, bool in_vain);
 /*
- * The time of the next call of mrrc_cw_listen_tend(), in ms; 0: at the next
- * chance
+ * Returns the time in ms at which to call mrrc_cw_listen_tend() again; 0: no
+ * time is set
  */
 int64_t mrrc_cw_listen_until(const struct mrrc_cw_group *group);
 
@@ -229,8 +230,8 @@ void mrrc_cw_info_adapt(struct fi_info *info);
 
 /* cw/conn.c. Lock held. */
 /*
- * ms to connect, before an attempt is given up: many connections at once take
- * over ten seconds on a busy host
+ * Time in ms after which an attempt to connect is given up: many connections at
+ * once take over ten seconds on a busy host
  */
 #define CW_MEET_MS 30000
 
@@ -245,8 +246,8 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw);
 /* Close its connection, end its operations. */
 void mrrc_cw_end_all(struct mrrc_cw_ep *cw, int err);
 /*
- * Closes the link's connection, which is not up. Operations end if the peer has
- * sent a message already.
+ * Closes the link's connection, which is not established. The link's operations
+ * end if the peer has sent a message already.
  */
 void mrrc_cw_unlink(struct mrrc_cw_ep *cw);
 /*
@@ -258,17 +259,18 @@ void mrrc_cw_lost(struct mrrc_cw_ep *cw);
 void mrrc_cw_renew(struct mrrc_cw_ep *cw);
 /*
  * Makes the link await a connection for which the peer asks. false: our own
- * attempt goes first. ours_first: it does so if both sides connect
+ * attempt goes first. ours_first: our own attempt goes first if both sides
+ * connect
  */
 bool mrrc_cw_make_way(struct mrrc_cw_ep *cw, bool ours_first);
 /*
- * Is this nonce that of our attempt to connect? Then the peer is about to
+ * Does the nonce belong to our attempt to connect? If so, the peer is about to
  * accept.
  */
 bool mrrc_cw_attempt(struct mrrc_cw_ep *cw, uint64_t nonce);
 /*
- * Opens the control endpoint, and connects it to dest or accepts a request with
- * it.
+ * Opens the control endpoint, and connects this endpoint to dest or accepts a
+ * request.
  */
 int mrrc_cw_dial(struct mrrc_cw_ep *cw, const struct sockaddr *dest,
 		 const void *param, size_t len);
@@ -296,7 +298,8 @@ int mrrc_cw_epoll_group(int epoll_fd, const struct mrrc_cw_group *group);
 
 /*
  * Has the group transfers for which the core had no room? No event announces
- * room, so instead of sleeping a thread asks the core again. Lock held
+ * that the core has room again, so a thread asks the core again instead of
+ * sleeping. Lock held
  */
 static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
 {
@@ -305,8 +308,8 @@ static inline bool mrrc_cw_group_waits(const struct mrrc_cw_group *group)
 
 /*
  * Can this group have events, or must it refuse a peer that connects in vain?
- * In other groups the end of a closed connection may stay unread, and would
- * wake threads.
+ * Other groups may leave the event of a closed connection unread, and this
+ * event would wake threads.
  */
 static inline bool mrrc_cw_group_used(const struct mrrc_cw_group *group)
 {

@@ -158,8 +158,8 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group)
 /* ---- the state machine's calls ------------------------------------------- */
 
 /*
- * Queues a message, which is sent with others when the group is unlocked, and
- * so after all writes that were issued until then.
+ * Queues a message. Unlocking the group sends the queued messages, after all
+ * writes that were issued before the unlock.
  */
 static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 {
@@ -212,9 +212,9 @@ static size_t cw_slice(const struct cw_rec *rec, uint64_t off, uint64_t len,
 }
 
 /*
- * Notes that the core had no room for a transfer. Its queues may be full with
- * other connections' transfers: then no completion of this connection announces
- * room.
+ * Notes that the core had no room for a transfer. The core's queues may be full
+ * with other connections' transfers: then no completion of this connection
+ * announces room.
  */
 static void cw_full_begin(struct mrrc_cw_ep *cw)
 {
@@ -485,9 +485,9 @@ static void cw_stray(struct cw_context *context)
 }
 
 /*
- * Reads at most max batches of completions, until the CQ is empty. brief: until
- * a batch is not full. A read of an empty CQ makes progress, while the messages
- * that the completions caused wait to be sent.
+ * Reads at most max batches of completions, until the CQ is empty. If brief,
+ * stops at a batch that is not full: reading the CQ once more would make
+ * progress, and so delay the messages that the completions caused.
  */
 static void cw_read(struct mrrc_cw_group *group, unsigned max, bool brief)
 {
@@ -534,7 +534,7 @@ void mrrc_cw_link_close(struct mrrc_cw_ep *cw)
 }
 
 /*
- * Pushes each link of the list once: a pushed link may get on the list again,
+ * Pushes each link of the list once: a push may put its link on the list again,
  * or end another link.
  */
 static void cw_push_full(struct mrrc_cw_group *group)
@@ -561,7 +561,8 @@ void mrrc_cw_links_drain(struct mrrc_cw_group *group)
 
 /*
  * Ends the links for which the core takes no receive: usually the peer has
- * closed its side (libfabric 2.x). Messages that came before are handled first.
+ * closed its side (libfabric 2.x). Messages that came before the close are
+ * handled first.
  */
 static void cw_lose_deaf(struct mrrc_cw_group *group)
 {

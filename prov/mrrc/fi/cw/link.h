@@ -47,9 +47,10 @@ struct cw_piece {
 };
 
 /*
- * An operation, from posting until its completion is written. It belongs first
- * to the thread that posts it; then the group's lock guards it until it has
- * ended; then it belongs to the thread that finishes it.
+ * An operation, from posting until its completion is written. An operation
+ * belongs first to the posting thread; then the group's lock guards the
+ * operation until its end; then the operation belongs to the thread that
+ * finishes it.
  */
 struct cw_rec {
 	union {
@@ -96,8 +97,8 @@ struct mrrc_cw_ep {
 	/* Set before other threads find the link; no lock */
 	struct mrrc_ep *ep;
 	/*
-	 * endpoint whose domain and info the control endpoint has: ep, or that
-	 * of the MSG domain
+	 * the endpoint whose domain and info the control endpoint shares: ep,
+	 * or the MSG domain's endpoint
 	 */
 	struct mrrc_ep *via;
 	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
@@ -209,8 +210,8 @@ struct mrrc_cw_over {
 	/* Called after a change of the link's tags */
 	void (*count)(struct mrrc_cw_ep *cw);
 	/*
-	 * Handles a request at the listener. false: it is for a connected
-	 * endpoint
+	 * Handles a request at the listener. false: the request is for a
+	 * connected endpoint
 	 */
 	bool (*request)(struct mrrc_cw_group *group, struct fi_info *info,
 			const void *data, size_t len);
@@ -263,8 +264,8 @@ extern const struct mrrc_cw_ops mrrc_cw_sm_ops;
 
 /* cw/group.c. Any thread, no lock held. */
 /*
- * Ends the link's operations and removes the link, so that it is no longer
- * found.
+ * Ends the link's operations, removes the link from its group, and frees the
+ * link.
  */
 void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err);
 

@@ -4,16 +4,17 @@
  * address of the application's endpoints and a separate port, stays open
  * while a connection is expected and a second longer, and is closed on exec.
  *
- * tcp keeps silent connections without a limit of time or number, and does not
- * report them. So when tcp's event queue was readable but had no event, silent
- * connections are searched for, and ended after some time or beyond a number.
- * If such wakes repeat, because no descriptor is left or many connections come,
- * the event queue is muted for some time, as it would wake threads in vain.
+ * libfabric's provider tcp keeps silent connections without a limit of time or
+ * number, and does not report these connections. So when tcp's event queue was
+ * readable but had no event, silent connections are searched for, and ended if
+ * they are too old or too many. If the event queue wakes threads without an
+ * event again and again, because no descriptor is left or many connections
+ * come, the event queue is muted for some time.
  *
  * tcp of libfabric 2.x may accept in a separate thread, without making its
- * event queue readable: there silent connections are searched for at all times,
- * but less often, and the listener stays open, as it cannot be closed safely
- * between two accepts.
+ * event queue readable: with libfabric 2.x silent connections are searched for
+ * at all times, but less often, and the listener stays open, as a listener
+ * cannot be closed safely between two accepts.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -159,9 +160,9 @@ static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 
 /*
  * A closed listener of tcp is still used for the connections that are half set
- * up, and tcp (1.17) loses their sockets when the event queue closes. So these
- * connections are accepted and ended first, and the events of their end are
- * read.
+ * up, and tcp (1.17) loses their sockets when the event queue closes. So
+ * connections that are half set up are accepted and ended before the close, and
+ * the events of their end are read.
  */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 {

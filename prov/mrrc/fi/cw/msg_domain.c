@@ -5,9 +5,10 @@
  *
  * The domain of the datagram endpoints hides its connections: it does not
  * report that a peer has died, and a write that fails in it breaks the
- * application's connection. So buffers are registered in the MSG domain, which
- * has its own cache. To resolve buffers there, an endpoint without a core's
- * object takes the place of the application's endpoint.
+ * application's connection. So the buffers of conditional writes are registered
+ * in the MSG domain, which has its own cache. To resolve buffers in the MSG
+ * domain, an endpoint without a core's object takes the place of the
+ * application's endpoint.
  */
 #include "config.h"
 #include "fi/below.h"

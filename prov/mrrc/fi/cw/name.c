@@ -2,9 +2,9 @@
 /*
  * Names of reliable datagram endpoints with conditional writes: see cw.h. A
  * name is the core's socket address with a magic number, the port where the
- * provider listens, and the endpoint's own number in its unused fields. So a
- * name keeps its length and format, and arrays of names, marked or not, keep
- * their stride.
+ * provider listens, and the endpoint's own number in its unused fields. A
+ * marked name has the length and format of the plain address, so arrays of
+ * names, marked or not, have the same stride.
  *
  *   IPv4   sin_zero       magic (2), port (2), number (4)
  *   IPv6   sin6_flowinfo  magic (2), port (2)

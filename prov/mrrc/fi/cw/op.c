@@ -122,8 +122,9 @@ static int cw_ready(struct mrrc_cw_ep *cw)
 }
 
 /*
- * Notes an operation, so that cancelling finds it; before it is posted, since
- * posting may end it. The group's lock held
+ * Notes an operation, so that cancelling finds it. To be called before the
+ * operation is posted, since posting may end the operation. The group's lock
+ * held
  */
 static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 {
@@ -144,8 +145,9 @@ static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
 }
 
 /*
- * Resolves the buffers of a write. Its record holds them, and no completion of
- * the core names that record: CLAIMED keeps flushes from it.
+ * Resolves the buffers of a write. The write's record holds the buffers'
+ * regions, and no completion of the core names the record: the flag CLAIMED
+ * keeps flushes from the record.
  */
 static int cw_resolve(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 		      const struct mrrc_source *source, struct mrrc_op **op_out,

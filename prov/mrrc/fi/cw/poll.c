@@ -112,9 +112,9 @@ void mrrc_cw_group_poll(struct mrrc_cw_group *group, bool asleep)
 }
 
 /*
- * One thread at a time finishes operations, without the lock, also those that
- * other threads add while it does: so completions come in the order in which
- * operations ended.
+ * One thread at a time finishes operations, without the lock, including
+ * operations that other threads add meanwhile: so completions come in the order
+ * in which operations ended.
  */
 void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 {
@@ -163,8 +163,8 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 
 /*
  * Sends the messages queued for the peer first: otherwise the peer has received
- * data and would not be told. The peer may be slow to make room; other links of
- * the group continue.
+ * data and would not be told. The peer may be slow to make room; meanwhile
+ * other links of the group continue.
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
 {

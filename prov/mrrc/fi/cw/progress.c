@@ -6,10 +6,10 @@
  *
  * While the application reads its completion queues often enough, reading makes
  * the progress, and the thread only checks now and then that the application
- * still reads: two threads that poll would hinder each other. Otherwise, as
- * when the application computes between reads, the thread sleeps until a
- * control endpoint has events. The application must not have asked for
- * FI_THREAD_DOMAIN: the progress thread also calls the core.
+ * still reads: two threads that poll would hinder each other. If the
+ * application reads less often, as when it computes between reads, the thread
+ * sleeps until a control endpoint has events. The application must not have
+ * asked for FI_THREAD_DOMAIN: the progress thread also calls the core.
  */
 #include "config.h"
 #include <poll.h>
@@ -49,9 +49,9 @@ static void cw_auto_nap(long ns)
 
 /*
  * Forks wait until no progress thread is at work: a child may close objects
- * that it inherited, and locks that a thread held, also the core's, would stay
- * locked there. The wait is bounded: the forking thread may hold a lock that a
- * progress thread waits for.
+ * that it inherited, and locks that a progress thread held, the core's among
+ * them, would stay locked in the child. The wait is bounded: the forking thread
+ * may hold a lock that a progress thread waits for.
  */
 #define CW_AUTO_FORK_NS 200000000
 #define CW_AUTO_TRY_NS	50000
@@ -91,8 +91,8 @@ static void cw_auto_fork_parent(void)
 static void cw_auto_fork_child(void)
 {
 	/*
-	 * the lock's writer was a thread with another number, and other forks
-	 * may wait
+	 * the copied lock names a thread of the parent as its writer, and may
+	 * have other forks of the parent waiting
 	 */
 	cw_auto_work = (pthread_rwlock_t) PTHREAD_RWLOCK_INITIALIZER;
 	atomic_store(&cw_auto_forks, 0);
@@ -109,8 +109,8 @@ static void cw_auto_init(void)
 
 /*
  * Collects the descriptors to sleep on, if no group has work. Does not wait for
- * a group's lock: the thread that holds it makes progress, and might wait for
- * this thread.
+ * a group's lock: the holder of the lock makes progress, and might wait for the
+ * calling thread.
  */
 static int cw_auto_fds(struct mrrc_cw_auto *cwa, struct pollfd *fds)
 {
@@ -207,9 +207,9 @@ static void *cw_auto_main(void *arg)
 }
 
 /*
- * The thread blocks all signals, which are for the application's threads. It is
- * not started by mrrc_thread_start(): it frees memory, so it must count as a
- * thread of the application.
+ * The thread blocks all signals, which are for the application's threads. The
+ * thread is not started by mrrc_thread_start(): a thread that frees memory must
+ * count as a thread of the application.
  */
 static int cw_auto_thread(struct mrrc_cw_auto *cwa)
 {

@@ -136,10 +136,10 @@ static unsigned cw_stranger_kin(const struct mrrc_cw_rdm *rdm,
 }
 
 /*
- * Chooses the stranger that makes room for another: one without a connection;
- * else one that has sent nothing; else a quarantined one, whose quarantine is
- * then forgotten; else one of the host with most strangers. Among equals, the
- * oldest is chosen.
+ * Chooses the stranger that makes room for another: a stranger without a
+ * connection; else one that has sent nothing; else a quarantined stranger,
+ * whose quarantine is then forgotten; else a stranger of the host with most
+ * strangers. Among equals, the oldest is chosen.
  */
 static struct mrrc_cw_ep *cw_stranger_least(const struct mrrc_cw_rdm *rdm)
 {
@@ -192,8 +192,8 @@ struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 }
 
 /*
- * Warns of a name without its mark: applications pass names on, and may omit a
- * part of them.
+ * Warns of a name without the provider's mark: an application that passes names
+ * on may omit a part of a name.
  */
 static void cw_say_nameless(fi_addr_t addr)
 {

@@ -89,8 +89,8 @@ void mrrc_cw_rdm_meet(struct mrrc_av *av, const struct mrrc_cw_name *name);
 void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 /*
  * Enforces the limit after a change of the link's tags: all strangers together
- * may have as many tags as one peer; beyond that, a stranger with more than its
- * share loses its connection. The group's lock held
+ * may have as many tags as one peer. If strangers have more tags, a stranger
+ * with more than its share loses its connection. The group's lock held
  */
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
