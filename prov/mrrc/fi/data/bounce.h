@@ -26,8 +26,8 @@ int mrrc_bounce_block(struct mrrc_op *op, const struct iovec *iov,
 void mrrc_bounce_in(struct mrrc_op *op, size_t len);
 
 /*
- * The user's address for an address in one of the record's blocks; any other
- * address is returned unchanged.
+ * Returns the user's address for an address in one of the record's blocks; any
+ * other address is returned unchanged.
  */
 void *mrrc_bounce_user(const struct mrrc_op *op, const void *addr);
 /* Did the operation read a part of a file that may have been wrong? */

@@ -3,9 +3,9 @@
  * libfabric's data calls as lists, for code that does the same with each call
  * of a group.
  *
- * MRRC_*_CALLS: calls that name memory to be registered, as X(group, call, the
- * recorder's name of the call, peer, (parameters), arguments behind the
- * endpoint). They return ssize_t.
+ * MRRC_*_CALLS: calls that name memory to be registered and return ssize_t, as
+ * X(group, call, the recorder's name of the call, peer, (parameters), arguments
+ * behind the endpoint).
  *
  * MRRC_*_PLAIN_CALLS and the lists of collective calls: the other calls, as
  * X(type, group, call, (parameters), arguments).

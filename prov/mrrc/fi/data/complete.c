@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Turns a core's completion into the application's: which record it belongs to,
- * whether the application sees it, and when the operation is over.
+ * Turns a core's completion into the application's: finds the completion's
+ * record, and decides whether the application sees the completion and when the
+ * operation is over.
  */
 #include "config.h"
 #include "fi/blocks.h"
@@ -15,8 +16,8 @@
  * nothing more, but an earlier message may complete later (a rendezvous), and
  * FI_MULTI_RECV may come without a message. So the buffer is over when the
  * completed lengths add up to the end of the last known message, and the rest
- * is too small for another one, or FI_MULTI_RECV came with a message, which is
- * then the last one placed.
+ * of the buffer is too small for another message, or FI_MULTI_RECV came with a
+ * message, which is then the last message.
  */
 static bool multi_over(struct mrrc_op *op, uint32_t *state,
 		       const struct fi_cq_data_entry *entry, int err)
@@ -55,8 +56,8 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 		atomic_fetch_or_explicit(&op->flags, MRRC_OP_POSTING,
 					 memory_order_release);
 	/*
-	 * shared contexts lack the option: FI_MULTI_RECV on the last message
-	 * shows the end
+	 * shared contexts lack FI_OPT_MIN_MULTI_RECV: FI_MULTI_RECV on the last
+	 * message shows the end of the buffer
 	 */
 	op->multi_min = fi_getopt(&ep->core->fid, FI_OPT_ENDPOINT,
 				  FI_OPT_MIN_MULTI_RECV, &min, &size) ?
@@ -86,8 +87,8 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 	if (state & MRRC_OP_ZOMBIE)
 		return !op->bounces->in;
 	/*
-	 * a remote write with data takes a receive, but puts nothing in its
-	 * buffer
+	 * a remote write with data takes a receive, but puts nothing in the
+	 * receive's buffer
 	 */
 	if (!err && !((state & MRRC_OP_RX) && (entry->flags & FI_RMA)))
 		mrrc_bounce_in(op, state & MRRC_OP_RX ? entry->len : SIZE_MAX);
@@ -96,8 +97,9 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 
 /*
  * Is the message longer than its buffers? Some cores pass on the length that
- * the peer claims. CQ formats without a length cannot tell, and need not. A
- * remote write with data takes a receive, but puts nothing in its buffers.
+ * the peer claims. CQ formats without a length cannot tell, and pass no length
+ * on. A remote write with data takes a receive, but puts nothing in the
+ * receive's buffers.
  */
 static bool rx_too_long(const struct mrrc_cq *cq, const struct mrrc_op *op,
 			uint32_t state, const struct fi_cq_data_entry *entry,
@@ -138,8 +140,8 @@ static bool claim(struct mrrc_cq *cq, struct mrrc_op *op, void *entry, int err,
 
 	if (mrrc_unlikely(state & MRRC_OP_PEEK) && !err) {
 		/*
-		 * the record stays until the message is claimed or the endpoint
-		 * closes
+		 * the operation's record stays until the message is claimed or
+		 * the endpoint closes
 		 */
 		mrrc_op_retire_silent(op);
 		atomic_store_explicit(&op->flags,

@@ -12,9 +12,9 @@ void mrrc_op_multi(struct mrrc_op *op, struct mrrc_ep *ep,
 /*
  * Claims the operation of a completion, under the lock of the CQ that reported
  * it. @entry is the core's, in the CQ's core format, or an error entry with
- * @err; received data are copied to the application's buffers.
- * Adds the record to *done when the operation is over. True if the application
- * sees this completion; *context is then the application's.
+ * @err; received data are copied to the application's buffers. Adds the record
+ * to *done when the operation is over. Returns true if the application sees
+ * this completion; *context is then the application's.
  */
 bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		       int err, void **context, struct mrrc_op **done);

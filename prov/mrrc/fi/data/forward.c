@@ -2,9 +2,9 @@
 /*
  * Data calls of endpoints that resolve no descriptors: each calls the core's
  * endpoint by a tail call, which adds three instructions. Receives have records
- * nevertheless, if the core passes on lengths that peers claim. obj/ep.c
- * chooses between these tables and those of msg.c, rma.c, tagged.c and atomic.c
- * when it opens an endpoint, so no call pays for the choice.
+ * nevertheless, if the core passes on lengths that peers claim. When obj/ep.c
+ * opens an endpoint, it chooses between the tables of forward.c and those of
+ * msg.c, rma.c, tagged.c and atomic.c, so no call pays for the choice.
  *
  * The core's tables are read in each call, not copied: a core may change them
  * when an endpoint is bound, enabled or set up.

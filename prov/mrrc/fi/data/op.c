@@ -202,9 +202,9 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
  * A core may place messages in a multi-receive buffer and then refuse the
  * buffer, which does not come back, but the messages complete (ofi_rxm, when it
  * runs out of entries for unexpected messages). A completion with FI_MULTI_RECV
- * shows this case, before the call returns. Other threads may have read all
- * these completions by then: MRRC_OP_POSTING keeps those threads from ending
- * the record.
+ * shows this case, before the call returns. Other threads may have read all the
+ * messages' completions by then: MRRC_OP_POSTING keeps those threads from
+ * ending the record.
  */
 ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
 {

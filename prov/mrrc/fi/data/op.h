@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The record of an operation that the provider changes. It is the core's
- * operation context from posting until completion, cancel or close.
+ * The record of an operation that the provider changes. The record's address is
+ * the context of the core's operation from posting until completion, cancel or
+ * close.
  *
  * Life: mrrc_op_begin() -> resolve buffers -> posted. Exactly one thread claims
  * a posted record: the thread that reads its completion, under that CQ's lock,
@@ -76,14 +77,14 @@ static inline struct mrrc_op *mrrc_op_of(struct mrrc_domain *domain,
 
 /*
  * Begins a record for an operation in one direction of ep. flags: those of the
- * call. The caller adds FI_COMPLETION to what it posts.
+ * call. The caller adds FI_COMPLETION to the flags that it posts.
  */
 int mrrc_op_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 		  void *context, struct mrrc_op **op);
 
 /*
- * The calling thread's hints; NULL: there are none, for example without a
- * cache.
+ * Returns the calling thread's hints; NULL: the thread has no hints, for
+ * example without a cache.
  */
 static inline struct mrrc_hints *mrrc_op_hints(const struct mrrc_domain *domain)
 {
@@ -166,7 +167,7 @@ static inline void mrrc_op_retire_silent(struct mrrc_op *op)
  * Begins a record for FI_PEEK | FI_CLAIM, and for the FI_CLAIM that follows.
  * Cores keep the first call's context, or data in it, until the second call:
  * both calls get the same record, and the application's struct fi_context holds
- * its address. -FI_EINVAL: no message was found with this context.
+ * the record's address. -FI_EINVAL: no message was found with this context.
  */
 int mrrc_op_peek(struct mrrc_ep *ep, uint64_t flags, struct fi_context *context,
 		 struct mrrc_op **op);
@@ -203,8 +204,8 @@ static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
 }
 
 /*
- * Called after -FI_EAGAIN: true if reading unsignalled completions may have
- * made room; once per operation.
+ * To be called after -FI_EAGAIN, once per operation: returns true if reading
+ * unsignalled completions may have made room.
  */
 bool mrrc_op_make_room(struct mrrc_op *op);
 

@@ -2,7 +2,8 @@
 /*
  * Pending completions of a completion queue were read on the application's
  * behalf, because unsignalled operations had to be retired or an endpoint was
- * closed. The application gets them before others, in their order.
+ * closed. The application gets pending completions before others, in their
+ * order.
  *
  * Guarded by the CQ's spin lock.
  */
@@ -71,7 +72,8 @@ void mrrc_domain_unlock_cqs(struct mrrc_domain *domain)
 
 /*
  * Copies an error entry as the core would: only the fields that the
- * application's version has, err_data into its buffer if it gave one.
+ * application's API version has, and err_data into the application's buffer if
+ * there is one.
  */
 static void pending_copy_err(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			     struct fi_cq_err_entry *entry)
@@ -172,10 +174,10 @@ void mrrc_pending_clear(struct mrrc_cq *cq)
 }
 
 /*
- * Handles the offer of a buffered message. It names the core's endpoint, which
- * was opened with our fid as context. Without FI_MORE the application may read
- * all of the message in the core's buffer: a message that claims to be longer
- * than the buffer is discarded.
+ * Handles the offer of a buffered message. The offer names the core's endpoint,
+ * which was opened with our fid as context. Without FI_MORE the application may
+ * read all of the message in the core's buffer: a message that claims to be
+ * longer than the buffer is discarded.
  */
 bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry)
 {
@@ -203,8 +205,8 @@ bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry)
 }
 
 /*
- * Reads one completion of the core into comp. Returns 1: the application sees
- * it, 0: it does not, or the core's error code. Lock held.
+ * Reads one completion of the core into comp. Returns 1 if the application sees
+ * the completion, 0 if it does not, or the core's error code. Lock held.
  */
 static ssize_t pending_fetch(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			     struct mrrc_op **done)

@@ -29,8 +29,8 @@ static inline struct mrrc_cq *mrrc_cq_of(struct fid_cq *cq)
 }
 
 /*
- * Calls that replace a CQ's own, possibly while it is in use: its own calls,
- * and calls on other objects, call these.
+ * Calls that replace a CQ's own, possibly while the CQ is in use. The CQ's own
+ * calls, and calls on other objects, call the replacements.
  */
 struct mrrc_cq_over {
 	/* pending completions came: wake the sleeping threads */
@@ -40,7 +40,7 @@ struct mrrc_cq_over {
 	/* FI_GETWAIT of FI_WAIT_FD */
 	int (*getwait)(struct mrrc_cq *cq, int *fd);
 	/*
-	 * the queue's own calls are these from now on; the domain's cq_lock
+	 * makes ops the queue's own calls from now on; the domain's cq_lock
 	 * held
 	 */
 	void (*set_below)(struct mrrc_cq *cq, struct fi_ops_cq *ops);
@@ -79,9 +79,9 @@ void mrrc_pending_write(struct mrrc_cq *cq, struct mrrc_comp *comp,
 			const struct fi_cq_err_entry *entry);
 
 /*
- * Makes a core's completion pending that became an error, and the completions
- * behind it, in their order. Completions for which there is no memory are lost.
- * Returns false if memory was short. Lock held.
+ * Makes pending a core's completion that became an error, and then the
+ * completions behind this error, in their order. Completions for which there is
+ * no memory are lost. Returns false if memory was short. Lock held.
  */
 void mrrc_pending_error(struct mrrc_cq *cq,
 			const struct fi_cq_err_entry *entry);
@@ -89,8 +89,8 @@ bool mrrc_pending_behind(struct mrrc_cq *cq, const void *entry, void *context,
 			 fi_addr_t src);
 
 /*
- * Serve the application from the pending completions; there are some. Lock
- * held.
+ * Serve the application from the pending completions; at least one is pending.
+ * Lock held.
  */
 ssize_t mrrc_pending_read(struct mrrc_cq *cq, void *buf, size_t count,
 			  fi_addr_t *src);
@@ -105,7 +105,7 @@ void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
 /*
  * To be called after mrrc_cq_read_ahead() without the lock, unless the caller
  * serves the pending completions itself: polling the CQ's descriptor shows only
- * the core's.
+ * the core's completions.
  */
 static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 {
@@ -121,14 +121,14 @@ static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 }
 
 /*
- * The core reports a completion: is there one that the application sees? No
- * lock held.
+ * Called when the core reports a completion: does the CQ have a completion that
+ * the application sees? No lock held.
  */
 bool mrrc_cq_ready(struct mrrc_cq *cq);
 
 /*
  * A completion without a record may offer a buffered message. false: the
- * application does not see it. Lock held.
+ * application does not see the completion. Lock held.
  */
 bool mrrc_cq_offered(struct mrrc_cq *cq, const struct fi_cq_msg_entry *entry);
 

@@ -38,9 +38,9 @@ mrrc_post_begin(struct mrrc_ep *ep, struct mrrc_ep_dir *dir, uint64_t flags,
 }
 
 /*
- * May this receive on an endpoint that resolves nothing go without a record? It
- * may without a completion that tells a length, or with a context that is more
- * than a pointer.
+ * May this receive on an endpoint that resolves nothing go without a record? A
+ * receive may do so if its completion tells no length, or if its context is
+ * more than a pointer.
  */
 static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 {
@@ -112,11 +112,11 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 
 /*
  * ssize_t mrrc_NAME(ep, buf, len, desc, @params, context): one buffer. A call
- * that gives a descriptor goes to the core's @call as it is. Otherwise three
- * steps are tried, as separate functions, so that no step saves registers for
- * the next: a region that this thread used before; the same by function calls,
- * or memory of fi_mr_alloc(3); @post, with a struct @type of the remaining
- * arguments.
+ * that gives a descriptor goes to the core's @call as it is. A call without a
+ * descriptor tries three steps, as separate functions, so that no step saves
+ * registers for the next step: a region that this thread used before, without
+ * function calls; such a region with function calls, or memory of
+ * fi_mr_alloc(3); @post, with a struct @type of the remaining arguments.
  */
 #define MRRC_ONE_BUFFER(name, call, pointer, access, least, params, args,      \
 			post, type, flags, ...)                                \

@@ -8,9 +8,9 @@
 #include "fi/record/record.h"
 
 /*
- * Can the call go to the core as it is? It can with a descriptor, and with a
- * context that cannot be taken for a record: the hit path of applications that
- * give descriptors.
+ * Can the call go to the core as it is? A call can if it has a descriptor, and
+ * a context that cannot be taken for a record: this is the hit path of
+ * applications that give descriptors.
  */
 static inline bool mrrc_given(const struct mrrc_ep_dir *dir, const void *desc,
 			      const void *context)
@@ -49,9 +49,9 @@ struct mrrc_bufs {
  * The shortest path for one buffer of a call without flags, which most calls
  * take: a transmission that completes by default, from or to a region that this
  * thread used before. Returns a record that holds the region, or NULL: take the
- * general path. Without @calls, to be tried first, no function is called and
- * hence no register saved: this form returns NULL where the kernel has to be
- * asked, or a record fetched.
+ * general path. The form without @calls, which is to be tried first, calls no
+ * function and hence saves no register: this form returns NULL where the kernel
+ * has to be asked, or a record fetched.
  */
 static inline __attribute__((always_inline)) struct mrrc_op *
 mrrc_resolve_known(struct mrrc_ep *ep, const struct mrrc_least *least,
@@ -94,9 +94,9 @@ mrrc_resolve_known(struct mrrc_ep *ep, const struct mrrc_least *least,
 }
 
 /*
- * Is the buffer in fi_mr_alloc() memory of this domain? Then the call can go to
- * the core with its descriptor. Nothing has to be held, since the application
- * frees the memory only after use.
+ * Is the buffer in fi_mr_alloc() memory of this domain? If so, the call can go
+ * to the core with the descriptor of that memory. Nothing has to be held, since
+ * the application frees the memory only after use.
  */
 static inline bool mrrc_resolve_born(const struct mrrc_ep *ep,
 				     const struct mrrc_ep_dir *dir,
@@ -130,13 +130,14 @@ int mrrc_resolve_nothing(struct mrrc_op *op, void **core_desc);
 /*
  * Gets descriptors for count buffers: those given in desc (which may be NULL,
  * or have NULL entries), or those of regions that op holds from now on. A
- * buffer in several regions becomes several, as long as there are at most limit
- * in all. Sources that cannot be registered, and small buffers for which
- * copying is cheaper, are replaced by copies. On error the caller still has to
- * end op (mrrc_op_posted()). Empty buffers get a neighbour's descriptor: verbs
- * reads every descriptor that it is given. *any: is there a descriptor? There
- * always is, if the core needs one. A domain that resolves nothing passes
- * buffers as they are, and sets no *any.
+ * buffer in several regions becomes several buffers, as long as there are at
+ * most limit buffers in all. Sources that cannot be registered, and small
+ * buffers for which copying is cheaper, are replaced by copies. On error the
+ * caller still has to end op (mrrc_op_posted()). Empty buffers get a
+ * neighbour's descriptor: verbs reads every descriptor that it is given. *any:
+ * is there a descriptor? The answer is always yes if the core needs
+ * descriptors. A domain that resolves nothing passes buffers as they are, and
+ * sets no *any.
  */
 int mrrc_resolve(struct mrrc_op *op, const struct iovec *iov, void *const *desc,
 		 size_t count, size_t limit, enum mrrc_access access,
@@ -148,10 +149,10 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		     enum mrrc_access access, void **core_desc);
 
 /*
- * Is the message so small that the core copies it in the call? Then no buffer
- * needs a descriptor: post it without one, with *flags and the application's
- * own context. @most: the longest message that the core copies without being
- * asked.
+ * Is the message so small that the core copies it in the call? If so, no buffer
+ * needs a descriptor: the caller posts the message without descriptors, with
+ * *flags and the application's own context. @most: the longest message that the
+ * core copies without being asked.
  */
 bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 		 void *const *desc, size_t count, const void *context,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote memory access, on endpoints that resolve null descriptors; as msg.c.
- * Remote keys and addresses are the application's and pass unchanged.
+ * Remote memory access, on endpoints that resolve null descriptors, in the way
+ * of msg.c. Remote keys and addresses are the application's and pass unchanged.
  */
 #include "config.h"
 #include "fi/data/post.h"
