@@ -5,8 +5,8 @@
  * A part that was read ahead has the bytes that the file had before the
  * posting. The part is used only under the lease under which it was read: while
  * that lease holds, the file does not change. Reading ahead takes no hold, so
- * that a writer need not wait: the file then loses the lease, and with it the
- * parts read ahead.
+ * that a writer need not wait: when a writer comes, the file loses the lease,
+ * and with the lease the parts read ahead.
  *
  * The application posts a part again if the core had no room for it. So a part
  * that was not posted is put in front of the parts read ahead.

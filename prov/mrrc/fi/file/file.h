@@ -57,7 +57,8 @@ struct mrrc_file {
 
 /*
  * file.c: holds a part of the mapping, which is then at *addr. -FI_ENODATA: the
- * file ends before; -FI_EAGAIN: there is no lease, so read the part.
+ * file ends before the part's end; -FI_EAGAIN: there is no lease, so the part
+ * has to be read.
  */
 int mrrc_file_hold(struct mrrc_file *file, uint64_t offset, size_t len,
 		   struct mrrc_lease_hold *hold, char **addr);
@@ -66,8 +67,8 @@ int mrrc_file_hold(struct mrrc_file *file, uint64_t offset, size_t len,
 bool mrrc_file_asks(struct mrrc_file *file);
 
 /*
- * The number of the file's present lease, different from those of all other
- * leases, and the file's length; errors as for mrrc_file_hold().
+ * Gets the number of the file's present lease, which no other lease has, and
+ * the file's length; errors as for mrrc_file_hold().
  */
 int mrrc_file_leased(struct mrrc_file *file, uint64_t offset, size_t len,
 		     uint64_t *lease, uint64_t *length);

@@ -3,9 +3,9 @@
  * Operations whose source is a part of a file (file/file.h).
  *
  * The part is mapped unless mapping costs more than a copy by the domain's cost
- * model, or is impossible. It is also copied where the core may read it with
- * the processor in this process: an error of the disk would then raise a
- * signal. The copy is made by read(2) in the posting call.
+ * model, or is impossible. The part is also copied where the core may read a
+ * mapping with the processor in this process, since an error of the disk would
+ * raise a signal. The copy is made by read(2) in the posting call.
  */
 #include "config.h"
 #include <fcntl.h>
@@ -182,8 +182,9 @@ static bool file_core_copies(const struct mrrc_op *op, size_t len)
 }
 
 /*
- * The core does not register the part: because of the disk, or because it
- * registers no such memory, as before Linux 6.2?
+ * Finds out why the core did not register the part: because of the disk
+ * (-FI_EIO), or because the core registers no mapping of a file, as before
+ * Linux 6.2, or reached a limit (-FI_EAGAIN).
  */
 static int file_refused(struct mrrc_file *file, char *addr, size_t len, int ret)
 {
@@ -204,10 +205,10 @@ static int file_refused(struct mrrc_file *file, char *addr, size_t len, int ret)
 }
 
 /*
- * Are parts in their order read from the disk? Then read(2) takes less time
- * than faulting in each page: the kernel reads ahead in large pages. Parts that
- * are requested again are mapped. Threads that post at once may disturb this.
- * lease: NULL: the part is not mapped.
+ * Does the application read consecutive parts from the disk? If so, read(2)
+ * takes less time than faulting in each page: the kernel reads ahead in large
+ * pages. Parts that are requested again are mapped. Threads that post at the
+ * same time may disturb this detection. lease: NULL: the part is not mapped.
  */
 static bool file_cold(const struct file_source *source,
 		      const struct file_part *part,
@@ -228,9 +229,9 @@ static bool file_cold(const struct file_source *source,
 }
 
 /*
- * Registers the part, which is at addr, or says that it should be copied.
- * Registers it for the operation's domain, which for conditional writes is not
- * the file's.
+ * Registers the part, which is at addr, for the operation's domain, which for
+ * conditional writes is not the file's domain. *copy: the part should be copied
+ * instead.
  */
 static int file_register(const struct file_source *source,
 			 const struct mrrc_op *op, const struct file_part *part,
@@ -330,8 +331,9 @@ static int file_copy(const struct file_source *source, struct mrrc_op *op,
 }
 
 /*
- * -FI_EAGAIN: copy it. For a conditional write the memory is registered like
- * any other, since it belongs to the file's domain.
+ * Takes a part past the page cache as the source. -FI_EAGAIN: the part is to be
+ * copied. For a conditional write the memory is registered like any other,
+ * since it belongs to the file's domain.
  */
 static int file_direct(const struct file_source *source, struct mrrc_op *op,
 		       size_t limit, struct file_part *part,
@@ -386,8 +388,8 @@ static int file_part_get(const struct file_source *source, struct mrrc_op *op,
 }
 
 /*
- * Is the part next to the latest one, or the latest one again, which was not
- * posted?
+ * Does the part follow the latest part, or is it the latest part again, which
+ * was not posted?
  */
 static bool file_follows(const struct file_source *source)
 {
