@@ -57,7 +57,8 @@ bool mrrc_hook_domain_wanted(const struct fi_info *info, uint64_t flags)
 /*
  * How long the keys of closed registrations may go on working. libfabric's own
  * cache, where there is one, keeps such keys for as long as the memory is
- * mapped: by default ours keeps the same keys, but not for long.
+ * mapped: by default the provider's cache keeps the same keys, but not for
+ * long.
  */
 static uint64_t hook_revoke(const struct mrrc_reg *reg)
 {

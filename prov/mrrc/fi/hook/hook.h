@@ -36,8 +36,8 @@ struct mrrc_hook_domain {
 };
 
 /*
- * A copy of a core's table of calls, as long as the core made it, from which
- * its owner can be found. NULL: no memory.
+ * Copies a core's table of calls in its full length, so that the owner can be
+ * found from the copy. NULL: no memory.
  */
 void *mrrc_hook_table(const void *table, size_t size, void *owner);
 void mrrc_hook_table_free(void *table);

@@ -3,8 +3,8 @@
  * Registrations on a hooked domain. Registrations that the cache serves are
  * objects of ours that hold a region; the others are the core's own.
  *
- * Local registrations are always cached. Remotely accessible ones are cached
- * only if their keys may go on working for a while after the close
+ * Local registrations are always cached. Remotely accessible registrations are
+ * cached only if their keys may go on working for a while after the close
  * (FI_OFI_MRRC_REVOKE_MS); otherwise the close revokes the key.
  *
  * Any thread, as far as the core allows.
@@ -95,8 +95,9 @@ static struct fi_ops hook_mr_fid_ops = {
 };
 
 /*
- * Is it a registration that ofi_rxm made for a rendezvous (1.17 to 2.x)? By
- * default its key is not revoked, since the application does not see it.
+ * Did ofi_rxm make the registration for a rendezvous (1.17 to 2.x)? By default
+ * the key of such a registration is not revoked, since the application does not
+ * see the key.
  */
 static bool hook_rendezvous(const struct mrrc_hook_domain *domain,
 			    const struct fi_mr_attr *attr)
@@ -168,10 +169,10 @@ static int hook_mr_cached(struct mrrc_hook_domain *domain,
 }
 
 /*
- * The flags of a registration by the core. Closing a remotely accessible one
- * must revoke its key, so it bypasses a cache of the core. Our cache never has
- * device memory: where keys may outlive their registrations, the core's cache
- * keeps it.
+ * Returns the flags of a registration by the core. Closing a remotely
+ * accessible registration must revoke its key, so such a registration bypasses
+ * a cache of the core. Our cache never has device memory: where keys may
+ * outlive their registrations, the core's cache has device memory.
  */
 static uint64_t hook_core_flags(const struct mrrc_hook_domain *domain,
 				const struct fi_mr_attr *attr, uint64_t flags)
