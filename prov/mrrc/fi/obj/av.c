@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Address vectors: forwarded to the core's. The application gets the core's own
- * AV sets, since only the calls of AV sets and fi_join() take one.
+ * AV sets, since only the calls of AV sets and fi_join() take an AV set.
  *
  * Threading: the core's.
  */

@@ -231,8 +231,8 @@ static ssize_t cq_readerr(struct fid_cq *cq_fid, struct fi_cq_err_entry *entry,
 	if (atomic_load_explicit(&cq->pending_cnt, memory_order_relaxed))
 		ret = mrrc_pending_readerr(cq, entry);
 	/*
-	 * completions became pending after the core reported an error: the
-	 * caller asks for the error
+	 * the caller asks for the core's error; the pending completions came
+	 * after the error was reported
 	 */
 	if (ret == -FI_EAGAIN) {
 		/* not fi_cq_readerr(): see cq_fwd.c */
@@ -345,8 +345,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	for (;;) {
 		rest = cq->threshold ? (void *) (uintptr_t) (want - cur) : cond;
 		/*
-		 * the CQ's calls were replaced meanwhile: the new calls do the
-		 * rest
+		 * the CQ's calls were replaced meanwhile: the new calls
+		 * continue the wait
 		 */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
 		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) &&

@@ -189,8 +189,8 @@ static int domain_cache_open(struct mrrc_domain *domain)
 #define EAGER	     16384 /* longer messages of ofi_rxm are read by peers */
 
 /*
- * Without blocks all buffers are registered, so failing is no error. Device
- * memory cannot be copied here.
+ * Without blocks all buffers are registered, so a failure to make blocks is no
+ * error. The provider cannot copy device memory.
  */
 static void domain_open_blocks(struct mrrc_domain *domain)
 {

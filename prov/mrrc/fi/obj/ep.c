@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints and shared receive contexts. Which data calls an endpoint gets
- * (resolving ones or forwarders) is decided once, when it is opened.
+ * Endpoints and shared receive contexts. When an endpoint is opened, the
+ * provider decides once whether the endpoint gets resolving or forwarding data
+ * calls.
  */
 #include "config.h"
 #include "fi/obj/ep.h"
@@ -20,8 +21,8 @@
 /*
  * ofi_rxm over verbs uses an endpoint that it has closed and freed if a message
  * of its flow control is still unread (rxm_close_conn() and
- * rxm_handle_credit(), 1.17): so this reads as many such messages as possible
- * first. The CQs cannot be read before the endpoint is enabled.
+ * rxm_handle_credit(), 1.17): so as many such messages as possible are read
+ * before the close. The CQs cannot be read before the endpoint is enabled.
  */
 static void ep_settle(struct mrrc_ep *ep)
 {
@@ -423,8 +424,8 @@ static void ep_note(struct mrrc_ep *ep)
 /*
  * Decides which calls with descriptors have a record: those whose context could
  * be the address of a record, and, if the core passes on lengths that peers
- * claim, all receives. All receives of a shared context have one, too, since it
- * depends on the receiving endpoint whether a completion is wanted.
+ * claim, all receives. All receives of a shared context have a record, too,
+ * since the receiving endpoint decides whether a completion is wanted.
  */
 static void ep_init_records(struct mrrc_ep *ep)
 {

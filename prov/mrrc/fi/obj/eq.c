@@ -3,10 +3,11 @@
  * Event queues: the core's, but events name the application's objects instead
  * of the core's.
  *
- * mrrc_fid_find() finds the provider's object for the core's. Some events pass
- * unchanged: those that the application wrote name its own objects, and the
- * application holds the core's multicast groups. mr.c writes FI_MR_COMPLETE,
- * which names the provider's object from the start.
+ * mrrc_fid_find() finds the provider's object for the core's. Events that the
+ * application wrote pass unchanged, since they name the application's objects;
+ * so do events of multicast groups, since the application holds the core's
+ * groups. mr.c writes FI_MR_COMPLETE, which names the provider's object from
+ * the start.
  *
  * Threading: any thread, as far as the core's queue allows.
  */
@@ -81,10 +82,10 @@ static void eq_from_core(struct mrrc_eq *eq, uint32_t event, void *buf,
 }
 
 /*
- * Conditional writes may replace the calls while an event is read, and need all
- * of it. So an event is read into a buffer with room for private data, if the
- * caller has room for an event without such data, and as much as fits is passed
- * on.
+ * Conditional writes may replace the calls while an event is read, and need the
+ * whole event. So an event is read into a buffer with room for private data, if
+ * the caller has room for an event without such data, and as much as fits is
+ * passed on.
  */
 static ssize_t eq_read_any(struct mrrc_eq *eq, uint32_t *event, void *buf,
 			   size_t len, bool wait, int timeout, uint64_t flags)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations that the application makes. Those for local use come from the
- * cache, if there is one. A registration that peers can reach is a separate
- * registration of the core, so that closing it revokes its key.
+ * Registrations that the application makes. Registrations for local use come
+ * from the cache, if there is a cache. A registration that peers can reach is a
+ * separate registration of the core, so that closing it revokes its key.
  *
  * Descriptors are the core's: applications pass them in data calls, and the
  * provider passes them on.
@@ -82,8 +82,8 @@ static struct fi_ops mrrc_mr_fid_ops = {
 /*
  * An application that need not register its buffers may register them for peers
  * alone, and pass the resulting descriptor. So a descriptor is given only if it
- * allows all local use. Registrations of device memory always have one: there
- * is no other way to get one.
+ * allows all local use. Registrations of device memory always have a
+ * descriptor, since there is no other way to get one for device memory.
  */
 static struct mrrc_mr *mr_alloc(struct mrrc_domain *domain,
 				const struct fi_mr_attr *attr, void *context)
@@ -161,9 +161,9 @@ static int mr_finish(struct mrrc_mr *mr, int ret, struct fid_mr **mr_fid)
 
 /*
  * verbs keeps closed registrations in libfabric's cache, with all rights, so
- * that fi_close() would not revoke a key; its flag MRRC_MR_NOCACHE avoids that.
- * Device memory without a key for peers is not in this provider's cache, so
- * verbs may cache it.
+ * that fi_close() would not revoke a key; the flag MRRC_MR_NOCACHE bypasses
+ * that cache. Device memory without a key for peers is not in this provider's
+ * cache, so verbs may cache the registration.
  */
 static uint64_t mr_core_flags(const struct mrrc_domain *domain,
 			      const struct fi_mr_attr *attr, uint64_t flags)

@@ -55,8 +55,8 @@ extern struct fi_ops mrrc_domain_fid_ops;
 struct mrrc_reg *mrrc_domain_reg(struct fid_domain *domain);
 
 /*
- * stats.c: the extension's tables of a domain, the provider's or a hooked one.
- * -FI_ENOSYS: the extension has no table of this name.
+ * stats.c: opens the extension's tables of a domain, the provider's or a hooked
+ * domain. -FI_ENOSYS: the extension has no table of this name.
  */
 int mrrc_ext_open(const char *name, uint64_t flags, void **ops);
 

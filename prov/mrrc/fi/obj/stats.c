@@ -30,7 +30,8 @@ static void stats_add(struct mrrc_domain *domain, uint64_t *value)
 
 /*
  * Hooking providers (FI_HOOK) hand out this table, but not our domain: a call
- * may come with a domain of theirs. Returns NULL then.
+ * may come with a domain of theirs. Returns NULL for a domain of a hooking
+ * provider.
  */
 static struct mrrc_reg *stats_fill(struct fid_domain *domain,
 				   struct mrrc_stats *stats)

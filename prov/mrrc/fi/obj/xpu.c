@@ -7,7 +7,7 @@
  * libfabric does not check a table's size before a call: so each call exists,
  * and refuses.
  *
- * The hooking form leaves all objects to the core, these among them.
+ * The hooking form leaves all objects to the core, including objects for a GPU.
  *
  * Threading: any.
  */
