@@ -2,7 +2,8 @@
 /*
  * The recorder (record.h): from requests to records.
  *
- * Each process has one file, opened with the first domain and closed at exit.
+ * Each process records into one file, which is opened with the first domain and
+ * closed at exit.
  */
 #include "config.h"
 #include <endian.h>

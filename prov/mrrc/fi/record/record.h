@@ -31,9 +31,10 @@ void mrrc_record_by(enum mrrc_trace_op op, enum mrrc_trace_peer kind,
 		    uint64_t peer, const void *site);
 
 /*
- * mrrc_cache_mt_get_pieces() with a record, or mrrc_cache_mt_get_or_copy()
- * unless admit is NULL; *chain is for mrrc_record_end(): on entry 0, or the
- * requests that end together with this one.
+ * Calls mrrc_cache_mt_get_pieces() if admit is NULL, else
+ * mrrc_cache_mt_get_or_copy(), and records the request; *chain is for
+ * mrrc_record_end(): on entry 0, or the requests that end together with this
+ * one.
  */
 int mrrc_record_get(struct mrrc_reg *reg, uint64_t *chain,
 		    const struct iovec *iov, enum mrrc_access access,
@@ -63,8 +64,9 @@ static inline int mrrc_record_get_one(struct mrrc_reg *reg, uint64_t *chain,
 }
 
 /*
- * Records a registration of the core's own; mrrc_record_start() comes before
- * it. @start 0: it is not recorded. chain NULL: its end is not recorded.
+ * Records a registration of the core's own, before which mrrc_record_start()
+ * was called. @start 0: the registration is not recorded. chain NULL: the
+ * registration's end is not recorded.
  */
 uint64_t mrrc_record_start(const struct mrrc_reg *reg);
 void mrrc_record_own(const struct mrrc_reg *reg, uint64_t start,
