@@ -6,13 +6,11 @@
  *
  * Linked as usual, the calls would have the versions of the libfabric that the
  * provider was built with. An older libfabric lacks these versions, and would
- * not load the provider, without a message; a newer libfabric keeps them for
- * old applications, and leaves out the attributes that were added since. The
- * structures grow at their ends, so structures of the newest version fit here,
- * too.
+ * silently not load the provider; a newer libfabric keeps old versions for old
+ * applications, and leaves out newer attributes. libfabric's structures grow at
+ * their ends, so the provider can also use structures of a newer version.
  *
- * The definitions below are for the provider alone, which finds them before
- * libfabric's.
+ * Only the provider finds the definitions below, before libfabric's.
  *
  * Threading: mrrc_abi_bind() runs once, before libfabric knows the provider.
  */

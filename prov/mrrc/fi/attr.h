@@ -3,16 +3,16 @@
  * Changes for the core the attributes with which an application opens an
  * object.
  *
- * These structures grow at their ends. The application's may be shorter than
- * this header's, or longer: its API version tells which fields it has, and may
- * be newer than the headers that the provider was built with. So attributes are
+ * Attribute structures grow at their ends. The application's structures may be
+ * shorter or longer than those of the headers that the provider was built with:
+ * the application's API version tells which fields exist. So attributes are
  * passed on as they are wherever possible. A copy has the fields that this
- * header knows, and zeroes behind them, since a newer core reads more. A copy
- * loses fields that were added since, so objects that need such a field are
- * refused (FI_XPU).
+ * header knows, and zeroes behind these fields, since a newer core reads more.
+ * A copy loses the fields of newer headers, so objects that need such a field
+ * (FI_XPU) are refused.
  *
- * Infos need no such copies: applications get them from libfabric, in
- * libfabric's own size (fi_getinfo(3)).
+ * A struct fi_info needs no such copy: applications get infos from libfabric,
+ * in libfabric's own size (fi_getinfo(3)).
  *
  * Threading: any.
  */

@@ -17,8 +17,9 @@ enum mrrc_below {
 	 */
 	MRRC_BELOW_RX_ALWAYS = 1 << 0,
 	/*
-	 * may have a registration cache, which keeps closed registrations with
-	 * all their rights; MRRC_MR_NOCACHE bypasses it
+	 * the provider may have a registration cache, which keeps closed
+	 * registrations with all their rights; MRRC_MR_NOCACHE bypasses that
+	 * cache
 	 */
 	MRRC_BELOW_CACHES = 1 << 1,
 	/* deregistering takes so long that a helper thread is worth it */
@@ -26,8 +27,9 @@ enum mrrc_below {
 	/* any thread may deregister, however the domain was opened */
 	MRRC_BELOW_DEREG_SAFE = 1 << 3,
 	/*
-	 * a utility provider over another provider: it takes descriptors for
-	 * its own structures, and reads them even if it needs no descriptor
+	 * a utility provider over another provider takes a descriptor for a
+	 * structure of its own, and reads the structure even if no descriptor
+	 * is needed
 	 */
 	MRRC_BELOW_LAYERED = 1 << 4,
 	/* peers read longer messages from the sender's buffer */
@@ -41,7 +43,8 @@ enum mrrc_below {
 	MRRC_BELOW_SOCKETS = 1 << 7,
 	/*
 	 * the processor reads buffers by their addresses when it sends them;
-	 * with other providers a device may read pages that were there before
+	 * with other providers a device may read pages that the addresses had
+	 * before
 	 */
 	MRRC_BELOW_BY_ADDRESS = 1 << 8,
 	/* a received message has the length that the peer claims (1.17),
@@ -53,15 +56,15 @@ enum mrrc_below {
 unsigned mrrc_below(const char *name);
 
 /*
- * The longest message that ofi_rxm copies when sending, over a core that
- * requires FI_MR_LOCAL. @buffer, @segmented: its parameters buffer_size and
- * sar_limit; SIZE_MAX: not set. Returns 0 if it is not known.
+ * Returns the longest message that ofi_rxm copies when sending, over a core
+ * that requires FI_MR_LOCAL. @buffer, @segmented: ofi_rxm's parameters
+ * buffer_size and sar_limit; SIZE_MAX: not set. 0: the length is not known.
  */
 size_t mrrc_below_copied(size_t buffer, size_t segmented);
 
 /*
- * The name of the provider of connected endpoints on the same devices, to be
- * freed. NULL: no memory.
+ * Returns the name of the provider of connected endpoints on the same devices,
+ * which the caller frees. NULL: no memory.
  */
 char *mrrc_below_connected(const char *name);
 

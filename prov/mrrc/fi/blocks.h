@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bounce blocks: registered memory that data are copied through. Blocks of a
- * few sizes, in a bounded range, registered a slab at a time as needed.
+ * Bounce blocks: registered memory that data are copied through. Blocks have a
+ * few sizes, lie in a bounded range, and are registered a slab at a time as
+ * needed.
  *
- * Any thread may allocate and free, without a lock. Only adding a slab calls
- * other code; one thread at a time adds slabs, holding no lock.
+ * Any thread may allocate and free blocks, without a lock. Only adding a slab
+ * calls other code; one thread at a time adds slabs, holding no lock.
  */
 #ifndef MRRC_BLOCKS_H
 #define MRRC_BLOCKS_H
@@ -43,9 +44,9 @@ struct mrrc_block_ops {
 	 */
 	bool (*wanted)(const struct mrrc_block *block);
 	/*
-	 * Called for an operation that was not given to the core: moves all of
-	 * its data to buf, which then belongs to the block. false: the data
-	 * were not moved.
+	 * Called for an operation that was not given to the core: moves all
+	 * data of the operation to buf, which then belongs to the block. false:
+	 * the data were not moved.
 	 */
 	bool (*yield)(struct mrrc_op *op, struct mrrc_block *block, void *buf,
 		      void **desc);
@@ -69,8 +70,8 @@ int mrrc_blocks_open(struct mrrc_reg *reg, size_t max, size_t bytes,
 		     struct mrrc_blocks **blocks);
 
 /*
- * Deregisters all blocks, which are not in use, and can be used again later.
- * blocks may be NULL.
+ * Deregisters all blocks. No block may be in use; blocks can be allocated again
+ * later. blocks may be NULL.
  */
 void mrrc_blocks_flush(struct mrrc_blocks *blocks);
 void mrrc_blocks_close(struct mrrc_blocks *blocks);

@@ -47,8 +47,8 @@
 #endif
 
 /*
- * Bits of libfabric's own src/fabric.c and util layer, the same from v1.10 to
- * v2.5, in no public header.
+ * Flags internal to libfabric's src/fabric.c and util layer, in no public
+ * header. The values are the same from v1.10 to v2.5.
  */
 #define MRRC_GETINFO_INTERNAL  (1ULL << 58) /* the caller is a provider */
 #define MRRC_GETINFO_CORE_ONLY (1ULL << 59) /* no utility providers */

@@ -6,8 +6,8 @@
  * calls).
  *
  * Our objects are recognised by their table of calls, in which tostr is
- * mrrc_fid_tostr: every table of the fi layer has it, and no other table in the
- * process.
+ * mrrc_fid_tostr: every table of the fi layer has this tostr, and no other
+ * table in the process has it.
  *
  * The core's objects are looked up in a table of addresses, never by reading
  * the object: an event may outlive the object it names, and an application may
@@ -193,8 +193,8 @@ struct fid *mrrc_fid_find_locked(struct mrrc_fabric *fabric,
 }
 
 /*
- * Like mrrc_fid_find_locked(), without the lock. Another thread may close our
- * object at any time, so it is copied.
+ * Like mrrc_fid_find_locked(), but takes the lock itself. Another thread may
+ * close our object at any time, so the function copies the object.
  */
 struct fid *mrrc_fid_find(struct mrrc_fabric *fabric, const struct fid *core,
 			  struct fid *copy)

@@ -92,8 +92,8 @@ bool mrrc_core_keeps_keys(void)
 }
 
 /*
- * Does the environment choose a monitor for libfabric, or no cache? Then that
- * choice stays.
+ * Does the environment choose a monitor for libfabric, or no cache? If so, the
+ * environment's choice stays.
  */
 static bool import_unwanted(void)
 {

@@ -10,16 +10,16 @@
 
 /*
  * Between mrrc_core_open_begin() and mrrc_core_open_end() this thread opens
- * domains for us: they get no cache of the core, nor of the hooking provider.
- * local: the core requires registration, so it may have a cache. Calls do not
- * nest.
+ * domains for us, which get no cache of the core, nor of the hooking provider.
+ * local: the core requires registration, so the core may have a cache. Calls do
+ * not nest.
  */
 void mrrc_core_open_begin(bool local);
 void mrrc_core_open_end(void);
 
 /*
- * By the environment: would a core that has a cache use it, and so keep the
- * keys of closed registrations?
+ * Does the environment let a core that has a cache use the cache, and so keep
+ * the keys of closed registrations?
  */
 bool mrrc_core_keeps_keys(void);
 

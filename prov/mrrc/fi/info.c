@@ -19,8 +19,8 @@ void mrrc_info_add_local(struct fi_info *core)
 }
 
 /*
- * A value that cores do not know must not become one that they know. Cores of
- * 2.x know two levels fewer than the enumeration has.
+ * A value that cores do not know must not become a value that cores know. Cores
+ * of 2.x know two levels fewer than the enumeration has.
  */
 static bool threading_known(enum fi_threading threading)
 {
@@ -31,8 +31,9 @@ static bool threading_known(enum fi_threading threading)
 }
 
 /*
- * The core's hints for an application without hints. Some cores take attributes
- * of zeroes as requests, and likewise the one optional mode, FI_BUFFERED_RECV.
+ * Makes the core's hints for an application without hints. Some cores take
+ * attributes of zeroes as requests, and likewise the one optional mode,
+ * FI_BUFFERED_RECV.
  */
 static struct fi_info *no_hints(void)
 {

@@ -10,8 +10,8 @@ struct fi_info *mrrc_hints_to_core(uint32_t version,
 				   const struct fi_info *hints,
 				   const char *below);
 /*
- * A copy of an application's info for the core; free with fi_freeinfo(). domain
- * is NULL if no domain is open yet.
+ * Returns a copy of an application's info for the core, which the caller frees
+ * with fi_freeinfo(). domain is NULL if no domain is open yet.
  */
 int mrrc_info_to_core(const struct mrrc_domain *domain,
 		      const struct mrrc_fabric *fabric,

@@ -12,8 +12,8 @@
 struct fi_provider *mrrc_prov_ini(struct fi_provider *prov);
 
 /*
- * The registrations of a domain, the provider's or a hooked one; NULL: the
- * domain is another provider's.
+ * Returns the registrations of a domain, the provider's or a hooked domain;
+ * NULL: the domain is another provider's.
  */
 struct mrrc_reg *mrrc_reg_of(struct fid_domain *domain);
 

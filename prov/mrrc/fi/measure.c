@@ -29,8 +29,8 @@
 #define PAGES	  64 /* the largest size */
 
 /*
- * Numbers of pages that are measured. The last is measured only if there is
- * time: it shows more of the cost of a page.
+ * Numbers of pages that are measured. The largest number, which shows most of
+ * the cost of a page, is measured only if there is time.
  */
 static const size_t measure_pages[] = { 1, 16, PAGES };
 #define SIZES	      count_of(measure_pages)

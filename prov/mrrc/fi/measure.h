@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The cost of registering on a device, measured when the first domain that
- * caches is opened on it, and known to the process from then on.
+ * The cost of registering on a device, measured when the process opens the
+ * first domain with a cache on the device, and known to the process from then
+ * on.
  */
 #ifndef MRRC_MEASURE_H
 #define MRRC_MEASURE_H
@@ -10,7 +11,7 @@
 #include "fi/reg.h"
 
 /*
- * Sets the cost model by the parameter `cost`: a measured model, a given one,
+ * Sets the cost model by the parameter `cost`: a measured model, a given model,
  * or the default model if the measurement makes no sense. The core's domain is
  * open, and nothing else uses reg yet.
  */

@@ -43,8 +43,8 @@ static bool almost_our_word(const char *text)
 
 /*
  * Returns the part of @variable that may be meant as a parameter's name, after
- * a prefix that is misspelt or shortened; NULL: there is none. @exact: after
- * this prefix only the exact name of a parameter counts.
+ * a prefix that is misspelt or shortened; NULL: there is no such part. @exact:
+ * after this prefix only the exact name of a parameter counts.
  */
 static const char *meant(const char *variable, bool *exact)
 {

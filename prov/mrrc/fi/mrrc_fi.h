@@ -57,8 +57,8 @@ extern struct fi_provider mrrc_prov;
 #define mrrc_unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * Steps of a hit have no stack protector. It would cost 9 instructions, and
- * these functions have no array to overrun.
+ * Functions of the hit path have no stack protector, which would cost 9
+ * instructions: the functions have no array to overrun.
  */
 #if __has_attribute(no_stack_protector)
 #define MRRC_UNGUARDED __attribute__((no_stack_protector))

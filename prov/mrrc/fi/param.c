@@ -6,8 +6,8 @@
  * libfabric does not list internal parameters, which come from
  * FI_OFI_MRRC_DEBUG or from separate variables.
  *
- * libfabric is told that all parameters are strings: as a size it would read
- * "4M" as 4.
+ * libfabric is told that all parameters are strings: libfabric would read the
+ * size "4M" as 4.
  *
  * Threading: set before other code runs; constant afterwards.
  */
@@ -440,8 +440,8 @@ static bool param_allowed(const struct mrrc_param *param)
 }
 
 /*
- * Has the parameter a meaning in this build? Its default and 0 are allowed in
- * any build.
+ * Has the parameter a meaning in this build? A parameter's default and 0 are
+ * allowed in any build.
  */
 static bool param_built(const struct mrrc_param *param, const char *value)
 {

@@ -39,10 +39,10 @@ static uint64_t reg_rights(enum mrrc_access access)
 }
 
 /*
- * Where the application chooses keys, ours come from the upper half; if the
- * application wants such a key, mr.c evicts the region. Keys are a counter,
- * hashed with the domain's secret, so that a peer cannot guess other keys from
- * its own. A key that is taken is skipped.
+ * Where the application chooses keys, the provider's keys come from the upper
+ * half of all keys; if the application wants such a key, mr.c evicts the
+ * region. Keys are a counter, hashed with the domain's secret, so that a peer
+ * cannot guess other keys from its own. A key that is taken is skipped.
  */
 static uint64_t reg_key(struct mrrc_reg *reg)
 {
@@ -286,7 +286,8 @@ err_leave:
 
 /*
  * Begins to examine the process's code, which takes some 30 ms of a processor.
- * Called after the device is measured, which that would disturb.
+ * Called after the device is measured, since the examination would disturb the
+ * measurement.
  */
 static void reg_begin_trust(struct mrrc_reg *reg)
 {
@@ -374,7 +375,7 @@ void mrrc_reg_forget(struct mrrc_reg *reg, const void *addr, size_t len)
 
 /*
  * Deregisters regions that are not held. Other domains, and caches of
- * libfabric, that share the monitor forget the range as well.
+ * libfabric, that share the monitor also forget the range.
  */
 int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Our registrations on a domain of a core provider, and the cache that decides
- * on them. struct mrrc_reg is embedded in the domains of the provider
- * (obj/domain.c) and of the hook (hook/domain.c).
+ * The provider's registrations on a domain of a core provider, and the cache
+ * that decides which registrations are made. struct mrrc_reg is embedded in the
+ * domains of the provider (obj/domain.c) and of the hook (hook/domain.c).
  *
  * Any thread, no lock held, except init, open and close.
  */
@@ -101,8 +101,8 @@ void mrrc_reg_init(struct mrrc_reg *reg, const char *core_name, int mr_mode,
 int mrrc_reg_open(struct mrrc_reg *reg);
 
 /*
- * In place of mrrc_reg_open(): lets other processes see that the domain
- * registers nothing.
+ * To be called in place of mrrc_reg_open(): lets other processes see that the
+ * domain registers nothing.
  */
 void mrrc_reg_idle(struct mrrc_reg *reg);
 
@@ -149,8 +149,8 @@ static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 }
 
 /*
- * The access of the region that could serve an explicit registration. false: it
- * must be the core's own.
+ * Finds the access of the region that could serve an explicit registration.
+ * false: the registration must be the core's own.
  */
 bool mrrc_reg_kind(const struct mrrc_reg *reg, const struct fi_mr_attr *attr,
 		   uint64_t flags, enum mrrc_access *kind);
@@ -166,8 +166,8 @@ int mrrc_reg_invalidate(struct mrrc_reg *reg, const void *addr, size_t len);
 
 /*
  * Make a registration outside the cache, with a key that the provider chooses,
- * and close it. mrrc_reg_make() returns 0 or -E*, as struct mrrc_reg_ops has
- * them.
+ * and close it. mrrc_reg_make() returns 0 or -E*, like the calls of struct
+ * mrrc_reg_ops.
  */
 int mrrc_reg_make(struct mrrc_reg *reg, uintptr_t start, size_t len,
 		  enum mrrc_access access, struct fid_mr **mr);
@@ -184,7 +184,7 @@ void mrrc_reg_close(struct mrrc_reg *reg);
 void mrrc_reg_stats(struct mrrc_reg *reg, struct mrrc_stats *stats);
 
 /*
- * Give the counters to applications: all fields, or one of them (-FI_ENOENT: no
+ * Give the counters to applications: all fields, or one field (-FI_ENOENT: no
  * such name).
  */
 int mrrc_stats_out(const struct mrrc_stats *stats, const char *monitor,

@@ -13,9 +13,10 @@
 int mrrc_reg_join(bool predicts, struct mrrc_budget **budget);
 
 /*
- * The cache's limit if the user set none: the smaller of the node's budget and
- * three quarters of the memory that the process may lock, as in
- * mrrc_vm_default_limits(). 0: the process has no budget, or the user set one.
+ * Returns the cache's limit for a user who set no limit: the smaller of the
+ * node's budget and three quarters of the memory that the process may lock, as
+ * in mrrc_vm_default_limits(). 0: the process has no budget, or the user set
+ * one.
  */
 size_t mrrc_reg_budget_limit(const struct mrrc_reg *reg);
 

@@ -24,14 +24,14 @@ void mrrc_report_limit(struct mrrc_reg *reg);
 void mrrc_report_hooks(void);
 
 /*
- * Reports why lookups ask the kernel; "": they do not. Called by the thread
- * that examined the code.
+ * Reports why lookups ask the kernel; "": lookups do not ask. Called by the
+ * thread that examined the code.
  */
 void mrrc_report_trust(const char *why);
 
 /*
- * Makes the domain visible to readers. Its cache must be open, unless the
- * domain registers nothing.
+ * Makes the domain visible to readers. The domain's cache must be open, unless
+ * the domain registers nothing.
  */
 void mrrc_report_open(struct mrrc_reg *reg);
 

@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 /*
- * The longest message that ofi_rxm copies when it is sent, over a core that
- * requires FI_MR_LOCAL: ofi_rxm reads no descriptor for such messages. 0: not
- * known.
+ * Returns the length of the longest message that ofi_rxm copies when it sends
+ * the message, over a core that requires FI_MR_LOCAL: ofi_rxm reads no
+ * descriptor for such messages. 0: not known.
  *
- * A receive has no such length: the sender's parameters decide how a message is
+ * Receives have no such limit: the sender's parameters decide how a message is
  * sent.
  */
 size_t mrrc_rxm_copied(void);

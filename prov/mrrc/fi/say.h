@@ -2,7 +2,8 @@
 /*
  * Messages that the user has to see at once: a setting without effect, a cache
  * that keeps nothing. libfabric prints no warning unless FI_LOG_LEVEL is set;
- * so without it such a line goes to standard error. Any thread.
+ * so without FI_LOG_LEVEL the provider prints such a message to standard error.
+ * Any thread.
  */
 #ifndef MRRC_SAY_H
 #define MRRC_SAY_H

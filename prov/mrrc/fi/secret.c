@@ -10,9 +10,9 @@
 #include "fi/secret.h"
 
 /*
- * getrandom(2) fails only where a filter of system calls forbids it. Then the
- * secret is derived from the 16 random bytes that the kernel gave the process
- * when it started.
+ * getrandom(2) fails only where a filter of system calls forbids the call. If
+ * it fails, the secret is derived from the 16 random bytes that the kernel gave
+ * the process when it started.
  */
 void mrrc_secret_make(struct mrrc_secret *secret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Structures of rdma/fi_ext_mrrc.h that the provider fills in. Each begins with
- * its size, which the caller sets to the size in its header, which may be older
- * or newer than the provider's.
+ * Structures of rdma/fi_ext_mrrc.h that the provider fills in. Each structure
+ * begins with its size, which the caller sets to the size in the caller's
+ * header. That header may be older or newer than the provider's.
  *
  * Threading: any.
  */
