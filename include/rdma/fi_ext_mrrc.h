@@ -2,20 +2,21 @@
 /*
  * ofi_mrrc's extension to libfabric: fi_mrrc_stats_read(3).
  *
- * Nothing here needs linking: every call goes through fi_open_ops(3), so a
- * program built with this header also runs where the provider is absent. Its
- * calls then return -FI_ENOSYS, or the error of the provider in use. Inline
- * functions that take a fid of libfabric open the operations at each call; a
- * program may open them once and keep them as long as the object is open. Calls
- * of conditional writes, heaps and files go through the opened objects.
+ * No function of this header needs linking: every call goes through
+ * fi_open_ops(3), so a program built with this header also runs where the
+ * provider is absent. Without the provider, calls return -FI_ENOSYS, or the
+ * error of the provider in use. Inline functions that take a fid of libfabric
+ * open the operations at each call; a program may open them once and keep them
+ * as long as the object is open. Calls of conditional writes, heaps and files
+ * go through the opened objects.
  *
  * How the interface grows: structures begin with their size. Structures of
- * messages do not: their new fields are read only with a new flag, and unknown
+ * messages have no size: new fields are read only with a new flag, and unknown
  * flags are refused. A table of operations and a structure that the provider
  * fills grow at their ends; FI_CHECK_OP tells whether a table has an operation,
  * and fi_mrrc_feature() whether the provider has a feature. An addition that is
  * not possible in this way gets a new name, "... v2", and providers go on
- * answering the old one. No flag or constant changes its value.
+ * answering the old name. No flag or constant changes its value.
  */
 #ifndef FI_EXT_MRRC_H
 #define FI_EXT_MRRC_H
@@ -47,8 +48,8 @@ extern "C" {
 /*
  * The counters of a domain that most programs watch, by the same names as for
  * fi_mrrc_counter_read(). The caller sets size to sizeof(struct fi_mrrc_stats);
- * newer providers fill no more bytes than that, older ones fill fewer and set
- * size to their number.
+ * newer providers fill no more bytes than size, older providers fill fewer
+ * bytes and set size to the number of bytes filled.
  */
 struct fi_mrrc_stats {
 	size_t size;
@@ -220,16 +221,17 @@ struct fi_mrrc_cw_stats {
 };
 
 /*
- * The conditional operations of one endpoint, valid while it is open. A program
- * opens them once, by fi_mrrc_cw_open(), and passes them to the calls.
+ * The conditional operations of one endpoint, valid while the endpoint is open.
+ * A program opens them once, by fi_mrrc_cw_open(), and passes them to the
+ * calls.
  */
 struct fi_mrrc_cw {
 	const struct fi_mrrc_ops_cw *ops;
 };
 
 /*
- * Any thread may call these, as far as the domain's threading allows. A passive
- * endpoint has the first three calls.
+ * Any thread may call the operations below, as far as the domain's threading
+ * allows. A passive endpoint has the first three calls.
  */
 struct fi_mrrc_ops_cw {
 	size_t size;
@@ -357,9 +359,9 @@ static inline int fi_mrrc_feature(struct fid *fid, const char *name)
 #define FI_MRRC_MR_ALLOC_ZERO	  (1ULL << 1)
 #define FI_MRRC_MR_HEAP_PREFAULT  (1ULL << 2) /* heaps only */
 /*
- * Kind of pages: one of these at most, and not for allocations from a heap. The
- * smallest pages, transparent huge pages, or pages of hugetlbfs of 2^(log2)
- * bytes, as MAP_HUGE_SHIFT has it: log2 is 21 or 30.
+ * Kind of pages: at most one of the flags below, and no such flag for
+ * allocations from a heap. The smallest pages, transparent huge pages, or pages
+ * of hugetlbfs of 2^(log2) bytes, as MAP_HUGE_SHIFT has it: log2 is 21 or 30.
  */
 #define FI_MRRC_MR_ALLOC_BASE	    (1ULL << 4)
 #define FI_MRRC_MR_ALLOC_THP	    (1ULL << 5)
@@ -443,8 +445,9 @@ struct fi_mrrc_mr_place {
 };
 
 /*
- * Operations of one domain, valid until it is closed. A program that allocates
- * often opens them once and calls these. Any thread.
+ * Operations of one domain, valid until the domain is closed. A program that
+ * allocates often opens the operations once and calls them directly. Any
+ * thread.
  */
 struct fi_mrrc_ops_alloc {
 	size_t size;
@@ -461,8 +464,8 @@ struct fi_mrrc_ops_alloc {
 			 const struct fi_mrrc_mr_heap_attr *attr,
 			 struct fid_mrrc_mr_heap **heap, void *context);
 	/*
-	 * Like alloc with align 1 and no flags, but returns by value: the
-	 * fastest way.
+	 * Like alloc with align 1 and no flags, but returns the result by
+	 * value, which is the fastest way.
 	 */
 	struct fi_mrrc_mr_place (*place)(struct fid_domain *domain, size_t len,
 					 uint64_t access);
@@ -771,9 +774,9 @@ static inline int fi_mrrc_file_query(struct fid_mrrc_file *file,
 /* ---- short names ---- */
 
 /*
- * The names of the manual, without mrrc_. libfabric may use one of them itself
- * one day; a program that defines FI_MRRC_NO_SHORT_NAMES has only the long
- * ones.
+ * The names of the manual, without mrrc_. libfabric may one day use a short
+ * name itself; a program that defines FI_MRRC_NO_SHORT_NAMES has only the long
+ * names.
  */
 #ifndef FI_MRRC_NO_SHORT_NAMES
 #define fi_cw_open	 fi_mrrc_cw_open
