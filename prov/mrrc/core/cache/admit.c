@@ -80,7 +80,7 @@ enum mrrc_admission mrrc_admit(struct mrrc_admit *admit,
 	if (cost->copy_page > 0 && copy < price) {
 		/*
 		 * a range whose count is at the history's maximum was used
-		 * often enough
+		 * often enough to be registered
 		 */
 		if (uses * copy < price && uses < MRRC_HISTORY_MAX &&
 		    !(mrrc_cache_room(cache, missing) &&

@@ -12,8 +12,8 @@
 #define MRRC_BATCH_PART 32
 
 /*
- * Number of insertions that fail without a try after one failed because of held
- * regions.
+ * Number of insertions that fail without a try after held regions made an
+ * insertion fail.
  */
 #define MRRC_TIGHT 16
 

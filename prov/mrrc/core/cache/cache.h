@@ -63,10 +63,10 @@ struct mrrc_cache {
 };
 
 /*
- * A position in the indexes that may serve a range: the index of its access, or
- * for MRRC_RO those of MRRC_RW and MRRC_RO. A place holds the first region of
- * each index that ends after the start, and is valid until a region enters or
- * leaves an index.
+ * A position in the indexes that may serve a range: the index of the range's
+ * access, or for MRRC_RO the indexes of MRRC_RW and MRRC_RO. A place holds the
+ * first region of each index that ends after the start, and is valid until a
+ * region enters or leaves an index.
  */
 struct mrrc_place {
 	uintptr_t start;
@@ -116,13 +116,13 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
 				    enum mrrc_access access);
 
 /*
- * Do an indexed region and a new region that overlaps it both stay indexed?
- * Never if one region contains the other. Buffers next to each other share a
- * page. For remote access, where one region has to contain all of a request,
- * both stay if they share at most half of the smaller region. For local access
- * with policies that merge, the limit is half of the larger region. So a merge
- * registers less than twice the requested bytes, and a row of buffers is not
- * registered again and again as it grows.
+ * Do an indexed region and a new region that overlaps it both stay indexed? Two
+ * regions never both stay if one contains the other. Adjacent buffers share a
+ * page, so their regions overlap. For remote access, where one region has to
+ * contain all of a request, both regions stay if they share at most half of the
+ * smaller region. For local access with policies that merge, the limit is half
+ * of the larger region. So a merge registers less than twice the requested
+ * bytes, and a growing row of buffers is not registered again and again.
  */
 bool mrrc_cache_both(const struct mrrc_cache *cache,
 		     const struct mrrc_region *region, uintptr_t start,
@@ -130,14 +130,14 @@ bool mrrc_cache_both(const struct mrrc_cache *cache,
 
 /*
  * Indexes a NEW region. Regions of the same access that overlap the new region
- * leave the index, except those for which mrrc_cache_both() is true. Then the
- * policy's victims leave. Regions that have left and are not held are appended
- * to @victims. The policy's victims are one batch: at most the policy's `batch`
- * regions, and at most 1/32 of the byte limit more than was needed. -E2BIG: the
- * region is larger than the byte limit; -ENOSPC: held regions leave no room.
- * After an error the cache is as before, except that the policy treats victims
- * that were put back as new regions. A failed attempt is expensive, so most
- * calls after it fail at once, until an attempt succeeds.
+ * leave the index, except those for which mrrc_cache_both() is true. After
+ * these regions, the policy's victims leave. Regions that have left and are not
+ * held are appended to @victims. The policy's victims are one batch: at most
+ * the policy's `batch` regions, and at most 1/32 of the byte limit more than
+ * was needed. -E2BIG: the region is larger than the byte limit; -ENOSPC: held
+ * regions leave no room. After an error the cache is as before, except that the
+ * policy treats victims that were put back as new regions. A failed attempt is
+ * expensive, so most calls after it fail at once, until an attempt succeeds.
  */
 int mrrc_cache_insert(struct mrrc_cache *cache, struct mrrc_region *region,
 		      struct mrrc_region_list *victims);

@@ -51,9 +51,9 @@ uint64_t mrrc_node_reserved(const struct mrrc_node_view *view);
 uint64_t mrrc_node_level(const struct mrrc_node_view *view);
 
 /*
- * Units of the budget that this process may add to its reservation: all free
- * units; if this process has its share already, only the free units that no
- * other process needs for its share.
+ * Returns the units of the budget that this process may add to its reservation:
+ * all free units; if this process has its share already, only the free units
+ * that no other process needs for its share.
  */
 uint64_t mrrc_node_take(const struct mrrc_node_view *view, uint64_t ask);
 
@@ -86,9 +86,9 @@ struct mrrc_node_cores {
 #define MRRC_NODE_SWITCH 5000
 
 /*
- * May this process have a helper thread? Then *move is the time by which its
- * deadlines have to be moved. Of the processes that share a core, the processes
- * with most registered bytes come first.
+ * May this process have a helper thread? If so, *move is the time by which the
+ * helper's deadlines have to be moved. Of the processes that share a core, the
+ * processes with most registered bytes come first.
  */
 bool mrrc_node_helper_may(const struct mrrc_node_view *view,
 			  enum mrrc_node_helpers policy,

@@ -169,12 +169,12 @@ static void plan_shorten(struct mrrc_plan *plan)
 }
 
 /*
- * @region was merged into the first or last piece of the plan. Are its pages
- * outside the request registered with it? Yes if these pages were used before,
- * or if the request had to be merged before (@again): otherwise two requests
- * would displace each other permanently. No if both registrations can stay: a
- * row of neighbours that share a page would be registered again and again as it
- * grows.
+ * @region was merged into the first or last piece of the plan. Are the region's
+ * pages outside the request registered with the request? Yes if these pages
+ * were used before, or if the request had to be merged before (@again):
+ * otherwise two requests would displace each other permanently. No if both
+ * registrations can stay: a growing row of neighbours that share a page would
+ * be registered again and again.
  */
 static bool plan_includes(const struct mrrc_cache *cache,
 			  const struct mrrc_region *region, bool again,

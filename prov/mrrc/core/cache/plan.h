@@ -43,7 +43,7 @@ void mrrc_cache_lookup(struct mrrc_cache *cache, uintptr_t addr, size_t len,
  * gaps is registered together with them if that is cheaper than one more
  * registration. If there are too many pieces, neighbours are merged, the
  * cheapest merge first. A merge includes pages outside the request, up to a
- * quarter of the byte limit, if they were used before or the request is
+ * quarter of the byte limit, if these pages were used before or the request is
  * repeated, unless both registrations can stay. More than MRRC_PIECES_MAX
  * pieces become one. For remote access the plan is one piece, with exactly the
  * pages of the request.

@@ -30,7 +30,7 @@ bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region)
 
 /*
  * Has the region's time passed? The count of holds is exact, unless another
- * thread is changing it.
+ * thread is changing the count.
  */
 static bool revoke_is_due(const struct mrrc_region *region, uint64_t periods)
 {

@@ -27,8 +27,8 @@ struct mrrc_cost {
 };
 
 /*
- * InfiniBand of 2003, where batches save: Wu et al. 2003b, as ou2009 sections 5
- * and 8 quote it. The default model where nothing was measured.
+ * The default model where nothing was measured: InfiniBand of 2003, where
+ * batches save time (Wu et al. 2003b, quoted in ou2009, sections 5 and 8).
  */
 #define MRRC_COST_OU2009                               \
 	{                                              \
@@ -82,8 +82,8 @@ static inline double mrrc_cost_dereg(const struct mrrc_cost *cost, size_t len)
 }
 
 /*
- * The cost of deregistering a batch of @regions regions with @pages pages in
- * all.
+ * Returns the cost of deregistering a batch of @regions regions with @pages
+ * pages in all.
  */
 static inline double mrrc_cost_dereg_batch(const struct mrrc_cost *cost,
 					   size_t regions, double pages)

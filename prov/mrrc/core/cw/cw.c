@@ -200,8 +200,8 @@ static void cw_push_hello(struct mrrc_cw *cw)
 }
 
 /*
- * Messages are made often, and are large for the tags' sake: they have only the
- * fields of their type.
+ * Messages are made often, and struct mrrc_cw_msg is large for the tags' sake:
+ * only the fields of the message's type are set.
  */
 static void cw_msg(struct mrrc_cw_msg *msg, enum mrrc_cw_msg_type type,
 		   uint64_t id, uint64_t len)
@@ -285,8 +285,9 @@ static void cw_ready_remove(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 }
 
 /*
- * Sends a write by itself, or in the message that tells of it. Such a message
- * follows the messages of older writes, so that writes end in order.
+ * Sends a write by itself, or inside the message that reports the write. A
+ * message with a write follows the messages of older writes, so that writes end
+ * in order.
  */
 static bool cw_issue(struct mrrc_cw *cw, struct mrrc_cw_wr *wr, bool inlined)
 {
@@ -420,9 +421,9 @@ static void cw_unmatch(struct mrrc_cw *cw, struct mrrc_cw_wr *wr)
 }
 
 /*
- * Puts the ready writes into the map `matched`, each of them once. This waits
- * until a write is unmatched, since most writes are issued as soon as they are
- * ready.
+ * Puts each ready write into the map `matched` once. Ready writes enter the map
+ * only when a write is unmatched, since most writes are issued as soon as they
+ * are ready.
  */
 static void cw_index_ready(struct mrrc_cw *cw)
 {

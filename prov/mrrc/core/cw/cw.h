@@ -6,8 +6,8 @@
  * their credits.
  *
  * Independent of the network: this code acts through struct mrrc_cw_ops, and
- * the caller reports events. The order that the caller guarantees: what
- * ops->issue sent arrives before what ops->send sends after it.
+ * the caller reports events. The caller guarantees that data sent by ops->issue
+ * arrive before messages sent by later calls of ops->send.
  *
  * A short write whose bytes may be copied goes inside the message that
  * reports the write: there is no other transfer, and the write ends when

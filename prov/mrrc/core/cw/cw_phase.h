@@ -3,7 +3,7 @@
  * Phases of a link's connection, as a table: for each phase and event the next
  * phase and the action. A link is the state of conditional writes between one
  * endpoint and one peer; it has a connection besides the connection of the
- * application. The caller locks, and does what the table says.
+ * application. The caller locks, and performs the table's actions.
  */
 #ifndef MRRC_CW_PHASE_H
 #define MRRC_CW_PHASE_H

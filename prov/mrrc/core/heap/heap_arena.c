@@ -3,9 +3,9 @@
  * Blocks cut into objects (heap_arena.h).
  *
  * Free spans lie in bins by length: a bin for each length up to 16 pages, then
- * eight for each doubling. A request tries BIN_TRIES spans of its bin, which
- * may be too short, then takes a span of the next bin. A span that is freed
- * joins its free neighbours. Each run has a bitmap of its free objects.
+ * eight bins for each doubling. A request tries BIN_TRIES spans of its bin,
+ * which may be too short, then takes a span of the next bin. A span that is
+ * freed joins its free neighbours. Each run has a bitmap of its free objects.
  */
 #include "config.h"
 #include "core/heap/heap_arena.h"
@@ -221,8 +221,8 @@ static unsigned run_objects(const struct mrrc_arena *arena, unsigned class)
 }
 
 /*
- * The smallest number of pages for a run that has a minimum of objects and
- * wastes at most a 32nd of its bytes.
+ * Returns the smallest number of pages for a run that has a minimum of objects
+ * and wastes at most a 32nd of its bytes.
  */
 static unsigned run_length(unsigned class)
 {

@@ -18,11 +18,11 @@
 
 /*
  * Marks: whether an object begins at an address. A mark holds the low bits of
- * the object's address, so it fits one address alone: a free compares the mark
- * with the address. Between take and give the caller sets the mark: LIVE while
- * the object is allocated, FREED after that. Otherwise a mark is never LIVE:
- * NONE is zero, except for addresses that are multiples of 32 KiB, whose LIVE or
- * FREED mark is zero.
+ * the object's address, so a mark fits one address alone: a free compares the
+ * mark with the address. Between take and give the caller sets the mark: LIVE
+ * while the object is allocated, FREED once it is freed. At any other time a
+ * mark is never LIVE: NONE is zero, except for addresses that are multiples of
+ * 32 KiB, whose LIVE or FREED mark is zero.
  */
 #define MRRC_MARK_LIVE(addr)  ((uint16_t) (addr))
 #define MRRC_MARK_FREED(addr) ((uint16_t) ((addr) ^ 0x8000u))
@@ -85,8 +85,8 @@ static inline struct mrrc_heap_cut *mrrc_mib_cut(struct mrrc_heap_mib *mib,
 }
 
 /*
- * The mark of the part with addr. Parts of N bytes have the marks 1 MiB / N to
- * 2 MiB / N - 1, so that the marks of the largest parts lie behind cut.
+ * Returns the mark of the part with addr. Parts of N bytes have the marks 1 MiB
+ * / N to 2 MiB / N - 1, so that the marks of the largest parts lie behind cut.
  */
 static inline uint16_t *mrrc_mib_mark_at(struct mrrc_heap_mib *mib,
 					 uintptr_t addr, unsigned shift)

@@ -2,9 +2,10 @@
 /*
  * Size classes of the allocator, to which requests are rounded up.
  *
- * Multiples of 16 to 128 bytes, then eight classes for each doubling: at most
- * 12.5 % of a request's size is lost. Classes beyond 32 KiB are whole pages. A
- * request larger than the largest class gets a separate block.
+ * The classes are the multiples of 16 up to 128 bytes, then eight classes for
+ * each doubling: at most 12.5 % of a request's size is lost. Classes beyond 32
+ * KiB are whole pages. A request larger than the largest class gets a separate
+ * block.
  */
 #ifndef MRRC_HEAP_CLASS_H
 #define MRRC_HEAP_CLASS_H
@@ -46,8 +47,8 @@ static inline size_t mrrc_class_size(unsigned class)
 }
 
 /*
- * The smallest class that holds len and whose objects are all at multiples of
- * align, which is at most 4096.
+ * Returns the smallest class that holds len and whose objects are all at
+ * multiples of align, which is at most 4096.
  */
 static inline unsigned mrrc_class_aligned(size_t len, size_t align)
 {

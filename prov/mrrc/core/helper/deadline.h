@@ -3,9 +3,10 @@
  * Work items in the order of their deadlines: the registration queue of li2011,
  * section 3.2.
  *
- * One thread processes the items one after the other, and each takes some time.
- * So deadlines are spaced: if mrrc_deadlines_fit() has chosen all deadlines,
- * each item can begin when the item before is finished, and finishes in time.
+ * One thread processes the items one after the other, and each item takes some
+ * time. So deadlines are spaced: if mrrc_deadlines_fit() has chosen all
+ * deadlines, each item can begin when the item before is finished, and finishes
+ * in time.
  *
  * Not thread-safe; allocates nothing, as the owner embeds what it queues.
  */
@@ -43,9 +44,9 @@ struct mrrc_deadline *mrrc_deadlines_first(const struct mrrc_deadlines *queue);
 struct mrrc_deadline *mrrc_deadlines_next(struct mrrc_deadline *deadline);
 
 /*
- * The latest deadline up to @due for a further item of cost @cost: at least
- * @cost after the deadline of the item before, and no later than the start of
- * the next item. 0: there is no such deadline.
+ * Returns the latest deadline up to @due for a further item of cost @cost: at
+ * least @cost after the deadline of the item before, and no later than the
+ * start of the next item. 0: there is no such deadline.
  */
 uint64_t mrrc_deadlines_fit(const struct mrrc_deadlines *queue, uint64_t due,
 			    uint64_t cost);

@@ -30,8 +30,7 @@ static uint64_t mrrc_gaps_end(unsigned bin)
 }
 
 /*
- * Moves `most` to its class. The steps are few: on average one for each
- * addition.
+ * Moves `most` to its class, on average by one step for each addition.
  */
 static void mrrc_gaps_settle(struct mrrc_gaps *gaps)
 {

@@ -34,8 +34,8 @@ struct mrrc_gaps {
 void mrrc_gaps_add(struct mrrc_gaps *gaps, uint64_t gap);
 
 /*
- * A length that at most one of PART gaps reaches, rounded up by at most a
- * quarter. 0: no gap was seen.
+ * Returns a length that at most one of PART gaps reaches, rounded up by at most
+ * a quarter. 0: no gap was seen.
  */
 uint64_t mrrc_gaps_most(const struct mrrc_gaps *gaps);
 

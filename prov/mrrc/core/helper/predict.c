@@ -3,7 +3,7 @@
  * Prediction of the next use (predict.h).
  *
  * The table is set-associative: a key has WAYS places, and a new key replaces
- * the least recently used one. The constants were chosen on the NAS benchmarks
+ * the least recently used key. The constants were chosen on the NAS benchmarks
  * of fabtests/traces/own_time, and only checked on the other programs there.
  */
 #include "config.h"
@@ -130,8 +130,8 @@ mrrc_predict_find(const struct mrrc_predict *predict, uint64_t key)
 }
 
 /*
- * The key's entry; if the key has none, a new entry, which may replace the
- * entry of another key.
+ * Returns the key's entry; if the key has no entry, makes one, which may
+ * replace the entry of another key.
  */
 static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 						   uint64_t key)
@@ -153,8 +153,8 @@ static struct mrrc_predict_entry *mrrc_predict_get(struct mrrc_predict *predict,
 }
 
 /*
- * The most specific entry for the buffer; it may have seen fewer than
- * GAPS_ENOUGH gaps.
+ * Returns the most specific entry for the buffer, even if the entry has seen
+ * fewer than GAPS_ENOUGH gaps.
  */
 static const struct mrrc_predict_entry *
 mrrc_predict_known(const struct mrrc_predict *predict,
@@ -187,8 +187,9 @@ static uint64_t mrrc_predict_to(uint64_t longest, uint64_t gaps)
 }
 
 /*
- * The idle time after which a buffer is no longer kept, if nothing else is
- * known about the buffer; 0: not known. Doubled while too few gaps were seen.
+ * Returns the idle time after which a buffer is no longer kept, if nothing else
+ * is known about the buffer; 0: not known. The idle time is doubled while too
+ * few gaps were seen.
  */
 static uint64_t mrrc_predict_idle(const struct mrrc_predict *predict)
 {
@@ -220,8 +221,8 @@ static unsigned mrrc_predict_rated(uint32_t gaps)
 }
 
 /*
- * Would the buffer have been registered too late for this gap? Whether it was
- * deregistered at all does not matter.
+ * Rates the prediction: would the buffer have been registered too late for this
+ * gap, whether or not it was deregistered?
  */
 static void mrrc_predict_rate(struct mrrc_predict *predict,
 			      const struct mrrc_signature *signature,

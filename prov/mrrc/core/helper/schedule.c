@@ -34,9 +34,9 @@ void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len)
 
 /*
  * The time t_p of both conditions of the paper: to move a region from one queue
- * to another, to deregister it and to register it. In the registration queue
- * t_p covers the region's registration, and before that the deregistration of
- * another region of the same size.
+ * to another, to deregister the region and to register it again. In the
+ * registration queue t_p covers the region's registration, and before that the
+ * deregistration of another region of the same size.
  */
 static uint64_t mrrc_schedule_cost(const struct mrrc_schedule *schedule,
 				   const struct mrrc_scheduled *item)

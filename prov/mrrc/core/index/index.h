@@ -4,7 +4,7 @@
  * another.
  *
  * The cache keeps one index per kind of access. Not thread-safe: the owner of
- * the cache guards it. Allocates nothing.
+ * the cache guards the index. Allocates nothing.
  *
  * Invariants (mrrc_index_valid):
  *   I1 regions are ordered by start, and by end, too; no region is empty
@@ -40,15 +40,15 @@ static inline bool mrrc_region_overlaps(const struct mrrc_region *region,
 }
 
 /*
- * The lowest region that ends after @addr, or NULL: the start of a walk over
- * the regions from @addr on.
+ * Returns the lowest region that ends after @addr, or NULL: the start of a walk
+ * over the regions from @addr on.
  */
 struct mrrc_region *mrrc_index_from(const struct mrrc_index *index,
 				    uintptr_t addr);
 
 /*
- * The first region from @from on that contains all of [addr, addr + len), or
- * NULL.
+ * Returns the first region from @from on that contains all of [addr, addr +
+ * len), or NULL.
  */
 struct mrrc_region *mrrc_index_covers(struct mrrc_region *from, uintptr_t addr,
 				      size_t len);

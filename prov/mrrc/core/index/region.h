@@ -21,7 +21,8 @@
  * The access of the network device to a region. A MRRC_RW region serves both
  * kinds of local lookup; memory mapped read-only can only be registered as
  * MRRC_RO. Peers never get more rights than were requested: a remote region
- * serves only requests for the same access. There is one index per value.
+ * serves only requests for the same access. The cache has one index per value
+ * of access.
  */
 enum mrrc_access {
 	MRRC_RO = 0, /* source of sends and writes */
@@ -53,7 +54,7 @@ enum mrrc_region_state {
 struct mrrc_region;
 
 /*
- * Counters of operations that are kept outside the region. They can make the
+ * Counters of operations that are kept outside the region, which can make the
  * region's own counter negative. A thread that begins an operation counts it
  * first, and then checks that the tag is unchanged. A thread that ends an
  * operation counts it, and then checks whether the region is indexed: if the
@@ -61,8 +62,8 @@ struct mrrc_region;
  */
 struct mrrc_holders {
 	/*
-	 * The number of operations on the region that the holders count, modulo
-	 * 2^32.
+	 * Returns the number of operations on the region that the holders
+	 * count, modulo 2^32.
 	 */
 	unsigned (*count)(const struct mrrc_holders *holders,
 			  const struct mrrc_region *region);
@@ -115,10 +116,10 @@ static inline uintptr_t mrrc_region_end(const struct mrrc_region *region)
 }
 
 /*
- * The number of operations in flight. If other threads can hold the region by
- * its tag, the number is an estimate while the region is indexed. It is exact
- * once the region is not indexed and settle() was called, except for threads
- * that are about to find that the region is not indexed.
+ * Returns the number of operations in flight. If other threads can hold the
+ * region by its tag, the number is an estimate while the region is indexed. The
+ * number is exact once the region is not indexed and settle() was called,
+ * except for threads that are about to find that the region is not indexed.
  */
 static inline unsigned mrrc_region_held(const struct mrrc_region *region)
 {

@@ -41,8 +41,8 @@ struct mrrc_span *mrrc_spans_at(const struct mrrc_spans *spans,
 				uintptr_t start);
 
 /*
- * The lowest span that shares a byte with the range, and the next such span
- * after @span, or NULL.
+ * Return the lowest span that shares a byte with the range, and the next such
+ * span after @span, or NULL.
  */
 struct mrrc_span *mrrc_spans_first(const struct mrrc_spans *spans,
 				   uintptr_t start, size_t len);

@@ -39,8 +39,8 @@ void mrrc_history_fini(struct mrrc_history *history)
 }
 
 /*
- * The counter of a key in a row, found by bits of the hash, which each row
- * mixes differently.
+ * Returns the counter of a key in a row, found by bits of the hash, which each
+ * row mixes differently.
  */
 static uint8_t *history_at(const struct mrrc_history *history, uint64_t hash,
 			   int row)

@@ -55,8 +55,8 @@ struct mrrc_policy_ops {
 	void (*touch)(struct mrrc_policy *policy, struct mrrc_region *region);
 	void (*remove)(struct mrrc_policy *policy, struct mrrc_region *region);
 	/*
-	 * The region to evict: not held at the moment, and still known to the
-	 * policy. NULL if no region can be evicted.
+	 * Returns the region to evict, which is not held at the moment, and is
+	 * still known to the policy. NULL if no region can be evicted.
 	 */
 	struct mrrc_region *(*victim)(struct mrrc_policy *policy);
 	/*

@@ -148,8 +148,8 @@ static void gdl_request(struct mrrc_policy *policy, uintptr_t start, size_t len)
 }
 
 /*
- * The address for the shadow cache. Kinds of access get separate ranges, since
- * each is registered separately.
+ * Returns the address for the shadow cache. Each kind of access gets a separate
+ * range, since each kind is registered separately.
  */
 static uintptr_t gdl_shadow(const struct mrrc_region *region, uintptr_t addr)
 {
@@ -301,8 +301,8 @@ static void gdl_set_aside(struct mrrc_gdl *gdl, struct mrrc_region *region)
 }
 
 /*
- * Examines the next @left regions of the list aside, and brings back those that
- * are no longer in use.
+ * Examines the next @left regions of the list aside, and brings back the
+ * regions that are no longer in use.
  */
 static bool gdl_bring_back(struct mrrc_gdl *gdl, size_t left)
 {

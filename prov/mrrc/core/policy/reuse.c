@@ -25,8 +25,8 @@ void mrrc_reuse_init(struct mrrc_reuse *reuse)
 }
 
 /*
- * The class of a number of uses; the classes are 1, 2, 3, 4, 5-6, 7-10, 11-20,
- * more.
+ * Returns the class of a number of uses; the classes are 1, 2, 3, 4, 5-6, 7-10,
+ * 11-20, more.
  */
 static unsigned reuse_class(unsigned uses)
 {
@@ -93,8 +93,8 @@ static double reuse_rate(const struct mrrc_reuse *reuse, unsigned uses)
 }
 
 /*
- * Newton's iteration, which starts at half of the exponent: exact to a few
- * units in the last place.
+ * Computes a square root by Newton's iteration, which starts at half of the
+ * exponent: exact to a few units in the last place.
  */
 static double mrrc_sqrt(double x)
 {

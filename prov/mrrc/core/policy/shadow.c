@@ -190,8 +190,8 @@ static double shadow_fill(struct mrrc_shadow *shadow, uintptr_t start,
 }
 
 /*
- * The lowest present part of the range, or NULL. *hint: the index of a range
- * that may be the wanted range; ranges do not overlap.
+ * Returns the lowest present part of the range, or NULL. *hint: the index of a
+ * range that may be the wanted range; ranges do not overlap.
  */
 static struct mrrc_region *shadow_first(struct mrrc_shadow *shadow,
 					uintptr_t start, size_t len,

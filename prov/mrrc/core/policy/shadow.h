@@ -67,11 +67,11 @@ void mrrc_shadow_forget(struct mrrc_shadow *shadow, uintptr_t start,
 			size_t len);
 
 /*
- * Whether the policy may evict a region of @len bytes against LRU's advice:
- * if the region has to be registered again, the difference to LRU stays within
- * the allowance, a fixed part of LRU's cost. If ranges at risk return as often
- * as they did before, the difference stays within one and a half times the
- * allowance.
+ * Returns whether the policy may evict a region of @len bytes against LRU's
+ * advice: true if the difference to LRU stays within the allowance, a fixed
+ * part of LRU's cost, even if the region has to be registered again. If ranges
+ * at risk return as often as they did before, the difference stays within one
+ * and a half times the allowance.
  */
 bool mrrc_shadow_affords(const struct mrrc_shadow *shadow, size_t len);
 

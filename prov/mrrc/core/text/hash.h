@@ -48,8 +48,8 @@ static inline void mrrc_sip_round(struct mrrc_sip *sip)
 
 /*
  * SipHash-1-3 of the word's eight bytes: without the secret the hashes look
- * random, and known hashes tell nothing about other hashes. Some 80
- * instructions.
+ * random, and known hashes tell nothing about other hashes. The hash takes some
+ * 80 instructions.
  */
 static inline uint64_t mrrc_hash_keyed(const struct mrrc_secret *secret,
 				       uint64_t key)

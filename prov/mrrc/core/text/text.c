@@ -87,8 +87,8 @@ int mrrc_text_size(const char *text, size_t *bytes)
 }
 
 /*
- * The Levenshtein distance, by rows: row[j] is the distance from a prefix of a
- * to the first j characters of b.
+ * Returns the Levenshtein distance, computed by rows: row[j] is the distance
+ * from a prefix of a to the first j characters of b.
  */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -121,7 +121,7 @@ size_t mrrc_text_distance(const char *a, const char *b)
 
 /*
  * Reads the word of at most TEXT_MAX characters at @text, up to "_"; returns
- * the text after it.
+ * the text after the word.
  */
 static const char *next_word(const char *text, size_t *len)
 {
@@ -133,8 +133,8 @@ static const char *next_word(const char *text, size_t *len)
 }
 
 /*
- * The distance from @word to the nearest word of @name; *cnt: the number of
- * words of @name
+ * Returns the distance from @word to the nearest word of @name; *cnt: the
+ * number of words of @name
  */
 static size_t word_distance(const char *word, size_t len, const char *name,
 			    size_t *cnt)
@@ -152,8 +152,8 @@ static size_t word_distance(const char *word, size_t len, const char *name,
 }
 
 /*
- * The distance word by word; a word of name that text lacks counts as one
- * character.
+ * Returns the distance word by word; a word of name that text lacks counts as
+ * one character.
  */
 static size_t words_distance(const char *text, const char *name)
 {

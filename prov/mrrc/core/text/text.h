@@ -22,15 +22,15 @@ int mrrc_text_count(const char *text, size_t *count);
 int mrrc_text_size(const char *text, size_t *bytes);
 
 /*
- * The number of insertions, deletions and changes from a to b; case does not
- * matter.
+ * Returns the number of insertions, deletions and changes from a to b; case
+ * does not matter.
  */
 size_t mrrc_text_distance(const char *a, const char *b);
 
 /*
- * The index of the name nearest to text, as a whole or word by word ("_"); of
- * equally near names the first. Returns @cnt if no name is like text: if more
- * than a third of its letters would have to change.
+ * Returns the index of the name nearest to text, as a whole or word by word
+ * ("_"); of equally near names the first. Returns @cnt if no name is like text:
+ * more than a third of the letters of text would have to change.
  */
 size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);

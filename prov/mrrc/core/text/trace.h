@@ -3,12 +3,12 @@
  * The file of recorded requests, as it is on disk: what sys/observe/trace_file
  * writes and fi_mrrc_trace(1) and fi_mrrc_sim(1) read.
  *
- * A header of head_size bytes, then chunks of chunk_size bytes. Each chunk
- * belongs to one thread at a time: records of rec_size bytes in the order of
- * their time, valid up to the first whose op is 0. A record's op is written
- * last, so each valid record is complete however the process ended. Everything
- * is little-endian. Offsets from the start of the file are multiples of
- * rec_size, so a record is one cache line.
+ * The file has a header of head_size bytes, then chunks of chunk_size bytes.
+ * Each chunk belongs to one thread at a time: records of rec_size bytes in the
+ * order of their time, valid up to the first record whose op is 0. A record's
+ * op is written last, so each valid record is complete however the process
+ * ended. Everything is little-endian. Offsets from the start of the file are
+ * multiples of rec_size, so a record is one cache line.
  *
  * Part of core: a format and pure functions of it.
  */
