@@ -26,8 +26,8 @@ int run_suite(Suite *suite, enum fork_status fork);
 int run_all(SRunner *runner, enum fork_status fork);
 
 /*
- * Whether a condition becomes true: comes() evaluates the condition again and
- * again, for a minute, or for a tenth of FT_HANGS seconds.
+ * comes() returns whether a condition becomes true, and evaluates the condition
+ * again and again, for a minute, or for a tenth of FT_HANGS seconds.
  */
 #define comes(condition)                                    \
 	({                                                  \
@@ -57,8 +57,8 @@ void be_cancelled(void);
 bool kernel_answers(unsigned number, unsigned error);
 
 /*
- * This process ends after @seconds. alarm() would not do: Check's handler of
- * SIGALRM ends the whole process group.
+ * Ends this process after @seconds. alarm() cannot be used, since Check's
+ * handler of SIGALRM ends the whole process group.
  */
 void end_in(unsigned seconds);
 
@@ -72,9 +72,9 @@ void end_in(unsigned seconds);
 	} while (0)
 
 /*
- * Whether a child of a process with threads may start a thread: ThreadSanitizer
- * refuses this, and another thread may have locked AddressSanitizer's allocator
- * at the fork.
+ * CHILD_MAY_THREAD: may a child of a process with threads start a thread?
+ * ThreadSanitizer forbids such threads, and another thread may have locked
+ * AddressSanitizer's allocator at the fork.
  */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define CHILD_MAY_THREAD 0

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Compares the cost of a hit and its release with that of a mutex around a
- * red-black tree with reference counts, which libfabric's registration cache
- * uses. The memory and the monitor are real; registrations do nothing.
+ * Compares the cost of a hit and its release with the cost in libfabric's
+ * registration cache, a red-black tree with reference counts under a mutex. The
+ * memory and the monitor are real; registrations do nothing.
  *
  * Every figure is the median of rounds in which all sides take turns, in
  * nanoseconds of one lookup and its release. Prints lines
  *
  *	case REGIONS THREADS WRITER TREE_NS OURS_NS PROBE NULL_NS LOAD_NS
  *
- * THREADS 0: one thread, in a process that has no other. PROBE: whether a
- * lookup asks the kernel: no, yes, or trust, where hooks are relied on.
+ * THREADS 0: one thread, in a process that has no other thread. PROBE: whether
+ * a lookup asks the kernel: no, yes, or trust, where hooks are relied on.
  * NULL_NS: time of a null system call, by the same threads. LOAD_NS: time of
  * one load, whose address the load before returned, from memory with one cache
  * line for each region; 0 unless THREADS is 0.
  *
  *	bench_hit [-n ROUNDS] [REGIONS THREADS [writer]]
  *
- * All cases are run, or the given one. Exit status 77: cannot run here.
+ * Runs all cases, or only the given case. Exit status 77: cannot run here.
  */
 #include "config.h"
 
@@ -63,7 +63,8 @@ static void fail(const char *what)
 
 /*
  * libfabric's cache has a tree with a compare function, and a list of unused
- * entries: a hit removes an entry, and the last release adds it.
+ * entries: a hit removes an entry from the list, and the last release adds the
+ * entry again.
  */
 struct tree_entry {
 	uintptr_t start;

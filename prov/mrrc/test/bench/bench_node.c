@@ -5,12 +5,14 @@
  * budget for all (sys/node/budget.h).
  *
  * In each phase every other process requests buffers of one and a half times
- * its part, at random, and the others of a quarter. Registrations are fake and
- * take no time, and requests come at the same rate on both sides. Prints "case
- * PROCESSES FIXED NODE PEAK": registrations in 1000 requests of both, and the
- * most that was reserved at once, in percent of the budget; and before, for
- * each tenth of a second of a shared budget, "bytes PROCESSES MS" and the
- * percentage of the budget that each process has.
+ * its part of the budget, at random, and the remaining processes request a
+ * quarter of their parts. Registrations are fake and take no time, and requests
+ * come at the same rate with fixed parts and with one budget. Prints "case
+ * PROCESSES FIXED NODE PEAK": registrations in 1000 requests with fixed parts
+ * and with one budget, and the most that was reserved at once, in percent of
+ * the budget. Before each such line, for each tenth of a second with one
+ * budget, prints "bytes PROCESSES MS" and the percentage of the budget that
+ * each process has.
  */
 #include "config.h"
 #include "sys/cache/cache_mt.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Fake registrations of the allocator's blocks. The fake counts live
- * registrations, can be told to fail, checks that each one is undone once while
- * its memory is still mapped, and keeps the events that it was told.
+ * registrations, can be told to fail, checks that each registration is undone
+ * once while its memory is still mapped, and keeps the events that the
+ * allocator reports.
  */
 #ifndef MRRC_TEST_FAKE_HEAP_H
 #define MRRC_TEST_FAKE_HEAP_H

@@ -16,8 +16,8 @@ struct fake_mon {
 	bool blind; /* sees() answers false */
 	bool knows; /* watch() tells that sees() need not look */
 	/*
-	 * Called once, inside the next check() or sees(), as another thread
-	 * would act.
+	 * Called once, inside the next check() or sees(), to act as another
+	 * thread would.
 	 */
 	void (*in_check)(struct mrrc_mon *mon);
 	void (*in_sees)(struct mrrc_mon *mon);

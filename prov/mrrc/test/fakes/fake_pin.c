@@ -71,8 +71,8 @@ static int fake_pin_reg(void *arg, uintptr_t start, size_t len,
 	struct pin *pin;
 
 	/*
-	 * A device pins pages for writing: no zero page, no copy on write
-	 * later.
+	 * A device pins pages for writing: a pinned page is never the zero
+	 * page, and is not copied on write later.
 	 */
 	if (madvise((void *) start, len,
 		    access == MRRC_RW ? MADV_POPULATE_WRITE :

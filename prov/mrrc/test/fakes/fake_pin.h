@@ -4,8 +4,8 @@
  *
  * Each page's first bytes are spliced into a pipe by reference, so the physical
  * page stays, whatever becomes of the mapping, and reading the pipe shows what
- * the page holds now. A registration whose page differs from the one mapped is
- * stale, and the test sees it.
+ * the page holds now. A registration whose page differs from the mapped page is
+ * stale, and the test sees the difference.
  */
 #ifndef MRRC_TEST_FAKE_PIN_H
 #define MRRC_TEST_FAKE_PIN_H
@@ -25,8 +25,8 @@ extern const struct mrrc_reg_ops fake_pin_ops;
 uint64_t fake_pin_read(const struct mrrc_region *region, uintptr_t addr);
 
 /*
- * Whether the device sees @word and the words after @word, one a page, through
- * a plan.
+ * Returns whether the device sees, through a plan, @word in the first page and
+ * each following word in the next page.
  */
 bool fake_pin_sees(const struct mrrc_plan *plan, uintptr_t addr, unsigned pages,
 		   uint64_t word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fault injection: the nth step of a constructor fails, or something happens
- * between two steps of this thread as if another thread did it.
+ * Fault injection: the nth step of a constructor fails, or a function called
+ * between two steps of this thread acts as another thread.
  *
  * A step is a call of this thread, in code linked into the test program, of
  * an allocator, mmap, mprotect, pthread_create, pthread_mutex_init, socket,
@@ -36,8 +36,8 @@ void fault_unmap(bool fails);
 
 /*
  * Return the number of munmap calls so far, and whether one of the calls after
- * number @since had this address. Another thread may have mapped the address
- * again.
+ * number @since had the address @addr. Another thread may have mapped the
+ * address again.
  */
 unsigned fault_unmaps(void);
 bool fault_unmapped(const void *addr, unsigned since);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider cannot work with this version of libfabric, says so and
- * declines.
+ * Under a version of libfabric that the provider cannot work with, the provider
+ * prints a message and declines.
  *
- * Usage: test_version MODULE. The fi_version() defined here is the one that
- * the module finds.
+ * Usage: test_version MODULE. The module finds the fi_version() that this
+ * program defines.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -19,8 +19,8 @@ static void fuzz_file(const char *name)
 	size = fread(data, 1, sizeof(data), file);
 	fclose(file);
 	/*
-	 * The copy has exactly this length, so that AddressSanitizer sees its
-	 * end.
+	 * The copy is as long as the input, so that AddressSanitizer reports
+	 * reads beyond the input's end.
 	 */
 	exact = malloc(size ? size : 1);
 	must(exact);

@@ -8,7 +8,7 @@
  * all other operations have ended, too.
  *
  * A step sequence is run again from the start for each of its successors, so
- * that no state must be copied. States seen before, by digest, are not
+ * that no state must be copied. A state whose digest was seen before is not
  * continued.
  *
  * Faults in cw.c can be switched on, and each fault has to be found.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Two sides of conditional writes (core/cw/cw.c) and a network between them
- * that keeps order: all possible steps, and what must hold after each step.
- * There is one world, which is started again and again, in one thread.
+ * that keeps order: all possible steps, and what must hold after each step. The
+ * program has one world, which is started again and again, in one thread.
  */
 #ifndef MRRC_TEST_EXPLORE_WORLD_H
 #define MRRC_TEST_EXPLORE_WORLD_H

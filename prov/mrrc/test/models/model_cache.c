@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * core/cache/cache with every policy against a naive model: random operations,
- * each answered by both, with mrrc_cache_valid() after every one.
+ * each answered by cache and model, with mrrc_cache_valid() after every
+ * operation.
  *
  * The model keeps regions in an array and knows no tree, no lists, no classes
  * and no sketch: it looks at every region for every question (model_policy.c).
@@ -316,8 +317,8 @@ static void do_put(void)
 }
 
 /*
- * The order is by access, then by address: regions that leave later are
- * remembered better.
+ * Regions leave in the order of access, then of address. The order matters,
+ * since a policy remembers a region better that leaves later.
  */
 static unsigned next_overlap(unsigned first, unsigned pages, bool unheld)
 {

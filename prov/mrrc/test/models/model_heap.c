@@ -46,8 +46,8 @@ struct item {
 };
 
 /*
- * Returns the step of checks: 1 in a short object, else both ends and some
- * between.
+ * Returns the distance between checked bytes: 1 in a short object; in a long
+ * object both ends and some bytes between are checked.
  */
 static size_t item_step(size_t len)
 {
@@ -381,14 +381,14 @@ TEST_IF(CHILD_MAY_THREAD, fork_in_the_middle)
 			if (status)
 				_exit(status);
 			/*
-			 * All is well; a leak checker would report memory that
-			 * a child leaves.
+			 * SIGKILL reports success: if the child exited, a leak
+			 * checker would report memory that the child leaves.
 			 */
 			raise(SIGKILL);
 		}
 		/*
-		 * Other threads run on, so no assertion may jump away from
-		 * them.
+		 * Other threads run on, so no failed assertion may jump out of
+		 * this function.
 		 */
 		if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) ||
 		    WTERMSIG(status) != SIGKILL)

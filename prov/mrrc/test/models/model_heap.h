@@ -24,7 +24,7 @@ void broken(const char *what, const void *addr, size_t at);
 void open_all(uint32_t idle_ms);
 /*
  * Closes all: with no live object, nothing stays registered and no error is
- * told.
+ * reported.
  */
 void close_all(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The allocator under threads that interfere with each other: counts taken
- * meanwhile, double frees, queries of objects that are being freed, objects
- * trimmed from the thread that owns them.
+ * while objects change, double frees, queries of objects that are being freed,
+ * objects trimmed from the thread that owns them.
  */
 #include "config.h"
 
@@ -50,8 +50,8 @@ static void *consumer(void *arg)
 TEST_CASE(model_heap_race, NULL, NULL);
 
 /*
- * The count may see a free without its allocation: live objects are never fewer
- * than 0.
+ * A count may include a free without its allocation, but the reported number of
+ * live objects is never below 0.
  */
 TEST(counted_meanwhile)
 {
@@ -355,10 +355,7 @@ TEST(freed_again_when_it_goes)
 	ck_assert_uint_eq(fake.frees, 2 * rounds);
 }
 
-/*
- * ---- hot objects are taken
- * ---------------------------------------------------
- */
+/* ---- hot objects are taken ----------------------------------------------- */
 
 /* Allocates and frees one object at a time, which is the hot one. */
 static void *owner(void *arg)

@@ -2,8 +2,8 @@
 /*
  * ./bench.sh race: the duels of race_bench with a helper that predicts uses.
  * The lookups of a duel come in bursts at regular times, so that the helper
- * deregisters the pages between two bursts and registers them ahead of the
- * next, while another thread replaces them.
+ * deregisters the pages between two bursts and registers the pages ahead of the
+ * next burst, while another thread replaces the pages.
  *
  * A registration remembers the words that its pages held when it was made. A
  * lookup that begins after new words were written, and is served by a

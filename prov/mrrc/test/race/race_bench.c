@@ -3,14 +3,14 @@
  * ./bench.sh race: many lookups against every way to replace a page, and the
  * cost of that safety.
  *
- * A registration here remembers the words that the pages held when it was
- * made. The thread that owns an address writes a new word into each page as
- * soon as the old ones are gone; a lookup that begins after that and is served
- * by a registration with another word is a stale hit.
+ * A registration here remembers the words that the pages held when it was made.
+ * The thread that owns an address writes a new word into each page as soon as
+ * the old pages are gone; a lookup that begins after the write and is served by
+ * a registration with another word is a stale hit.
  *
  * Prices are the times of a hit and its release, of an munmap, and of a
  * malloc/free of 256 KiB, without a monitor, with userfaultfd alone, and with
- * hooks. The three are measured in turn; the medians are printed.
+ * hooks. The three cases are measured in turn; the medians are printed.
  *
  *	race_bench [LOOKUPS [SECONDS]]
  *

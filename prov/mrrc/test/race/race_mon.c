@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * No stale hit, ever: lookups against every way to change a mapping, with
- * the real monitor and registrations that pin (fake_pin.h).
+ * Checks that no hit is ever stale: lookups against every way to change a
+ * mapping, with the real monitor and registrations that pin (fake_pin.h).
  *
  * Duels (duel.h): the thread that owns the address writes a new word there and
- * asks the cache. The word that the "device" sees must be the new one. With a
+ * asks the cache. The word that the "device" sees must be the new word. With a
  * monitor whose probe is blind, duels find stale hits within moments; otherwise
  * the test would prove nothing.
  *
@@ -439,7 +439,7 @@ static const struct {
 /*
  * Walkers unmap a slot and then map it again. In between, the kernel must not
  * give the hole to others, such as an allocator that maps memory for a new
- * thread. The kernel takes the highest free addresses, far above these.
+ * thread. The kernel takes the highest free addresses, far above the slots.
  */
 #define APART ((void *) 0x300000000000)
 
@@ -523,8 +523,8 @@ TEST_CASE(discard, NULL, NULL);
 
 /*
  * One thread discards pages that another thread registers. A lookup that begins
- * after new words were written must see these words. As with trust, lookups do
- * not ask the kernel.
+ * after new words were written must see the new words. As with trust, lookups
+ * do not ask the kernel.
  */
 TEST(test_discard)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Processes with caches share the budget of a node, while this process starts,
- * stops, continues and kills them, and they fork. At each moment live processes
- * have registered at most the budget plus what their operations hold. In the
- * end all live processes end by themselves, and the bytes of killed processes
- * are free.
+ * stops, continues and kills the other processes, which also fork. At each
+ * moment live processes have registered at most the budget plus what their
+ * operations hold. In the end all live processes end by themselves, and the
+ * bytes of killed processes are free.
  *
  * The registrations are fake. Shared memory has one word for each process, with
  * the number of registered pages. Words that did not change between two reads

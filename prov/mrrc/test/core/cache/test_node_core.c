@@ -163,8 +163,8 @@ LOOP_TEST(test_rules, 0, 3)
 				surplus += one->reserved;
 		}
 		/*
-		 * The processes give enough if idle ones have enough, and at
-		 * most one unit each more than is lacking.
+		 * The processes give enough if idle processes have enough, and
+		 * give too much by at most one unit for each process.
 		 */
 		ck_assert(given + free >= lack || given >= surplus);
 		ck_assert(!given || given <= lack - free + view.count);
@@ -270,8 +270,8 @@ TEST(test_auto)
 }
 
 /*
- * There are never more helpers than idle cores, and a process without one has
- * no more registered bytes than a process with one.
+ * There are never more helpers than idle cores, and a process without a helper
+ * has no more registered bytes than a process with a helper.
  */
 LOOP_TEST(test_helper_rules, 0, 2)
 {

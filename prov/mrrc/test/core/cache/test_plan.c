@@ -147,8 +147,8 @@ TEST(test_rounding)
 	bytes(14 * PAGE - 1, 2, RW, 0, "13+1:0 14+1");
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
 	/*
-	 * The last page of all addresses is never registered; this is the one
-	 * before.
+	 * The last page of the address space is never registered; the page
+	 * before the last page is.
 	 */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }

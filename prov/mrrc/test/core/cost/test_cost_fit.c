@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/cost/cost_fit: lines through points that are on a line, near one, or far
- * from any.
+ * core/cost/cost_fit: lines fitted to points that are on a line, near a line,
+ * or far from any line.
  */
 #include "config.h"
 #include "test/case.h"

@@ -181,7 +181,7 @@ static double now_us(void)
 
 /*
  * Returns the time in us to cancel one write, or to take back one tag, newest
- * first, while @count are ready.
+ * first, while @count writes are ready.
  */
 static double cost(unsigned count, bool tags)
 {

@@ -7,8 +7,9 @@
 
 /*
  * Each entry is the letter of the next phase (C: CONNECTING, A: ALONE, X: LOST)
- * and the number of the act; "--" must not happen. Entries are in the order of
- * the events: AWAIT RECALL PLAIN JOIN DIAL MET QUIT REQUEST POST CLOSE RESET
+ * and the number of the act; "--": the event must not happen in this phase.
+ * Entries are in the order of the events: AWAIT RECALL PLAIN JOIN DIAL MET QUIT
+ * REQUEST POST CLOSE RESET
  */
 static const char *const expected[CW_PHASE_CNT] = {
 	[CW_OPTED] = "L1 -- A1 O8 C1 -- O1 O1 O8 X1 --",

@@ -39,7 +39,7 @@ static uint64_t unshift(uint64_t word, unsigned bits)
 }
 
 /*
- * Inverts an odd number modulo 2^64; each turn doubles the number of right
+ * Inverts an odd number modulo 2^64; each turn doubles the number of correct
  * bits.
  */
 static uint64_t inverse(uint64_t odd)

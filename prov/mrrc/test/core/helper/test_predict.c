@@ -82,7 +82,7 @@ TEST(test_nothing_known)
 
 /*
  * The guard is a 32nd of the shortest gap before a use, and half of the longest
- * gap after it; the guard is larger while gaps are few.
+ * gap after the use; the guard is larger while gaps are few.
  */
 TEST(test_guard)
 {
@@ -210,8 +210,8 @@ TEST(test_longest_of_all)
 }
 
 /*
- * With more gaps, one long gap no longer counts: an unknown buffer is kept as
- * long as nearly all gaps.
+ * With more gaps, one long gap no longer counts: an unknown buffer is kept for
+ * a time that nearly all gaps stay below.
  */
 TEST(test_idle)
 {
@@ -231,8 +231,8 @@ TEST(test_idle)
 }
 
 /*
- * A buffer with two short gaps is kept as long as an unknown one, until it has
- * many gaps.
+ * A buffer with two short gaps is kept as long as an unknown buffer, until the
+ * buffer has had many gaps.
  */
 TEST(test_few_gaps_wait)
 {
@@ -350,9 +350,9 @@ static struct {
 } model;
 
 /*
- * Returns the shortest, the longest and the number of the gaps of steps like
- * @i's; @level 0: with the same points before, 1: of the same buffer and site,
- * 2: of the same site.
+ * Returns the shortest gap, the longest gap and the number of gaps of steps
+ * like step @i. @level 0: steps after the same points; 1: steps with the same
+ * buffer and site; 2: steps with the same site.
  */
 static unsigned model_gaps(unsigned n, unsigned i, int level, uint64_t *min,
 			   uint64_t *max)

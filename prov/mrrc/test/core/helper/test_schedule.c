@@ -89,8 +89,8 @@ static void says(uint64_t now, enum mrrc_step step, unsigned i, uint64_t wake)
 }
 
 /*
- * Makes a use after 4000 gaps of @period, with which the guard is small. The
- * schedule has not been asked yet.
+ * Makes a use after 4000 gaps of @period, so many that the guard is small. Does
+ * not ask the schedule for its next step.
  */
 static uint64_t learn(unsigned i, uint64_t period, uint64_t now)
 {
@@ -188,8 +188,8 @@ TEST(test_in_use)
 }
 
 /*
- * A use during the region's registration is late, and that registration serves
- * it.
+ * A use during the region's registration is late, and the registration serves
+ * the use.
  */
 TEST(test_used_while_coming)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * core/helper/schedule against a model that examines every region in each step.
- * Both use the same predictor.
+ * Schedule and model use the same predictor.
  */
 #include "config.h"
 #include "test/case.h"
@@ -42,8 +42,8 @@ static uint64_t model_costs(unsigned i)
 }
 
 /*
- * Returns the region with the earliest deadline in @state, the first of equal
- * ones; MANY: no region.
+ * Returns the region in @state with the earliest deadline; of regions with
+ * equal deadlines, the first. MANY: no region.
  */
 static unsigned model_first(enum mrrc_scheduled_state state)
 {
@@ -190,8 +190,8 @@ static void model_use(unsigned i, uint64_t now, uint64_t turn)
 TEST_CASE(schedule_model, NULL, NULL);
 
 /*
- * The same buffers are used in rounds, some left out, some used once, with
- * noise.
+ * Each round uses nearly all buffers in the same order, at slightly random
+ * times; after each round the schedule forgets one buffer.
  */
 LOOP_TEST(test_model, 0, 8)
 {

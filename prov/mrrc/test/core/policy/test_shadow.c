@@ -212,8 +212,8 @@ static void model_compare(void)
 TEST_CASE(shadow, NULL, NULL);
 
 /*
- * Each region has a hint; here some ranges share a hint, so that many are
- * wrong.
+ * A policy keeps a hint for each region; in this test ranges share hints, so
+ * that many hints are wrong.
  */
 TEST(test_model)
 {
@@ -262,8 +262,8 @@ TEST(test_few_regions)
 }
 
 /*
- * A range that the policy evicted and LRU still has may return, as likely as
- * earlier ones did.
+ * A range that the policy evicted and LRU still has may return, with the
+ * probability with which earlier ranges at risk returned.
  */
 TEST(test_at_risk)
 {
@@ -306,8 +306,8 @@ TEST(test_at_risk)
 }
 
 /*
- * A range is larger than the limit: the cache itself has no room for it,
- * either.
+ * The shadow cache keeps no range that is larger than the limit: the cache
+ * itself has no room for such a range, either.
  */
 TEST(test_too_large)
 {
@@ -375,7 +375,7 @@ LOOP_TEST(test_thin_block, 0, 8)
 
 /*
  * Memory that malloc gave out before makes an unused entry look like a range
- * from 1 << 60 on; a wrong hint must not lead to it.
+ * from 1 << 60 on; a wrong hint must not lead to such an entry.
  */
 TEST(test_garbage)
 {
@@ -474,8 +474,8 @@ TEST(test_few_buffers)
 }
 
 /*
- * Small buffers are used many times, then large buffers in turn as soon as the
- * cache is full; no evicted buffer has returned by then.
+ * Small buffers are used many times, then large buffers in turn. When large
+ * buffers have filled the cache, no evicted buffer has returned yet.
  */
 static double burst(const char *policy)
 {

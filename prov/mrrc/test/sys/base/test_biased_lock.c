@@ -4,9 +4,9 @@
  * lock is shut, and no owner is inside after a wait.
  *
  * Without a barrier an owner could look whether the biased lock is shut before
- * other threads see that it is inside. The test therefore delays the owner's
- * stores: the owner writes to cache lines that the other thread writes to as
- * well, on another processor.
+ * other threads see that the owner is inside. The test therefore delays the
+ * owner's stores: the owner writes to cache lines that the other thread writes
+ * to as well, on another processor.
  */
 #include "config.h"
 #include "test/case.h"
@@ -163,8 +163,8 @@ static void *use(void *arg)
 			atomic_fetch_add(&misused, 1);
 		mrrc_biased_leave(&biased);
 		/*
-		 * The owner is outside for longer, so that the other thread
-		 * sees it there.
+		 * The owner stays outside for longer, so that the other thread
+		 * sees the owner outside.
 		 */
 		pause_for(10 * PAUSES);
 	}

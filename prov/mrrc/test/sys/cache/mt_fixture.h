@@ -28,8 +28,8 @@ void mt_teardown(void);
 /* Opens a cache with the same limits and monitor, and the default policy. */
 int open_cache(struct mrrc_cache_mt **out);
 /*
- * Opens a cache with the fixture's monitor, and its limits and calls where
- * @attr has none.
+ * Opens a cache with the fixture's monitor, and with the fixture's limits and
+ * calls where @attr has no limit or call.
  */
 int open_as(struct mrrc_cache_attr attr, struct mrrc_cache_mt **out);
 

@@ -167,8 +167,8 @@ TEST(test_open_fails)
 	}
 	ck_assert_int_eq(ret, 0);
 	/*
-	 * The steps are those of the cache, its policy, its history and its
-	 * lock.
+	 * The failing steps are those that open the cache, its policy, its
+	 * history and its lock.
 	 */
 	ck_assert_int_ge(n, 5);
 	ck_assert_int_eq(mrrc_cache_mt_close(other), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/cache/reaper: the helper ends the keys of closed registrations, also
- * beside threads that get them again. Registrations are fake; the fake checks
- * that no region is deregistered in use or twice. test_revoke.c tests when each
- * key ends.
+ * beside threads that get these registrations again. Registrations are fake;
+ * the fake checks that no region is deregistered in use or twice. test_revoke.c
+ * tests when each key ends.
  */
 #include "config.h"
 /* This header precedes headers that declare a global `cache`. */

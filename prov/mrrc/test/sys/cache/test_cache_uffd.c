@@ -274,8 +274,8 @@ TEST(test_room)
 }
 
 /*
- * Without hooks, the cache takes only few mappings, as it cannot give them
- * back.
+ * Without hooks, the cache takes only few mappings, as the cache cannot give
+ * mappings back.
  */
 TEST(test_room_unhooked)
 {

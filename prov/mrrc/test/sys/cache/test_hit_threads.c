@@ -413,8 +413,8 @@ static void *wait_to_end(void *arg)
 }
 
 /*
- * A child does not have the helper threads of its parent: as many threads of
- * the child's own count as other threads.
+ * A child does not have the provider's threads of its parent, so no thread that
+ * the child starts may be taken for a provider's thread.
  */
 TEST_IF(CHILD_MAY_THREAD, test_alone_forked)
 {

@@ -2,7 +2,7 @@
 /*
  * sys/file/lease: files that change while parts of them are held. A pipe that
  * has references to the pages (vmsplice(2)) stands for a device that has pinned
- * them.
+ * the pages.
  */
 #include "config.h"
 #include "test/case.h"
@@ -108,8 +108,8 @@ static void teardown(void)
 }
 
 /*
- * Writes to the file; after that the lease is given up, and the file has new
- * bytes.
+ * Writes to the file. The lease is given up before the write returns; the file
+ * then has new bytes.
  */
 static void *writer(void *arg)
 {
@@ -243,8 +243,8 @@ TEST(writer_waits)
 	mrrc_lease_release(&hold);
 	pthread_join(thread, NULL);
 	/*
-	 * The lease is given up after that; otherwise the test runs out of
-	 * time.
+	 * The lease is given up after the release of its last part; otherwise
+	 * the test runs out of time.
 	 */
 	while (!forgotten)
 		usleep(1000);
@@ -538,7 +538,7 @@ TEST(kept_without_users)
 
 /*
  * A lost lease has no user any more, but parts of the lease are held while the
- * thread is busy: no other lease takes its place.
+ * thread is busy: no other lease takes the place of the lost lease.
  */
 TEST(kept_for_holds)
 {

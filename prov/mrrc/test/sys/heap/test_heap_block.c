@@ -141,8 +141,8 @@ TEST(heap_limit_is_reached)
 }
 
 /*
- * While blocks have room, no further block is requested, which would be
- * refused.
+ * While blocks have room, the heap requests no further block; a request would
+ * be refused.
  */
 TEST(refused_once_at_limits)
 {
@@ -280,7 +280,7 @@ static void after(uint64_t ms)
 
 /*
  * Idle blocks are given to other processes; blocks in use, or free only for a
- * moment, are not.
+ * moment, are not given.
  */
 TEST(idle_blocks_are_given)
 {
@@ -432,8 +432,8 @@ TEST(page_kinds)
 							 &place),
 					 0);
 			/*
-			 * The block has these pages, or available ones in their
-			 * place.
+			 * The block has pages of the requested kind, or of an
+			 * available kind in place of it.
 			 */
 			ck_assert_int_le(place.pages, kinds[i]);
 			ck_assert_int_ne(place.pages, MRRC_PAGES_AUTO);

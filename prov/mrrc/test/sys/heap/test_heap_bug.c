@@ -61,8 +61,8 @@ TEST(foreign_and_inside)
 }
 
 /*
- * Neighbours begin anywhere in a page, and one of them is freed: addresses
- * inside are refused.
+ * Adjacent objects begin anywhere in a page, and one object is freed. A free of
+ * an address inside an object is refused.
  */
 TEST(inside_of_every_class)
 {
@@ -92,8 +92,8 @@ TEST(inside_of_every_class)
 }
 
 /*
- * All other addresses of a block are refused, before and after its only object
- * is freed.
+ * A block has one object. A free of any other address of the block is refused,
+ * before and after the object is freed.
  */
 TEST(never_allocated)
 {

@@ -335,8 +335,8 @@ static void *trim_on(void *arg)
 
 /*
  * A trim takes the hot object away: either the trim or the thread gets the
- * object, never both. The time limit is there as the scheduler decides how long
- * a loop takes.
+ * object, never both. The test has a time limit, as the scheduler decides how
+ * long a loop takes.
  */
 TEST(freed_last_is_taken_away)
 {

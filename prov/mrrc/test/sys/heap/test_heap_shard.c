@@ -96,9 +96,9 @@ static void count_block(void)
 }
 
 /*
- * An object of the other shard that this thread frees is never its next
- * allocation, and all such objects but a magazine are soon available to the
- * other shard.
+ * An object of the other shard that this thread frees is never this thread's
+ * next allocation, and all such objects but one magazine of them are soon
+ * available to the other shard.
  */
 TEST(freed_elsewhere_goes_back)
 {
@@ -127,8 +127,8 @@ TEST(freed_elsewhere_goes_back)
 	}
 	ck_assert_uint_ne(mine, theirs);
 	/*
-	 * The other shard keeps a magazine and a depot, this one half a
-	 * magazine.
+	 * The other shard keeps a magazine and a depot, this thread's shard
+	 * keeps half a magazine.
 	 */
 	ck_assert_uint_le(heap_stats_of(sharded).kept_bytes,
 			  (16 + MRRC_DEPOT / 2 + MRRC_MAG / 2 + 1) * SIZE);

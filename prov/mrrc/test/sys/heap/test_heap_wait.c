@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The allocator waits for threads inside their biased locks, and for threads
- * that walk over a domain's heaps, before it takes objects away; and it takes
+ * that walk over a domain's heaps, before it takes objects away. A heap uses
  * kept objects before it grows.
  */
 #include "config.h"
@@ -14,10 +14,7 @@
 #include "test/sys/heap/heap_fixture.h"
 #include "sys/heap/heap_thread.h"
 
-/*
- * ---- threads inside their biased locks
- * ---------------------------------------
- */
+/* ---- threads inside their biased locks ----------------------------------- */
 
 static size_t deregs; /* number of deregistrations before */
 static bool waited;
@@ -90,10 +87,7 @@ LOOP_TEST(biased_locks_are_waited_for, 0, 5)
 	ck_assert(waited);
 }
 
-/*
- * ---- kept objects, used before a heap grows
- * ----------------------------------
- */
+/* ---- kept objects, used before a heap grows ------------------------------ */
 
 #define KEPT_SIZE ((size_t) 64 << 10)
 #define KEPT_LEN  (KEPT_SIZE - MRRC_HEAP_CANARY)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/hooks/libc_hooks under the userfaultfd monitor: no change is lost that is
- * not announced: by raw system calls, by children that share or copy the
- * memory, and with other patchers.
+ * sys/hooks/libc_hooks under the userfaultfd monitor: no unannounced change is
+ * lost, whether made by raw system calls, by children that share or copy the
+ * memory, or beside other patchers.
  */
 #include "config.h"
 #include "test/case.h"
@@ -175,8 +175,7 @@ TEST(test_fork)
 /* ---- other patchers ---- */
 
 /*
- * Returns the patched word of munmap, which is the first one in each known
- * libc.
+ * Returns the word of munmap's code that the hook patches in each known libc.
  */
 static uint64_t *munmap_word(void)
 {

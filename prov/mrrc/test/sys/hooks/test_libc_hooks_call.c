@@ -138,8 +138,8 @@ static const struct {
 };
 
 /*
- * A fixed mapping of huge pages replaces more as well, even if no huge page is
- * free.
+ * A fixed mapping of huge pages replaces more pages than its length says, even
+ * if no huge page is free.
  */
 EACH_TEST(test_mmap_huge, hugetlbs)
 {
@@ -261,8 +261,8 @@ TEST(test_mremap_part)
 }
 
 /*
- * A range that is being deregistered is watched, but in no cache, and not
- * announced.
+ * A range that is being deregistered is watched, but is in no cache, so its
+ * changes are not announced.
  */
 TEST(test_mremap_limbo)
 {
@@ -296,8 +296,8 @@ static void split_once(void *arg, uintptr_t start, uintptr_t end,
 }
 
 /*
- * A watched range begins before the moved one: Linux 6.1 then keeps two
- * mappings.
+ * A watched range begins before the moved range: in this case Linux 6.1 keeps
+ * two mappings.
  */
 TEST(test_mremap_cut)
 {
@@ -384,8 +384,8 @@ TEST(test_matters)
 
 /*
  * A thread that libc does not know, as some languages have: with thread-local
- * storage and system calls of its own, a filter that allows two of these, and a
- * stack that the thread unmaps before it ends.
+ * storage and system calls of its own, a filter that allows two system calls,
+ * and a stack that the thread unmaps before it ends.
  */
 struct bare {
 	char *ptr, *stack;

@@ -72,8 +72,8 @@ EACH_TEST(test_late, lates)
 }
 
 /*
- * The call does not wait for the lock's holder, and no lookup trusts its
- * region.
+ * The call does not wait for the holder of the monitor's lock. Until the call
+ * is announced again, no lookup trusts its region.
  */
 TEST(test_late_busy)
 {

@@ -55,8 +55,9 @@ static bool is_held(void)
 TEST_CASE(hooks_signal, hooks_setup, hooks_teardown);
 
 /*
- * A handler unmaps while its thread holds a lock, by libc or not. An event of
- * another thread is already being handled, and waits for that lock.
+ * A signal handler unmaps, by libc or by a raw system call, while its thread
+ * holds a lock. An event of another thread is already being handled, and waits
+ * for that lock.
  */
 LOOP_TEST(test_signal_inside, 0, 4)
 {
@@ -81,8 +82,8 @@ LOOP_TEST(test_signal_inside, 0, 4)
 }
 
 /*
- * No hook tells while its thread holds a lock of the provider, even if the lock
- * may be taken twice.
+ * No hook tells subscribers of a change while its thread holds a lock of the
+ * provider, even a lock that may be taken twice.
  */
 TEST(test_inside)
 {

@@ -2,7 +2,7 @@
 /*
  * Uprobes in this process alone; perf(1) and bpftrace place uprobes in all
  * processes that run a file. The kernel writes a byte over the instruction, and
- * the byte of the file when the probe ends.
+ * writes the byte of the file back when the probe ends.
  */
 #ifndef MRRC_UPROBE_H
 #define MRRC_UPROBE_H

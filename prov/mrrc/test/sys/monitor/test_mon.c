@@ -19,8 +19,8 @@ TEST_CASE(mon, mon_setup, mon_teardown);
 
 /*
  * Opening a monitor registers the process for membarrier(2). With several
- * threads, the kernel needs 10 ms for that, so the monitor registers before it
- * starts threads.
+ * threads, the kernel needs 10 ms to register a process, so the monitor
+ * registers before it starts threads.
  */
 TEST(test_barrier_early)
 {

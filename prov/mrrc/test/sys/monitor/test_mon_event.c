@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/monitor/mon: events between two steps of a call. The fake monitor, or a
- * wrapped call (fault.h), calls a function there that acts as another thread.
+ * sys/monitor/mon: events between two steps of a call. Between two steps the
+ * fake monitor, or a wrapped call (fault.h), calls a function that acts as
+ * another thread.
  */
 #include "config.h"
 #include "test/case.h"
@@ -183,8 +184,8 @@ TEST(test_forget_any)
 	srandom(1);
 	for (turn = 0; turn < 20000; turn++) {
 		/*
-		 * At times ranges are only short, so that long ones are
-		 * displaced.
+		 * In every second thousand of turns all ranges are short, so
+		 * that long ranges are displaced.
 		 */
 		start = (1 + random() % 4096) * 4096;
 		end = start + lens[random() % (turn / 1000 % 2 ? 8 : 4)] * 4096;

@@ -92,8 +92,8 @@ static void unwatch_all(struct mrrc_mon *self)
 }
 
 /*
- * Other users unwatch the range: what the notifier watches stays watched until
- * its end.
+ * When other users unwatch a range of the notifier, the range stays watched
+ * until the notifier is closed.
  */
 TEST(test_watch_stays)
 {

@@ -64,8 +64,8 @@ static char *map(size_t pages, int prot, int flags, int file)
 }
 
 /*
- * Maps pages next to none that was written to, with which the kernel would
- * merge.
+ * Maps pages beside no page that was written to, with which the kernel would
+ * merge them.
  */
 static char *map_apart(size_t pages)
 {

@@ -32,8 +32,8 @@ static void *take_most(void *arg)
 }
 
 /*
- * Two processes reserve at once: the later one sees both reservations, and
- * gives its own up, or reduces it.
+ * Two processes reserve at once: the later process sees both reservations, and
+ * gives up or reduces its own reservation.
  */
 LOOP_TEST(test_meanwhile, 0, 2)
 {

@@ -155,9 +155,9 @@ TEST(test_missed_half)
 }
 
 /*
- * Both processes have their shares, and one lacks bytes. The other one missed
- * what it gave, and tries again much later, or at once if it has more bytes
- * than at the trial.
+ * Two processes have their shares, and one process lacks bytes. The other
+ * process missed what it gave, and tries again much later, or at once if it has
+ * more bytes than at the trial.
  */
 LOOP_TEST(test_grown, 0, 2)
 {
@@ -306,7 +306,7 @@ TEST(test_lacks_meanwhile)
 
 /*
  * Allocators give kept bytes to other processes after caches evicted all, and
- * only as many as are lacking.
+ * give only as many bytes as are lacking.
  */
 TEST(test_keepers_give)
 {

@@ -295,8 +295,8 @@ static void change_it(void)
 }
 
 /*
- * Memory that can no longer be watched is not registered, and no range makes
- * room.
+ * Memory that can no longer be watched is not registered, and no other range is
+ * deregistered to make room.
  */
 LOOP_TEST(test_unwatchable, 0, 12)
 {

@@ -78,8 +78,8 @@ static void flush_now(void *arg, uintptr_t start, size_t len)
 }
 
 /*
- * A flush removes a region that is being registered, and regions due later stay
- * away.
+ * A flush removes a region that is being registered, and regions that are due
+ * later are not registered again.
  */
 TEST(test_flush_waits)
 {

@@ -26,8 +26,8 @@ void setup_alone(void); /* like setup(), but without another thread */
 bool trusted(bool wanted);
 
 /*
- * Checks that trust is not given, now or after a look at the code, due to
- * @text.
+ * Checks that trust is not given, now or after a look at the code, and that the
+ * reason contains @text.
  */
 void never_trusted(const char *text);
 

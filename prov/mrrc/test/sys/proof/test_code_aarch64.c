@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/proof/code_aarch64: system calls in hand-assembled code for 64-bit ARM,
- * on any machine. A call that passes no known number is never said to pass a
- * number.
+ * on any machine. The decoder never reports a number for a call whose number is
+ * unknown.
  */
 #include "config.h"
 #include "test/case.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: the numbers of system calls, in hand-assembled functions. A
- * site without a known number is never said to pass one.
+ * sys/proof/code: the numbers of system calls, in hand-assembled functions. The
+ * decoder never reports a number for a site whose number is unknown.
  */
 #include "config.h"
 #include "test/case.h"

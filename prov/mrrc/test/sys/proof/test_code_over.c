@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code: functions that a patcher has overwritten. A system call that
- * code may reach is never said to be dead.
+ * sys/proof/code: functions that a patcher has overwritten. The decoder never
+ * reports a system call that code may reach as dead.
  */
 #include "config.h"
 #include "test/case.h"

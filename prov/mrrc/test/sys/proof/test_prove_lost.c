@@ -255,8 +255,8 @@ TEST(test_kept)
 
 /*
  * A hook is overwritten without a hooked call. The next miss sees the change;
- * without a miss, the thread that reads events sees it, which looks once a
- * second.
+ * without a miss, the thread that reads events, which looks once a second, sees
+ * the change.
  */
 LOOP_TEST(test_overwritten_later, 0, 2)
 {
@@ -298,8 +298,9 @@ static void put(const struct text *libc, const uint8_t *bytes)
 
 /*
  * A hook that comes back, as when a debugger ends a breakpoint, is trusted
- * again. Its next end is seen, even if the hook came back after the last look
- * at all hooks and the thread that looks at code has found it.
+ * again. The next time that the hook is overwritten is seen, even if the hook
+ * came back after the last look at all hooks and only the thread that looks at
+ * code has found the hook.
  */
 LOOP_TEST(test_overwritten_again, 0, 2)
 {
