@@ -217,7 +217,7 @@ static void cw_accepted(struct mrrc_cw_ep *cw, const struct cw_mark *mark)
 
 /*
  * The application's connection has ended. Connected control endpoints detect
- * that end themselves, after all data under way have arrived.
+ * the end of their own connection, after all data under way have arrived.
  */
 static void cw_gone(struct mrrc_fabric *fabric, const struct fid *core)
 {

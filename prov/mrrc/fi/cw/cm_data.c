@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Marks in the private data of connections for conditional writes: see cw/cw.h.
- * Any thread, no state.
+ * Writes and reads the marks of conditional writes in the private data of
+ * connections: see cw/cw.h. Any thread, no state.
  */
 #include "config.h"
 #include <arpa/inet.h>

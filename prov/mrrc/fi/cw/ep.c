@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The calls of endpoints and passive endpoints on which fi_cw_enable() was
- * called: they do their part and then make the usual calls (obj/ep.c, obj/cm.c,
- * obj/pep.c).
+ * called: the calls do their part for conditional writes and then make the
+ * usual calls (obj/ep.c, obj/cm.c, obj/pep.c).
  *
  * Threading: that of the usual calls.
  */

@@ -75,8 +75,8 @@ struct mrrc_cw_domain {
 	struct mrrc_mutex lock;
 
 	/*
-	 * ns, no lock: time of the application's last read of a CQ, and of its
-	 * last read after a gap
+	 * times in ns, no lock: of the application's last read of a CQ, and of
+	 * the application's last read after a gap
 	 */
 	_Atomic uint64_t seen, missed;
 
@@ -84,8 +84,8 @@ struct mrrc_cw_domain {
 	struct mrrc_cw_group *_Atomic groups;
 	struct mrrc_cw_auto *_Atomic automatic; /* NULL: none */
 	/*
-	 * in the MSG domain, while there are reliable datagram endpoints:
-	 * cw/msg_domain.c
+	 * the endpoint of the MSG domain, from the first reliable datagram
+	 * endpoint until the domain closes: cw/msg_domain.c
 	 */
 	struct mrrc_ep *below;
 

@@ -443,8 +443,8 @@ static void cw_sent(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 }
 
 /*
- * An error ends the connection: a reliable connection cannot continue after an
- * error.
+ * Handles a completion. An error ends the connection: a reliable connection
+ * cannot continue after an error.
  */
 static void cw_complete(struct cw_context *context, size_t len, int err)
 {
@@ -474,7 +474,7 @@ static void cw_complete(struct cw_context *context, size_t len, int err)
 
 /*
  * Handles a peer's write with data, whose completion names no peer (tcp), or
- * the receive that it consumed (verbs).
+ * the receive that the write consumed (verbs).
  */
 static void cw_stray(struct cw_context *context)
 {

@@ -184,8 +184,8 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 		return;
 	mrrc_cw_over->shut(group);
 	/*
-	 * other requests are for links of this group whose endpoint has its
-	 * home in another group
+	 * requests at another group's listener are for links of this group
+	 * whose endpoint has its home in that other group
 	 */
 	STAILQ_FOREACH_SAFE(request, &group->requests, link, next) {
 		if (request->pep != group->pep)

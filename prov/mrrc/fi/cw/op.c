@@ -81,8 +81,8 @@ static struct cw_rec *cw_rec_new(struct mrrc_cw_ep *cw,
 }
 
 /*
- * Can an operation be posted? With the group's lock held, or without it as a
- * preliminary check.
+ * Can an operation be posted? Called with the group's lock held, or without the
+ * lock as a preliminary check.
  */
 static int cw_check(const struct mrrc_cw_ep *cw)
 {
@@ -402,8 +402,8 @@ ssize_t mrrc_cw_post_tag(struct mrrc_ep *ep, const struct fi_msg_cw *msg,
 static void cw_cancel_target(struct cw_rec *rec)
 {
 	/*
-	 * this call may end the target's operation; its record stays valid
-	 * until the group is unlocked
+	 * cancelling may end the target's operation; the operation's record
+	 * stays valid until the group is unlocked
 	 */
 	mrrc_cw_cancel_target(&rec->cw->sm, &rec->target);
 	if (rec->target.state != MRRC_CW_TARGET_ENDED && !rec->confirm_by)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Progress of a group: its completions, events and deadlines, and the work that
- * is left until its lock is released. See cw/cw.h.
+ * is left until the group's lock is released. See cw/cw.h.
  */
 #include "config.h"
 #include <sys/timerfd.h>
@@ -124,7 +124,7 @@ void mrrc_cw_group_unlock(struct mrrc_cw_group *group)
 
 	/*
 	 * a thread cancelled here would leave requests unanswered and
-	 * operations unfinished, for which no other thread looks
+	 * operations unfinished, and no other thread would finish them
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	do {

@@ -106,9 +106,10 @@ static void cw_link_free(struct mrrc_cw_ep *cw, int err)
 }
 
 /*
- * How much a stranger's link (a link whose peer is not in the AV) deserves to
- * stay. 0: not connected and not connecting; 1: connected or connecting, and
- * the peer has sent no HELLO; 2: quarantined; 3: the peer has sent HELLO.
+ * Returns how much a stranger's link (a link whose peer is not in the AV)
+ * deserves to stay. 0: not connected and not connecting; 1: connected or
+ * connecting, and the peer has sent no HELLO; 2: quarantined; 3: the peer has
+ * sent HELLO.
  */
 static unsigned cw_stranger_merit(struct mrrc_cw_ep *cw)
 {

@@ -9,8 +9,8 @@
 
 /*
  * A connection request at a group's listener, of reliable datagrams. The
- * group's lock guards it while it is in one of the group's lists; afterwards it
- * belongs to the thread that took it out.
+ * group's lock guards a request in one of the group's lists; a request that was
+ * taken out of the list belongs to the thread that did so.
  */
 struct cw_request {
 	STAILQ_ENTRY(cw_request) link;
@@ -75,8 +75,8 @@ int mrrc_cw_rdm_get(struct mrrc_ep *ep, fi_addr_t addr,
 struct mrrc_cw_ep *mrrc_cw_rdm_find(struct mrrc_cw_rdm *rdm,
 				    const struct mrrc_cw_name *name);
 /*
- * Like mrrc_cw_rdm_get(), for a request from this name; -FI_ENOSPC: too many
- * strangers
+ * Like mrrc_cw_rdm_get(), for a request from this name; -FI_ENOSPC: there are
+ * too many strangers
  */
 int mrrc_cw_rdm_get_from(struct mrrc_cw_rdm *rdm,
 			 const struct mrrc_cw_name *name,
@@ -95,7 +95,7 @@ void mrrc_cw_rdm_forget(struct mrrc_av *av, const struct mrrc_cw_name *name);
 void mrrc_cw_rdm_count(struct mrrc_cw_ep *cw);
 void mrrc_cw_rdm_stats(struct mrrc_ep *ep, struct fi_mrrc_cw_stats *sum);
 /*
- * Gets the link with the oldest operation of this context; it stays until
+ * Gets the link with the oldest operation of this context; the link stays until
  * mrrc_cw_put()
  */
 struct mrrc_cw_ep *mrrc_cw_rdm_oldest(struct mrrc_ep *ep, const void *context);
