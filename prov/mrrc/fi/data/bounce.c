@@ -7,11 +7,11 @@
  * data are copied from a block to the buffer under the lock of the CQ that
  * reports them, so that the data are there before the completion is read.
  *
- * Sources of any size that can be read but not registered are sent from memory
- * by malloc that is registered instead. One such source is read-only memory
- * with verbs' own cache, which registers with all rights, whatever is asked for
- * (verbs_mr.c, 1.17). The kernel copies the source, and returns an error where
- * memory is not mapped.
+ * A source of any size that can be read but not registered is copied to memory
+ * from malloc, which is registered instead. Read-only memory cannot be
+ * registered by verbs' own cache, which registers with all rights, whatever is
+ * asked for (verbs_mr.c, 1.17). The kernel copies the source, and returns an
+ * error where memory is not mapped.
  */
 #include "config.h"
 #include <limits.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Finds operations by their endpoint: to cancel one, and to end those in flight
- * when an endpoint is closed.
+ * Finds operations by their endpoint: to cancel an operation, and to end the
+ * operations in flight when an endpoint is closed.
  *
- * Cancelling and closing are rare, so they take the locks of all CQs of the
- * domain and examine every operation in flight; posting and completing keep no
- * lists for them.
+ * Cancelling and closing are rare, so both take the locks of all CQs of the
+ * domain and examine every operation in flight; posting and completing maintain
+ * no lists for cancelling and closing.
  */
 #include "config.h"
 #include "fi/data/pending.h"
@@ -138,7 +138,7 @@ void mrrc_cq_reap(struct mrrc_cq *cq, struct mrrc_op **done)
  *
  * A thread inside a core's sread may hold a completion that is not visible
  * here, and only the application reads that CQ meanwhile. Records that are
- * reported there stay as zombies until the last such thread leaves
+ * reported in that CQ stay as zombies until the last such thread leaves
  * (mrrc_cq_reap). Any CQ may report receives of a shared context: such receives
  * wait until the threads inside sread now have left every CQ (`awaited`).
  */

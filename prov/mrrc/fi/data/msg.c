@@ -15,8 +15,8 @@ MRRC_POST_TX(mrrc_post_send, fi_msg, fi_sendmsg, ep->tx.split_limit, MRRC_RO,
 
 /*
  * Receives into NULL go to the core, which accepts or refuses them: programs
- * post them for messages without data (upstream's fi_shared_ctx does), though
- * messages with data may come, too.
+ * post such receives for messages without data (upstream's fi_shared_ctx does),
+ * though messages with data may come, too.
  */
 static bool mrrc_recv_nowhere(const struct fi_msg *msg)
 {
@@ -48,9 +48,9 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 /*
  * With FI_BUFFERED_RECV the context is a structure of the core, which contains
  * the context of the completion. A discarded message does not complete. A
- * receive with neither FI_CLAIM nor FI_DISCARD never matches a message, so its
- * buffers are not registered; fi_recvmsg() would take its context for that
- * structure.
+ * receive with neither FI_CLAIM nor FI_DISCARD never matches a message, so the
+ * receive's buffers are not registered; fi_recvmsg() would take the receive's
+ * context for the core's structure.
  */
 static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 				  uint64_t flags)

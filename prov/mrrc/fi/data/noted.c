@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Data calls of domains whose helper predicts uses: each notes its buffers,
- * makes the usual call, and then wakes the helper if it sleeps. So the usual
- * calls, made where nothing is predicted, contain no code for notes. Atomics do
- * not note their buffers, which are too small.
+ * makes the usual call, and then wakes the helper if the helper sleeps. So the
+ * usual calls, made where nothing is predicted, contain no code for notes.
+ * Atomics do not note their buffers, which are too small.
  *
  * The call site is the return address of the application's call, or of a call
  * by a library in between.

@@ -39,8 +39,8 @@ enum {
 	MRRC_OP_POSTING = 1 << 11,  /* MULTI: being posted; see op.c */
 	MRRC_OP_OVER = 1 << 12,	    /* MULTI: ended while POSTING */
 	/*
-	 * began in mrrc_op_begin(). Without any flag an operation is a
-	 * transmission that is reported, with region[0] and nothing else.
+	 * the operation began in mrrc_op_begin(). Without any flag an operation
+	 * is a transmission that is reported, with region[0] and nothing else.
 	 */
 	MRRC_OP_GENERAL = 1 << 13,
 };
@@ -117,7 +117,7 @@ static inline struct mrrc_op *mrrc_op_alloc(struct mrrc_domain *domain,
 
 /*
  * Adds one to a counter that is written under a lock and read without a lock:
- * one instruction, and none that locks the bus.
+ * this takes one instruction, which does not lock the bus.
  */
 static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
 {
@@ -132,8 +132,8 @@ static inline void mrrc_count_one(atomic_uint_fast64_t *counter)
 }
 
 /*
- * The counter of the operations that a CQ reports; cq NULL: of operations that
- * no CQ reports.
+ * Returns the counter of the operations that a CQ reports; cq NULL: the counter
+ * of operations that no CQ reports.
  */
 static inline atomic_uint_fast64_t *mrrc_op_posts(struct mrrc_domain *domain,
 						  struct mrrc_cq *cq)
@@ -178,8 +178,8 @@ int mrrc_op_retrieve(struct mrrc_ep *ep, uint64_t flags,
 int mrrc_op_hold(struct mrrc_op *op, struct mrrc_region *region);
 
 /*
- * Notes the length of the buffers posted for the operation: no message is
- * longer.
+ * Notes the length of the buffers posted for the operation: no received message
+ * may be longer.
  */
 static inline void mrrc_op_room(struct mrrc_op *op, const struct iovec *iov,
 				size_t count)

@@ -14,8 +14,8 @@
 #include "sys/base/pause.h"
 
 /*
- * The error entry of applications for an older API: 1.20 appended src_addr,
- * which this header, or the application's, may lack.
+ * The size of the error entry of applications for an older API: API 1.20
+ * appended src_addr, which this header, or the application's, may lack.
  */
 #define MRRC_CQ_ERR_SIZE \
 	(offsetof(struct fi_cq_err_entry, err_data_size) + sizeof(size_t))
@@ -31,8 +31,8 @@ struct mrrc_comp {
 	union {
 		struct fi_cq_err_entry entry; /* starts as all formats do */
 		/*
-		 * larger than this header's, since the core may know more
-		 * fields
+		 * larger than the error entry of this header, since the core
+		 * may know more fields
 		 */
 		char room[2 * sizeof(struct fi_cq_err_entry)];
 	};

@@ -67,10 +67,11 @@ static inline void mrrc_cq_unlock(struct mrrc_cq *cq)
 
 /*
  * Allocates a completion of the provider, which becomes pending for the
- * application. Done when the operation is posted, so that its end needs no
- * memory. The application reads entry, which is an error if its err is set. No
- * lock held. pool: of struct mrrc_comp, open until the CQ is closed, or NULL; if
- * it is empty, the completion is from malloc.
+ * application. The caller allocates when it posts the operation, so that the
+ * operation's end needs no memory. The application reads entry, which is an
+ * error if its err is set. No lock held. pool: a pool of struct mrrc_comp that
+ * is open until the CQ is closed, or NULL; if the pool is empty, the completion
+ * is from malloc.
  */
 struct mrrc_comp *mrrc_comp_new(struct mrrc_pool *pool);
 int mrrc_comp_pool_open(uint32_t capacity, struct mrrc_pool **pool);

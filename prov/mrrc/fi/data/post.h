@@ -62,9 +62,9 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 	})
 
 /*
- * ssize_t name(ep, msg, flags): a transmission by @call, the core's form for
- * struct @type. Messages that the core copies in the call need no record; the
- * core copies up to @copies bytes without being asked.
+ * Defines ssize_t name(ep, msg, flags): a transmission by @call, the core's
+ * form for struct @type. Messages that the core copies in the call need no
+ * record; the core copies up to @copies bytes without being asked.
  */
 #define MRRC_POST_TX(name, type, call, split, access, copies)                  \
 	static ssize_t __attribute__((noinline))                               \

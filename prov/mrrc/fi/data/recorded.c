@@ -6,7 +6,8 @@
  * predicting helper, as noted.c does.
  *
  * The call site is the return address of the application's call, or of a call
- * by a library in between: cheap, and good enough to tell calls apart.
+ * by a library in between. A return address is cheap to get, and good enough to
+ * tell calls apart.
  */
 #include "config.h"
 #include "fi/data/calls.h"

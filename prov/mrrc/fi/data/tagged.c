@@ -73,8 +73,8 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 }
 
 /*
- * Peeking for a message, and claiming one that was found: see op.h. Peeking and
- * discarding need no buffer.
+ * Peeks for a message, or claims a message that was found: see op.h. Peeking
+ * and discarding need no buffer.
  */
 static ssize_t __attribute__((noinline))
 mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
