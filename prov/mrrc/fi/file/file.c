@@ -43,8 +43,8 @@ static void file_no_lease(struct mrrc_file *file, int why)
 }
 
 /*
- * Is no lease to be asked for, because a writer came recently, or for good? The
- * file's lock is held.
+ * Is no lease to be asked for, either because a writer came recently, or never
+ * again? The file's lock is held.
  */
 static bool file_barred(const struct mrrc_file *file)
 {
@@ -202,8 +202,8 @@ static void file_forget(void *arg, uintptr_t start, size_t len)
 }
 
 /*
- * Conditional writes without a tag give up their parts: a writer of the file
- * would have to wait until the tag comes.
+ * Lets conditional writes without a tag give up their parts: otherwise a writer
+ * of the file would have to wait until the tag comes.
  */
 static void file_yield(struct mrrc_domain *domain,
 		       const struct mrrc_domain_over *over)
@@ -374,8 +374,8 @@ static int file_open_check(const struct mrrc_domain *domain, uint64_t flags)
 }
 
 /*
- * Sets up the descriptors of file, and all else that can fail; the file's
- * domain and flags are set.
+ * Sets up the descriptors of file, and everything else that can fail; the
+ * file's domain and flags are set.
  */
 static int file_setup(struct mrrc_file *file, int fd)
 {

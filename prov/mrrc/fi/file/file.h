@@ -3,9 +3,9 @@
  * Parts of files as the source of operations: fi_mrrc_file(3).
  *
  * file.c opens files, post.c posts operations. A part is mapped, held by a
- * lease (sys/file/lease.h) and registered in the domain's cache, or it is read
- * into memory of fi_mr_alloc(3), from or (direct.c) past the page cache. In
- * each case the part is in the operation's list of blocks, and ends with the
+ * lease (sys/file/lease.h) and registered in the domain's cache, or the part is
+ * read into memory of fi_mr_alloc(3), from or (direct.c) past the page cache.
+ * In each case the part is in the operation's list of blocks, and ends with the
  * operation.
  *
  * Any thread; posting follows the endpoint's threading.

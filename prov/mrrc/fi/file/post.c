@@ -141,8 +141,8 @@ static void file_part_free(struct file_part *part, bool again)
 }
 
 /*
- * Writes the application's completion, if claiming left that to this function;
- * ends the block.
+ * Reports an error to the application if claiming the operation set
+ * block->error; ends the block.
  */
 static void file_part_end(struct mrrc_op *op, struct mrrc_block *block)
 {
@@ -299,8 +299,8 @@ static int file_map(const struct file_source *source, struct mrrc_op *op,
 /* ---- copied ---- */
 
 /*
- * Uses memory of fi_mr_alloc(3) as the source. false: it belongs to another
- * domain than op's.
+ * Uses memory of fi_mr_alloc(3) as the source. false: the memory belongs to
+ * another domain than op's.
  */
 static bool file_allocated(struct mrrc_op *op, void *buf, size_t len,
 			   struct mrrc_bufs *core)
@@ -377,8 +377,8 @@ static int file_part_get(const struct file_source *source, struct mrrc_op *op,
 		ret = file_copy(source, op, part, core);
 	if (ret == -FI_ENOMEM && part->comp && part->follows) {
 		/*
-		 * no block for a copy: map the part, as one that follows no
-		 * other
+		 * there is no block for a copy: map the part like a part that
+		 * follows no other
 		 */
 		part->follows = false;
 		ret = file_map(source, op, limit, part, core);
