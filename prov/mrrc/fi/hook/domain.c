@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Domains of the hooking provider: the core's own, with its registration calls
- * replaced.
+ * Domains of the hooking provider: the core's own domains, in which the calls
+ * that register memory are replaced.
  *
  * Threading: open, bind and close as the application calls them.
  */

@@ -7,7 +7,8 @@
  * the core below them, which is hooked as well.
  *
  * libhook_mrrc-fi.so only calls mrrc_hook_ini(): both providers are one
- * library, so that a process has one monitor and each knows of the other.
+ * library, so that a process has one monitor and each provider knows of the
+ * other.
  */
 #include "config.h"
 #include <dlfcn.h>

@@ -48,8 +48,8 @@ static inline void *mrrc_hook_owner(const void *table)
 }
 
 /*
- * hook/domain.c: to be called after the core opened a domain; by_provider: for
- * another provider
+ * hook/domain.c: to be called after the core opened a domain; by_provider:
+ * another provider opened the domain
  */
 int mrrc_hook_domain_install(struct mrrc_hook_fabric *fabric,
 			     const struct fi_info *info,
