@@ -3,8 +3,8 @@
  * Connection management of endpoints and passive endpoints: forwarded.
  *
  * The application holds the core's own handles of connection requests,
- * multicast groups (struct fid_mc) and AV sets: nothing binds to these or looks
- * into them.
+ * multicast groups (struct fid_mc) and AV sets: no other object is bound to
+ * these objects or looks into them.
  *
  * Threading: the core's.
  */

@@ -34,9 +34,9 @@ static ssize_t mrrc_cq_map_behind(struct mrrc_cq *cq, char *to, char *from,
 
 /*
  * Maps n entries of the core, at from, to the application's entries, at to (the
- * same place, or one with smaller entries). @behind: the entries follow one
- * that became an error, and become pending like that error, if there is memory.
- * The CQ's lock is held.
+ * same place, or a place with smaller entries). @behind: the entries follow an
+ * entry that became an error, and become pending like that error, if there is
+ * memory. The CQ's lock is held.
  */
 static inline __attribute__((always_inline)) ssize_t
 mrrc_cq_map(struct mrrc_cq *cq, char *to, char *from, ssize_t n, fi_addr_t *src,
@@ -575,8 +575,8 @@ static int cq_init(struct mrrc_domain *domain, struct fi_cq_attr *attr,
 		return ret;
 	}
 	/*
-	 * cores write the size back if it is left open; the rest of attr is
-	 * unchanged
+	 * cores write the size back if the application left the size open;
+	 * other fields of attr are unchanged
 	 */
 	if (attr->size != core_attr->size)
 		attr->size = core_attr->size;

@@ -37,7 +37,8 @@ static void ep_settle(struct mrrc_ep *ep)
 /*
  * ofi_rxm's progress assumes that each endpoint of a CQ is enabled. So the
  * provider does not read the CQ on its own while an endpoint is bound and not
- * enabled; otherwise it reads the CQ when another endpoint closes or posts.
+ * enabled; without this hold, the provider would read the CQ when another
+ * endpoint closes or posts.
  */
 static void ep_hold_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir)
 {
@@ -216,8 +217,9 @@ static int ep_bind_own_cq(struct mrrc_ep *ep, struct mrrc_ep_dir *dir,
 }
 
 /*
- * Incoming data are copied from a block only when their completion is read: a
- * counter must not count before, and the length of a receive must be known.
+ * Decides whether an endpoint may use copies. Incoming data are copied from a
+ * block only when their completion is read: no counter may count the receive
+ * earlier, and the length of a receive must be known.
  */
 static void ep_allow_copies(struct mrrc_ep *ep)
 {
@@ -245,7 +247,7 @@ static void ep_set_least(const struct mrrc_ep *ep, struct mrrc_least *least,
 
 /*
  * Decides which transmissions without flags can go out with nothing but a
- * descriptor added: those that complete by default, on a CQ that the
+ * descriptor added: transmissions that complete by default, on a CQ that the
  * application reads, and that the core does not copy.
  */
 static void ep_set_known(struct mrrc_ep *ep)

@@ -245,8 +245,9 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
 }
 
 /*
- * From API 2.0 on, base_mr names the registration that contains this one: the
- * provider's in *attr, the core's in the copy that *attr then points to.
+ * From API 2.0 on, base_mr names the registration that contains the new
+ * registration. *attr names the provider's registration; the copy that *attr
+ * points to on return names the core's.
  */
 static int mr_base_to_core(const struct mrrc_domain *domain,
 			   const struct fi_mr_attr **attr,
@@ -271,7 +272,7 @@ static int mr_base_to_core(const struct mrrc_domain *domain,
 
 /*
  * The core gets the application's attributes unchanged, with the application's
- * context: their structure may be longer than in this header.
+ * context: the structure of the attributes may be longer than in this header.
  */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		      uint64_t flags, struct fid_mr **mr_fid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Poll sets: the core's, with two corrections. Our CQs with pending
+ * Poll sets: the core's, with two corrections. The provider's CQs with pending
  * completions, which the core no longer has, are added; CQs for which the core
  * has only completions that the application does not see are left out. The core
  * reports an object by its context, which is our fid.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared transmit contexts: the core's. Data calls are made on endpoints, not
- * on the context, so there is nothing here to resolve.
+ * on the context, so a shared transmit context resolves no descriptors.
  *
  * Threading: the core's.
  */
