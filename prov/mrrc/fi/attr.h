@@ -29,7 +29,7 @@
 
 /*
  * Copies of attributes for the core; attr[1] is room for fields of newer
- * versions.
+ * headers.
  */
 struct mrrc_cq_attrs {
 	struct fi_cq_attr attr[2];

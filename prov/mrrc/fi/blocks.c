@@ -5,9 +5,9 @@
  *	range: | slab | slab | ... | not used yet |
  *	slab:  | head, data | head, data | ...      one size, one registration
  *
- * Free blocks of a size form a stack, as in sys/base/pool.c: they are linked by
- * place, and the top has a tag that each change increments. Slabs stay until
- * flush.
+ * Free blocks of a size form a stack, as in sys/base/pool.c: the blocks are
+ * linked by place, and the stack's top has a tag that each change increments.
+ * Slabs stay until flush.
  */
 #include "config.h"
 #include <sys/mman.h>

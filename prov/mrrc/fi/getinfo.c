@@ -4,7 +4,7 @@
  * the queries that the provider itself makes to the core.
  *
  * The provider answers only if hints->fabric_attr->prov_name or FI_PROVIDER
- * names it (names.h). Any thread.
+ * names the provider (names.h). Any thread.
  */
 #include "config.h"
 #include "fi/getinfo.h"
@@ -20,9 +20,9 @@ static bool mrrc_reorders(const char *core, const struct fi_info *hints)
 }
 
 /*
- * Moves the core's infos of reliable datagrams to their place, in lists that
- * libfabric does not order: before those of ofi_rxm over the core, else to the
- * end. ("net" in 1.x and "tcp" in 2.x have such infos; the "tcp" of 1.x has
+ * Moves the core's infos of reliable datagrams to their place, since libfabric
+ * does not order these lists: before those of ofi_rxm over the core, else to
+ * the end. ("net" in 1.x and "tcp" in 2.x have such infos; the "tcp" of 1.x has
  * none.)
  */
 static void reorder(const char *core, struct fi_info **list)
@@ -65,8 +65,8 @@ static void drop_others(const char *name, struct fi_info **list)
 }
 
 /*
- * The infos of a stack of providers, in the order that an application gets if
- * it names the stack without us. If the order depends on ofi_rxm's answer,
+ * Gets the infos of a stack of providers, in the order that an application gets
+ * if it names the stack without us. If the order depends on ofi_rxm's answer,
  * ofi_rxm is asked, too.
  */
 static int getinfo_ordered(uint32_t version, const char *node,
@@ -341,7 +341,7 @@ int mrrc_info_core_needs(const struct mrrc_fabric *fabric,
 
 	/*
 	 * The application's info had FI_MR_LOCAL removed and its own threading
-	 * set, and may have been made by hand: only the core knows what it
+	 * set, and may have been made by hand: only the core knows the core's
 	 * needs. So the core is asked with the weakest hints for the same
 	 * domain.
 	 */

@@ -18,7 +18,8 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 		      const struct fi_info *info, struct fi_info **core_info);
 /*
  * Tells the core that local memory is registered (FI_MR_LOCAL). The old mode
- * bit goes with every mr_mode, the new one only where mr_mode is a set of bits.
+ * bit goes with every mr_mode, the new mode bit only where mr_mode is a set of
+ * bits.
  */
 void mrrc_info_add_local(struct fi_info *core);
 /* Changes the core's info in place into what the application sees. */

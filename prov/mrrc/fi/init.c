@@ -3,7 +3,7 @@
  * Entry point of the provider: libfabric loads us and calls fi_prov_ini(). The
  * hooking provider calls mrrc_prov_ini(), from its own library (hook/hook.c).
  *
- * Only init.c may include all folders: it passes functions of a folder to
+ * Only init.c may include all folders: init.c passes functions of a folder to
  * another folder that may not include the first.
  */
 #include "config.h"

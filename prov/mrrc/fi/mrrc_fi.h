@@ -5,7 +5,7 @@
  *
  * Each wrapper embeds the public fid, points to the core provider's object
  * (core) and to its parent. The core's object is opened with our fid as its
- * context, so whatever the core reports about it leads back to us.
+ * context, so every report of the core about its object leads back to ours.
  *
  * Every object counts on its parent (mrrc_ref), so closing a parent first
  * answers -FI_EBUSY, as libfabric's providers do.
@@ -307,7 +307,8 @@ struct mrrc_cq {
 	atomic_uint_fast64_t completions;
 	/*
 	 * operations that the CQ is to report; kept apart from the fields that
-	 * readers write. No alignment: MemorySanitizer knows that calloc's
+	 * readers write. Padding is used in place of alignment, so that the
+	 * struct can come from calloc(): MemorySanitizer knows that calloc's
 	 * memory is set.
 	 */
 	char apart[64];

@@ -32,10 +32,10 @@ char *mrrc_prov_name_below(const char *name);
 
 /*
  * The providers that "ofi_mrrc" alone may stand on, in order of preference: a
- * core, and the utility provider for the reliable datagrams that it lacks. The
- * fabric's name in an info shows which of them the info uses, since libfabric
- * leaves that name to the provider: "192.0.2.0/24|tcp;ofi_rxm". If the info
- * uses the core itself, the fabric's name is unchanged.
+ * core, and the utility provider for the reliable datagrams that the core
+ * lacks. The fabric's name in an info shows which providers the info uses,
+ * since libfabric leaves that name to the provider: "192.0.2.0/24|tcp;ofi_rxm".
+ * If the info uses the core itself, the fabric's name is unchanged.
  */
 #define MRRC_ALONE_CNT 2
 #define MRRC_ALONE_MAX 3

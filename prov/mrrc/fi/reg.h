@@ -73,8 +73,8 @@ struct mrrc_reg {
 	/* heaps of `alloc` with the default kind of pages, made at first use */
 	struct mrrc_heap *_Atomic alloc_usual[MRRC_ALLOC_RIGHTS];
 	/*
-	 * in the list of alloc/process.c, whose lock guards the list; only
-	 * opening and closing the domain change @serves
+	 * is this struct in the list of alloc/process.c, whose lock guards the
+	 * list? Only opening and closing the domain change @serves
 	 */
 	bool serves;
 	TAILQ_ENTRY(mrrc_reg) process;

@@ -10,9 +10,9 @@
 
 /*
  * To be called when the monitor is open. @why: the reason why there is no
- * monitor, or ""; @hooks: why libc is not hooked, or which calls are not. Where
- * registrations are not kept because memory cannot be watched, the first domain
- * of a process warns.
+ * monitor, or ""; @hooks: why libc is not hooked, or which calls are not
+ * hooked. Where registrations are not kept because memory cannot be watched,
+ * the first domain of a process warns.
  */
 void mrrc_report_monitor(struct mrrc_reg *reg, const char *why,
 			 const char *hooks);

@@ -13,8 +13,8 @@
 #include <rdma/providers/fi_log.h>
 
 /*
- * Prints one line; the text does not end in a newline. @said: prints it only
- * once, NULL: each time.
+ * Prints one line; the text does not end in a newline. @said: prints the line
+ * only once; NULL: prints it each time.
  */
 void mrrc_say(atomic_bool *said, enum fi_log_subsys subsys, const char *fmt,
 	      ...) __attribute__((format(printf, 3, 4)));

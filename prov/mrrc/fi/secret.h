@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random bits that peers do not know, for the code in core/, which has no random
- * source. Any thread may call this.
+ * Gives random bits that peers do not know to the code in core/, which has no
+ * random source. Any thread may call this.
  */
 #ifndef MRRC_SECRET_H
 #define MRRC_SECRET_H

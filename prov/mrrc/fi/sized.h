@@ -19,8 +19,8 @@
 
 /*
  * Copies as many of the @len bytes of *@full to *@out as fit, in whole words,
- * and sets its size to the number of these bytes. Fields that the provider does
- * not have become 0.
+ * and sets the size in *@out to the number of copied bytes. Fields that the
+ * provider does not have become 0.
  */
 static inline int mrrc_sized_out(void *out, const void *full, size_t len)
 {

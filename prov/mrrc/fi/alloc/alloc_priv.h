@@ -40,8 +40,8 @@ struct mrrc_alloc_mr {
 int mrrc_alloc_open(struct mrrc_reg *reg, struct mrrc_alloc **alloc);
 
 /*
- * mrrc_alloc_busy() of a domain that process.c does not use. Abandons
- * allocations of process.c.
+ * Does the work of mrrc_alloc_busy() for a domain that process.c does not use.
+ * Abandons allocations of process.c.
  */
 bool mrrc_alloc_has_live(struct mrrc_reg *reg);
 
