@@ -9,10 +9,11 @@
  *	fi_send(ep, data.data(), bytes, where.desc, ...);
  *
  * Objects may be made, used and destroyed by any thread, as far as the
- * container allows. They keep pointers to the domain or heap, which has to
- * outlive all that was allocated. Two of them are equal if they allocate from
- * the same domain or heap, with the same access and flags: so a container
- * takes over another's memory only if peers have the same rights to it.
+ * container allows. An object keeps a pointer to the domain or heap, which has
+ * to outlive all allocated memory. Two objects are equal if they allocate from
+ * the same domain or heap, with the same access and flags: so a container takes
+ * over another container's memory only if peers have the same rights to that
+ * memory.
  */
 #ifndef FI_MRRC_HPP
 #define FI_MRRC_HPP

@@ -10,10 +10,11 @@
  *	auto where = fi_mrrc::query(domain, view.data());
  *	fi_write(ep, view.data(), view.span() * sizeof(double), where.desc, ...);
  *
- * A View that is given no space takes the one of set_default(), or throws. The
- * domain has to outlive all Views; any thread may make and drop them. Kokkos
- * keeps 128 bytes of its own in front of a View's data, in the same memory: a
- * peer that may write to the memory of the heap can write there, too.
+ * A View that is given no space takes the space of set_default(), or throws.
+ * The domain has to outlive all Views; any thread may make and drop Views.
+ * Kokkos keeps 128 bytes of its own in front of a View's data, in the same
+ * memory: a peer that may write to the memory of the heap can also write to
+ * these 128 bytes.
  */
 #ifndef FI_MRRC_KOKKOS_HPP
 #define FI_MRRC_KOKKOS_HPP
