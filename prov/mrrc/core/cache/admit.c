@@ -11,8 +11,8 @@
 #define NEW_PART 4
 
 /*
- * TELLING: with fewer registrations, nothing is concluded from the counts.
- * FADING: at this many registrations, the counts are halved.
+ * TELLING: the number of registrations below which the counts decide nothing.
+ * FADING: the number of registrations at which the counts are halved.
  */
 #define TELLING 8
 #define FADING	256

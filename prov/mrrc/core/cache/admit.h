@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Admission: whether a request that misses is registered. Copying the request
- * through registered memory may be cheaper, and keeping its region may evict
- * other regions.
+ * Admission decides whether a request that misses is registered. Copying the
+ * request through registered memory may be cheaper, and keeping the request's
+ * region may evict other regions.
  *
  * The rule is that of ski rental (Karlin and others 1988): a request is copied
- * until the copies so far have cost what registering would have, and then
- * registered. Whatever requests follow, this costs at most twice the optimum
- * (2-competitive). When a region is lost, the count of copies starts again:
- * memory that keeps being unmapped is copied again.
+ * until the copies so far have cost as much as registering would have cost, and
+ * then registered. Whatever requests follow, ski rental costs at most twice the
+ * optimum (2-competitive). When a region is lost, the count of copies starts
+ * again: memory that keeps being unmapped is copied again.
  *
  * If nothing has to be evicted, past registrations decide. A request is
  * registered at once if past regions were used so often on average that
- * registering each at its first request would have saved twice its cost, and if
- * almost none was lost.
+ * registering each region at its first request would have saved twice the cost,
+ * and if almost no region was lost.
  *
  * Not thread-safe. Only init allocates.
  */

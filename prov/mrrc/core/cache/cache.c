@@ -247,7 +247,7 @@ static bool cache_more(const struct mrrc_cache *cache, size_t gone)
 
 /*
  * Do the victims exceed the needed bytes by a batch's part of the limit? A
- * policy that chooses its batches itself is not limited here.
+ * policy that chooses its batches itself has no such limit.
  */
 static bool cache_batch_full(const struct mrrc_cache *cache, size_t beyond)
 {

@@ -2,7 +2,8 @@
 /*
  * The cache proper: an index per access, a policy, and a budget in bytes and
  * regions. The cache decides and counts, and registers nothing. The caller gets
- * the regions that have to be deregistered, and deregisters them outside locks.
+ * the regions that have to be deregistered, and deregisters these regions
+ * outside locks.
  *
  * Not thread-safe: sys/cache/cache_mt.h is the front for threads; simulators
  * use the cache directly. Other threads may at any time read the field word of
@@ -151,14 +152,14 @@ int mrrc_cache_insert_at(struct mrrc_cache *cache, struct mrrc_region *region,
 			 struct mrrc_region_list *victims);
 
 /*
- * One more operation uses the region, which may be in any state, until
- * mrrc_cache_put().
+ * Counts one more operation that uses the region, which may be in any state,
+ * until mrrc_cache_put().
  */
 void mrrc_cache_hold(struct mrrc_cache *cache, struct mrrc_region *region);
 
 /*
- * An operation no longer uses the region. Returns true if the caller must now
- * deregister the region, which is NEW or DEAD, and unheld.
+ * Counts the end of an operation on the region. Returns true if the caller must
+ * now deregister the region, which is NEW or DEAD, and unheld.
  */
 bool mrrc_cache_put(struct mrrc_cache *cache, struct mrrc_region *region);
 

@@ -131,8 +131,8 @@ uint64_t mrrc_node_give(const struct mrrc_node_view *view)
 	if (lack >= all)
 		return mine;
 	/*
-	 * the part of this process, in proportion; rounded up, so that the sum
-	 * of all parts suffices
+	 * the part of the lacking units that this process gives, in proportion;
+	 * rounded up, so that the sum of all parts suffices
 	 */
 	part = (double) lack * (double) mine / (double) all;
 	give = (uint64_t) part;

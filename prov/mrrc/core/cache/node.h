@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How the processes of a node share one budget of registered bytes, and which
- * of them have a helper thread (li2011, section 5): the arithmetic.
+ * The arithmetic by which the processes of a node share one budget of
+ * registered bytes, and by which some processes have a helper thread (li2011,
+ * section 5).
  *
  * The budget is shared max-min fairly. Each active process has a right to the
  * same share; the part of its share that a process does not need is divided
- * among the others. Only the share of a process that lacks bytes is enforced:
- * the other processes give back what they hold beyond their shares. A process
- * that lacks bytes itself gives bytes only if it has an eighth more than its
- * share, so that two such processes do not take from each other in turns.
+ * among the other processes. Only the share of a process that lacks bytes is
+ * enforced: the other processes give back what they hold beyond their shares. A
+ * process that lacks bytes itself gives bytes only if it has an eighth more
+ * than its share, so that two such processes do not take from each other in
+ * turns.
  *
  * Amounts are in units of MRRC_NODE_UNIT bytes and come from other processes:
  * any value below MRRC_NODE_UNITS is allowed, and loops have an end. Pure

@@ -10,7 +10,8 @@
 
 /*
  * A plan that serves a request: pieces in order of address that cover its
- * pages. Pieces without a region have to be registered, each exactly as it is.
+ * pages. Each piece without a region has to be registered with exactly its
+ * pages.
  */
 struct mrrc_piece {
 	uintptr_t start;

@@ -60,8 +60,8 @@ static unsigned revoke_walk(struct mrrc_revoke *revoke,
 	for (; region && count < most; region = next, count++) {
 		next = mrrc_index_next(region);
 		/*
-		 * the next region ends later, even if it begins before this
-		 * address
+		 * the walk's next region ends behind this address, even if that
+		 * region begins before the address
 		 */
 		revoke->pos = mrrc_region_end(region);
 		if (!revoke_is_due(region, periods)) {

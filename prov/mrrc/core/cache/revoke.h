@@ -6,10 +6,10 @@
  * leaves the cache.
  *
  * Time is divided into periods of half the limit. A close notes the number of
- * the period in the region, so it reads no clock; at the end of a period the
- * regions leave that were last closed before the period began. So a key works
- * for at least half the limit after the last close, and is revoked by the end
- * of the limit.
+ * the period in the region, so that no close reads a clock; at the end of a
+ * period, the regions that were last closed before the period began leave the
+ * cache. So a key works for at least half the limit after the last close, and
+ * is revoked by the end of the limit.
  *
  * The lock of the cache guards struct mrrc_revoke, except that any thread may
  * note a close.
@@ -35,9 +35,9 @@ struct mrrc_revoke {
 void mrrc_revoke_init(struct mrrc_revoke *revoke, uint64_t limit);
 
 /*
- * The key of a held region is given out: from now on the region has an end.
- * Returns true if the caller has to call mrrc_revoke_turn() at once, and then
- * whenever the result of that call asks for it.
+ * Called when the key of a held region is given out: from now on the region's
+ * key has an end. Returns true if the caller has to call mrrc_revoke_turn() at
+ * once, and then whenever the result of that call asks for it.
  */
 bool mrrc_revoke_begin(struct mrrc_revoke *revoke, struct mrrc_region *region);
 

@@ -54,8 +54,8 @@ int mrrc_cost_parse(const char *text, struct mrrc_cost *cost);
 int mrrc_cost_parse_file(const char *text, struct mrrc_cost *cost);
 
 /*
- * -EINVAL: a cost is negative or not a number, or the page size is no power of
- * two.
+ * Returns 0, or -EINVAL if a cost is negative or not a number, or the page size
+ * is no power of two.
  */
 int mrrc_cost_check(const struct mrrc_cost *cost);
 

@@ -10,8 +10,8 @@
 #include "core/cost/cost.h"
 
 /*
- * Times of one size: the minimum of several runs, since disturbances only add
- * time.
+ * The measured times of one size: each time is the minimum of several runs,
+ * since disturbances only add time.
  */
 struct mrrc_cost_sample {
 	size_t pages;
@@ -20,11 +20,11 @@ struct mrrc_cost_sample {
 };
 
 /*
- * Least squares of the relative errors, so that small sizes count as much as
- * large sizes. A coefficient that would be negative is 0, and the other
- * coefficients are fitted without it. The cost of copying a page is the largest
- * cost per page that was measured. -EINVAL: there are fewer than two sizes, or
- * impossible times.
+ * Fits a model by the least squares of the relative errors, so that small sizes
+ * count as much as large sizes. A coefficient that would be negative is 0, and
+ * the other coefficients are fitted without this coefficient. The cost of
+ * copying a page is the largest cost per page that was measured. -EINVAL: there
+ * are fewer than two sizes, or impossible times.
  */
 int mrrc_cost_fit(const struct mrrc_cost_sample *sample, size_t count,
 		  size_t page, struct mrrc_cost *cost);

@@ -147,8 +147,8 @@ static void cw_target_end(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 
 /*
  * Sends a message, with the credits that are due. Only CREDIT may take the last
- * free buffer at the peer: if both sides had no buffer left, neither could send
- * again.
+ * free buffer at the peer: if both sides had no buffer left, neither side could
+ * send again.
  */
 static bool cw_send(struct mrrc_cw *cw, struct mrrc_cw_msg *msg)
 {
@@ -442,8 +442,9 @@ static void cw_index_ready(struct mrrc_cw *cw)
 
 /*
  * Unmatches the ready writes of a key from @from on, the newest first, before
- * @from or its tag is cancelled. Later writes then get other tags; otherwise
- * they would end out of order. Writes before @from keep their tags.
+ * @from or its tag is cancelled. The unmatched writes then get other tags; if
+ * they kept their tags, they would end out of order. Writes before @from keep
+ * their tags.
  */
 static void cw_unmatch_from(struct mrrc_cw *cw, struct mrrc_cw_wr *from)
 {

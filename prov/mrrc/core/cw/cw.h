@@ -69,8 +69,8 @@ struct mrrc_cw_out {
 TAILQ_HEAD(mrrc_cw_outq, mrrc_cw_out);
 
 /*
- * A write. The caller sets len, data with has_data, and bytes: where the whole
- * write lies, if it may be copied into a message; else NULL.
+ * A write. The caller sets len, data with has_data, and bytes: the address of
+ * the whole write if the write may be copied into a message; else NULL.
  */
 struct mrrc_cw_wr {
 	struct mrrc_cw_node node; /* link by tag, while HELD or matched */
@@ -202,9 +202,9 @@ int mrrc_cw_post_target(struct mrrc_cw *cw, struct mrrc_cw_target *target,
 			uint64_t cwtag);
 
 /*
- * Handles a message that has arrived; its buffer is free again. Errors, here
- * and below, are in cw->err: the caller ends the connection and calls
- * mrrc_cw_down().
+ * Handles a message that has arrived; the message's buffer is free again.
+ * Errors of this function and those below are in cw->err: the caller ends the
+ * connection and calls mrrc_cw_down().
  */
 void mrrc_cw_receive(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg);
 /* The write that ops->issue took has completed. err: 0 or a positive errno */

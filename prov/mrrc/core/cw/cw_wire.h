@@ -83,8 +83,8 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
 
 /*
  * Returns the length of the first of several messages, as its header says: at
- * least 1, at most len. mrrc_cw_decode() tells whether it is a valid message.
- * len is not 0.
+ * least 1, at most len. mrrc_cw_decode() tells whether the first message is
+ * valid. len is not 0.
  */
 size_t mrrc_cw_first(const void *buf, size_t len);
 

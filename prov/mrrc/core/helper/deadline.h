@@ -8,7 +8,8 @@
  * deadlines, each item can begin when the item before is finished, and finishes
  * in time.
  *
- * Not thread-safe; allocates nothing, as the owner embeds what it queues.
+ * Not thread-safe; allocates nothing, as the owner embeds the items that it
+ * queues.
  */
 #ifndef MRRC_DEADLINE_H
 #define MRRC_DEADLINE_H

@@ -3,9 +3,10 @@
  * A histogram of the gaps between two uses, with four classes for each power of
  * two, and the length that few of the last gaps exceed.
  *
- * The longest of many gaps tells little, since one gap decides it. The length
- * that only a fixed part of the gaps exceeds is stable: if unused buffers are
- * kept for that time, at most that part of the uses is late.
+ * The longest of many gaps tells little, since a single gap decides the
+ * longest. The length that only a fixed part of the gaps exceeds is stable: if
+ * unused buffers are kept for that length of time, at most the fixed part of
+ * the uses is late.
  *
  * Zeroes are a valid initial value. Not thread-safe; allocates nothing.
  *

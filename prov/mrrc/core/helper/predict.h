@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * When a buffer will be used again: the context-aware predictor of li2011,
- * section 3.1.
+ * Predicts when a buffer will be used again: the context-aware predictor of
+ * li2011, section 3.1.
  *
  * A use has a signature: its call site, its address, the class of its length,
  * and the communication points of its thread before it. For each signature the
  * predictor learns the shortest and the longest gap from such a use to the next
  * use of the same buffer. The paper predicts the shortest gap, and keeps the
- * buffer from then on; here the longest gap limits how long the buffer is kept.
- * The paper identifies a use by a hash of the stack, and two earlier points.
- * Here the call site is often the same address in an MPI library: lengths and
- * more points stand for the stack.
+ * buffer from then on; in this predictor, the longest gap limits how long the
+ * buffer is kept. The paper identifies a use by a hash of the stack, and two
+ * earlier points. In the provider the call site is often the same address in an
+ * MPI library, so lengths and more points stand for the stack.
  *
  * If a signature is new, the gaps of the buffer at that call site in any
  * context are used. If these gaps are unknown, too, the call site predicts
  * whether its buffers are used more than once, and the gaps of all buffers
  * (gaps.h) say how long to wait: an idle time that few of these gaps exceed. A
- * buffer whose signature has few gaps is kept at least this long.
+ * buffer whose signature has few gaps is kept at least for the idle time.
  *
  * Some gaps cannot be predicted by the shortest gap, such as the gaps between
  * uses of heap memory. So the predictor counts how often the next gap was

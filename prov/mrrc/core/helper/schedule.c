@@ -8,7 +8,7 @@
 
 /*
  * PATIENCE: if no prediction exists, the region is judged again after at least
- * this many times its cost
+ * PATIENCE times the region's cost
  */
 #define PATIENCE 64
 #define COST_MAX 1e16 /* ns, 115 days: sums do not wrap */
@@ -173,7 +173,7 @@ void mrrc_schedule_forget(struct mrrc_schedule *schedule,
 
 /*
  * Decides about a registered region that is in no queue and not in use. true:
- * it has to be deregistered.
+ * the region has to be deregistered.
  */
 static bool mrrc_schedule_judge(struct mrrc_schedule *schedule,
 				struct mrrc_scheduled *item, uint64_t now)

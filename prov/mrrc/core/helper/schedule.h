@@ -8,11 +8,11 @@
  *
  *   now + cost <= deadline
  *
- * where the cost includes deregistering, registering and the queues. Then the
- * region enters the registration queue, in which deadlines are spaced
- * (deadline.h), and is registered again at its deadline less the cost.
- * Otherwise the region is kept until the latest time at which its use is
- * expected.
+ * where the cost includes deregistering, registering and the queues. A
+ * deregistered region enters the registration queue, in which deadlines are
+ * spaced (deadline.h), and is registered again at its deadline less the cost.
+ * If the condition is false, the region is kept until the latest time at which
+ * its use is expected.
  *
  * The owner has a mrrc_scheduled for each buffer, registered or not. The owner
  * reports uses, and one thread executes the steps that mrrc_schedule_next()
@@ -96,9 +96,9 @@ void mrrc_schedule_init(struct mrrc_schedule *schedule,
 void mrrc_scheduled_init(struct mrrc_scheduled *item, size_t len);
 
 /*
- * An operation with the signature @signature begins to use the region. Returns
- * false if the owner has to register the region first. The region stays
- * registered until mrrc_schedule_done().
+ * Records that an operation with the signature @signature begins to use the
+ * region. Returns false if the owner has to register the region first. The
+ * region stays registered until mrrc_schedule_done().
  */
 bool mrrc_schedule_use(struct mrrc_schedule *schedule,
 		       struct mrrc_scheduled *item,
@@ -120,8 +120,8 @@ void mrrc_schedule_registered(struct mrrc_schedule *schedule,
 			      struct mrrc_scheduled *item);
 
 /*
- * The step MRRC_STEP_DEREGISTER has to wait: an operation that was not reported
- * uses the region. The region is judged again at @until.
+ * Postpones the step MRRC_STEP_DEREGISTER, because an operation that was not
+ * reported uses the region. The region is judged again at @until.
  */
 void mrrc_schedule_retain(struct mrrc_schedule *schedule,
 			  struct mrrc_scheduled *item, uint64_t until);

@@ -3,7 +3,7 @@
  * Regions by address (index.h).
  *
  * As no region contains another, ordering by start also orders by end, and a
- * descent by address finds the region that contains or follows it.
+ * descent by address finds the region that contains or follows the address.
  */
 #include "config.h"
 #include "core/index/index.h"

@@ -4,7 +4,7 @@
  *
  * Part of core: no libfabric, threads or clock. The lock of the cache
  * (sys/cache/cache_mt.h) guards every field, with three exceptions: `word` is
- * read without it, `held` and `closed` are atomic, and the fields of the
+ * read without the lock, `held` and `closed` are atomic, and the fields of the
  * registration do not change while the region is held.
  */
 #ifndef MRRC_REGION_H
@@ -187,7 +187,7 @@ static inline void mrrc_region_retire(struct mrrc_region *region)
 
 /*
  * Initialises the word of a new region, NEW and unheld, in the memory with the
- * number @number. Sets nothing else.
+ * number @number. Sets no other field.
  */
 static inline void mrrc_region_renew(struct mrrc_region *region,
 				     uint32_t number)

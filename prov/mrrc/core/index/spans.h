@@ -7,7 +7,8 @@
  * the longest span is long, so the search is fast while spans have similar
  * lengths, or are few.
  *
- * Not thread-safe; allocates nothing, as the owner embeds what it adds.
+ * Not thread-safe; allocates nothing, as the owner embeds the spans that it
+ * adds.
  */
 #ifndef MRRC_SPANS_H
 #define MRRC_SPANS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ghost entries: how often regions that have left were used, and when they were
- * last used. The table has a fixed size; in a full set the oldest entry is
- * replaced.
+ * Ghost entries record how often regions that have left were used, and when
+ * these regions were last used. The table has a fixed size; in a full set the
+ * oldest entry is replaced.
  *
  * Not thread-safe. Only init allocates. Sets are laid out in the order in which
  * they are first used, so memory is touched only as regions leave.

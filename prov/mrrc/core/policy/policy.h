@@ -4,10 +4,9 @@
  * the registry by name.
  *
  * The cache tells a policy of every region that enters the index, is used or
- * leaves, and asks the policy for victims. A policy threads regions by their
- * `link` while they are indexed and keeps its own figures in their `policy`
- * words. Not thread-safe: the owner of the cache guards the policy. Only open
- * allocates.
+ * leaves, and asks the policy for victims. A policy threads indexed regions by
+ * their `link` and keeps its own figures in the regions' `policy` words. Not
+ * thread-safe: the owner of the cache guards the policy. Only open allocates.
  *
  * A policy is asked for by a text "name[:key=value]...", where the keys are its
  * parameters, and `pieces`, `batch` and `merge`, which every policy has.

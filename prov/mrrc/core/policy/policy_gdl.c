@@ -13,7 +13,7 @@
  * LRU's cost. Otherwise the least recently used region is evicted.
  *
  * A region that is in use when a victim is sought is moved to a list aside, so
- * that it is not examined again and again, and comes back as used now.
+ * that the region is not examined again and again, and comes back as used now.
  *
  * docs/policies.md compares this policy with the others. Without the shadow
  * cache a use takes O(1), and a victim O(log n) for each region that is judged

@@ -3,8 +3,8 @@
  * Evicts the least recently used region, whatever its size.
  *
  * `lru` is the pin-down cache (Tezuka et al. 1998): one region for a request,
- * one deregistration at a time. `fmrd` (Wu et al. 2003) is the same with
- * batched deregistration. With pieces=4, both split overlaps as MRRC does.
+ * one deregistration at a time. `fmrd` (Wu et al. 2003) is `lru` with batched
+ * deregistration. With pieces=4, `lru` and `fmrd` split overlaps as MRRC does.
  *
  * The state is a list from the oldest to the newest use. A region that is in
  * use when a victim is sought counts as used now, so that no region is

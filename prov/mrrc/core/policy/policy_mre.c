@@ -13,8 +13,8 @@
  * computed again each time (`mre-fig4`). The paper gives no sizes of the
  * sections: the sizes are parameters, in percent of the regions.
  *
- * Sorting merges lists, so it needs no memory. Divided among the regions that
- * it frees, one sort costs O(resort / evict * log n).
+ * Sorting merges lists, so sorting needs no memory. Divided among the regions
+ * that one sort frees, the sort costs O(resort / evict * log n).
  */
 #include "config.h"
 #include "core/policy/policy.h"
@@ -127,8 +127,8 @@ static void mre_merge(struct mrrc_region_list *a, struct mrrc_region_list *b)
 }
 
 /*
- * Merge sort: a run of 1, 2, 4, ... regions waits until another run of the same
- * length exists.
+ * Sorts by merging: a run of 1, 2, 4, ... regions waits until another run of
+ * the same length exists.
  */
 static void mre_sort(struct mrrc_region_list *list)
 {

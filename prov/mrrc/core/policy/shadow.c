@@ -126,8 +126,8 @@ static bool shadow_full(const struct mrrc_shadow *shadow)
 }
 
 /*
- * Takes an unused entry. Entries that were never used are not touched: they
- * take no memory.
+ * Takes an unused entry. Entries that were never used are not touched, so these
+ * entries take no memory.
  */
 static struct mrrc_region *shadow_take(struct mrrc_shadow *shadow)
 {

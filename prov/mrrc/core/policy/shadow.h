@@ -5,8 +5,8 @@
  *
  * The shadow cache holds ranges of addresses, registers nothing, and splits
  * requests as the cache does. All requests count while the shadow cache has
- * room for their ranges; after that it continues with a sample: half of the
- * addresses, and half of the limits.
+ * room for their ranges; when it has no room, the shadow cache continues with a
+ * sample: half of the addresses, and half of the limits.
  *
  * A range that the policy evicted and LRU still has is at risk: the policy may
  * have to register the range again. The ranges at risk that return are counted.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The counters of a domain: one list for the enum, the names, the fields of
- * struct fi_mrrc_stats, and all that is shown of the counters.
+ * struct fi_mrrc_stats, and everything that is shown of the counters.
  *
  * Counters only grow; gauges follow the present state or its maximum. The
  * cache's lock guards the counters, except the counters of conditional writes,

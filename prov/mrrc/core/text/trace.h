@@ -24,7 +24,7 @@
 #define MRRC_TRACE_MAGIC "mrrctrac" /* 8 bytes, no NUL */
 /*
  * New fields take bytes that were 0, which then mean "not known"; the version
- * changes only for what an older reader would misunderstand.
+ * changes only if an older reader would misunderstand the file.
  */
 #define MRRC_TRACE_VERSION 1
 #define MRRC_TRACE_HEAD	   4096
