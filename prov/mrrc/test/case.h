@@ -2,7 +2,7 @@
 /*
  * Tests add themselves to the case above them, and cases add themselves to
  * their program, in link order, so that no test is forgotten. A case is also a
- * suite of Check; its tests need no START_TEST and END_TEST.
+ * suite of Check; the tests of a case need no START_TEST and END_TEST.
  */
 #ifndef MRRC_TEST_CASE_H
 #define MRRC_TEST_CASE_H

@@ -418,8 +418,8 @@ static void measure(unsigned count, unsigned threads, bool writer)
 	if (writer && pthread_create(&write_thread, NULL, run_writer, NULL))
 		fail("no thread");
 	/*
-	 * Each region is looked up once, as tables of threads grow with
-	 * lookups.
+	 * Each region is looked up once before the measurement, as the tables
+	 * of threads grow with lookups.
 	 */
 	for (; first < ordered; first += LOOKUPS) {
 		timed(run_tree, threads, LOOKUPS);

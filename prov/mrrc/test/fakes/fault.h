@@ -18,7 +18,7 @@
 
 /*
  * The nth step from now fails, counting from 1; 0: no step fails. Check's own
- * calls count as well, so no assertion may stand between arm and disarm.
+ * calls also count, so no assertion may stand between arm and disarm.
  */
 void fault_arm(unsigned nth);
 

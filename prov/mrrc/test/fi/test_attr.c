@@ -271,7 +271,7 @@ LOOP_TEST(test_eq, 0, 4)
 
 /*
  * A newer core gets no wrong attributes for a queue of the provider's own, or
- * if the application gives none.
+ * if the application gives no attributes.
  */
 TEST(test_none)
 {

@@ -5,9 +5,9 @@
  * gets such messages stays valid until it ends, and then leaves no memory
  * allocated.
  *
- * The input is a sequence of messages, each one after two bytes: the first
- * selects an act of this side, which precedes the message, and the second is
- * the message's length.
+ * The input is a sequence of messages, each message after two bytes: the first
+ * byte selects an act of this side, which precedes the message, and the second
+ * byte is the message's length.
  */
 #include "core/cw/cw.h"
 #include "test/fuzz/fuzz.h"

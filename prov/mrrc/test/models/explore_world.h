@@ -20,8 +20,8 @@ extern int mrrc_cw_fault;
 #define CHAN_MAX 4096
 
 /*
- * The operations of both sides, and the number of times that each trouble may
- * occur.
+ * The operations of both sides, and the number of times that each kind of
+ * trouble may occur.
  */
 struct script {
 	const char *id; /* name of Check's case */

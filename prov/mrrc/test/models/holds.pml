@@ -4,13 +4,14 @@
  *
  *	spin -a holds.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan
  *
- * Threads hold a region by a tag that they know, and put it, or another
- * thread does. Their stores are buffered (x86-TSO). The evictor marks the
- * region dead, forces a barrier on each thread (membarrier), adds up, and
- * registers anew. Nothing is deregistered while it is held, and all is in the
- * end. With -DNO_BARRIER, -DNO_CHECK, -DNO_AGAIN or -DNO_LOCK (to spin -a) one
- * part is missing, and there is a run that goes wrong. Two threads with three
- * holds each (-DOPS=3) have 13 million states.
+ * Threads hold a region by a tag that they know; the same thread or another
+ * thread puts the region. The threads' stores are buffered (x86-TSO). The
+ * evictor marks the region dead, forces a barrier on each thread (membarrier),
+ * adds up, and registers anew. No region is deregistered while it is held, and
+ * in the end every region is deregistered. With -DNO_BARRIER, -DNO_CHECK,
+ * -DNO_AGAIN or -DNO_LOCK (to spin -a) one part of the protocol is missing, and
+ * spin finds a run that goes wrong. Two threads with three holds each (-DOPS=3)
+ * have 13 million states.
  */
 #ifndef T
 #define T	2	/* threads */

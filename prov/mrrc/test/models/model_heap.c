@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The allocator under threads: objects have random sizes, their contents are
- * checked, and any thread frees them; with trims, many short threads, heaps
- * that come and go, and forks in between.
+ * checked, and any thread frees them, while heaps are trimmed, opened and
+ * closed, short threads run and the process forks.
  *
  * usage: model_heap [OPERATIONS] [SEED]	for each thread; also HEAP_OPERATIONS
  */

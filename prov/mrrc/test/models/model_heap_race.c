@@ -382,8 +382,8 @@ static void *owner(void *arg)
 }
 
 /*
- * More threads than processors run, so that some sleep while they take a hot
- * object, and other threads' trims come and go.
+ * More threads than processors run, so that some threads sleep while they take
+ * a hot object, and meanwhile other threads trim.
  */
 TEST(taken_in_the_middle)
 {

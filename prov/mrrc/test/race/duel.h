@@ -2,7 +2,7 @@
 /*
  * Duels over a mapping: one thread replaces the pages, and another thread uses
  * the new pages as soon as it owns the address again. A cached registration of
- * the old pages must not be used then.
+ * the old pages must not be used for the new pages.
  */
 #ifndef MRRC_TEST_DUEL_H
 #define MRRC_TEST_DUEL_H

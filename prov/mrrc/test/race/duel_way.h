@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ways to unmap memory past all hooks, and how each of them gets into a
- * program: code that enters the kernel by itself, a thread or a child that runs
- * such code, io_uring.
+ * Ways to unmap memory past all hooks, and how each way gets into a program:
+ * code that enters the kernel by itself, a thread or a child that runs such
+ * code, io_uring.
  */
 #ifndef MRRC_TEST_DUEL_WAY_H
 #define MRRC_TEST_DUEL_WAY_H

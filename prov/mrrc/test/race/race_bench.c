@@ -272,8 +272,8 @@ static void count_move(const struct duel_move *move, enum mrrc_mon_probe probe,
 
 /*
  * A hit makes no system call before code is loaded that enters the kernel by
- * itself, and one system call after that. Moves by libc alone never make hits
- * ask the kernel.
+ * itself, and one system call after such code is loaded. Moves by libc alone
+ * never make hits ask the kernel.
  */
 static void count_default(unsigned long total, double seconds)
 {

@@ -114,8 +114,8 @@ static void put_all(struct mrrc_plan *plan)
 }
 
 /*
- * This thread owns the pages at @ptr: it writes to the pages, and checks that a
- * device sees the words.
+ * Called by the thread that owns the pages at @ptr: writes words to the pages,
+ * and checks that a device sees the words.
  */
 static void verify(char *ptr, unsigned pages, struct mrrc_plan *plan)
 {

@@ -327,8 +327,8 @@ static unsigned bytes_said(uint16_t taken, const char *bytes, size_t len)
 }
 
 /*
- * Short writes go inside messages if the writer allows, the peer takes and a
- * message holds that many bytes.
+ * A short write goes inside a message if the writer allows, the peer accepts
+ * and a message has room for as many bytes.
  */
 TEST(short_writes_inside_messages)
 {

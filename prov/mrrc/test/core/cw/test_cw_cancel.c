@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Conditional writes are ready while the network accepts no messages, and are
- * cancelled, or their tags withdrawn: which tags the other writes get, and that
- * the cost does not depend on the number of ready writes.
+ * cancelled, or their tags withdrawn. Tests which tags the other writes get,
+ * and that the cost does not depend on the number of ready writes.
  */
 #include "config.h"
 #include "test/case.h"

@@ -145,7 +145,7 @@ LOOP_TEST(test_window, 0, MRRC_PREDICT_WINDOW + 2)
 
 /*
  * Lengths between the same powers of two have one signature, other lengths have
- * another.
+ * another signature.
  */
 TEST(test_length)
 {

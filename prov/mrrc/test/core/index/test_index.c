@@ -91,7 +91,7 @@ TEST(test_staircase)
 			mrrc_index_find(&index_, region[i].start, 101));
 		/*
 		 * A region that ends at this region's start does not overlap
-		 * it.
+		 * this region.
 		 */
 		ck_assert_uint_eq(
 			mrrc_index_first_overlap(&index_, region[i].start, 1)

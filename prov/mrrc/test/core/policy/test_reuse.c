@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * core/policy/ghost and core/policy/reuse, from which gdl learns. test_shadow.c
- * tests the shadow cache that gdl is compared with.
+ * core/policy/ghost and core/policy/reuse, from which the policy gdl learns.
+ * test_shadow.c tests the shadow cache that gdl is compared with.
  */
 #include "config.h"
 #include "test/case.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A thread that waits for another lets it run. Yielding the processor lets no
- * thread of lower real-time priority run there, so each wait in sys that no
- * wake-up ends sleeps after some yields (sys/base/pause.h). The tests end each
- * wait from inside its first sleep.
+ * A thread that waits for another thread lets the other thread run. Yielding
+ * the processor lets no thread of lower real-time priority run there, so each
+ * wait in sys that no wake-up ends sleeps after some yields (sys/base/pause.h).
+ * The tests end each wait from inside its first sleep.
  */
 #include "config.h"
 #include "test/case.h"

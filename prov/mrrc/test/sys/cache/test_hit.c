@@ -192,7 +192,7 @@ TEST(test_two_caches)
 }
 
 /*
- * The nth allocation of a thread's first lookup fails; the region is
+ * The nth allocation of a thread's first lookup fails, while the region is
  * registered.
  */
 static void *get_without(void *arg)

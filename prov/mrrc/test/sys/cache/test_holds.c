@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Holds in words that only their own thread writes (sys/cache/cache_hit.h): put
- * by other threads, put while the region leaves, and many at once, which
- * fake_reg_use() counts. holds.pml models the protocol.
+ * Holds in words that only their own thread writes (sys/cache/cache_hit.h):
+ * holds put by other threads, holds put while the region leaves, and many holds
+ * at once, which fake_reg_use() counts. holds.pml models the protocol.
  *
  * MRRC_HOLDS: holds of each thread in the last test (default 20000).
  */

@@ -173,7 +173,7 @@ LOOP_TEST(test_strides, 0, 13)
 
 /*
  * In full sets, the newest hint is found. A table that is too small grows soon,
- * and then loses no hint.
+ * and loses no hint after it has grown.
  */
 TEST(test_growing)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A domain that is closed while its allocations stay (mrrc_heaps_abandon()):
- * nothing is registered, the data are there, a free has no effect, and heaps
- * opened later get none of its memory.
+ * A domain is closed while its allocations stay (mrrc_heaps_abandon()): no
+ * memory stays registered, the data stay, a free has no effect, and heaps
+ * opened later do not get memory of the closed domain.
  */
 #include "config.h"
 #include "test/case.h"

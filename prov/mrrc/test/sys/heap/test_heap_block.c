@@ -358,8 +358,8 @@ TEST(few_are_kept)
 }
 
 /*
- * Blocks of one object are reused if not too short, and not longer by more than
- * a quarter.
+ * A block of one object is reused for a request if the block is long enough,
+ * and not longer by more than a quarter.
  */
 TEST(the_last_freed_that_fits_is_reused)
 {

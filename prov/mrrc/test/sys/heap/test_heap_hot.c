@@ -192,8 +192,8 @@ TEST(freed_last_and_cut_anew)
 
 /*
  * An object that is not wanted any more leaves the hot slot at the second look
- * after its last use. An allocation looks after 512 others from the magazines,
- * and its own object then gets the slot.
+ * after its last use. An allocation looks at the hot slot after 512 other
+ * allocations from the magazines, and then puts its own object in the slot.
  */
 TEST(freed_last_gives_way)
 {
@@ -370,7 +370,7 @@ TEST(freed_last_is_taken_away)
 
 /*
  * A child opens a domain and heaps with magazines, whatever its parents have,
- * and gets no object of theirs. Returns 0, or the number of an error.
+ * and gets no object of its parents. Returns 0, or the number of an error.
  */
 static int descend(unsigned generation)
 {

@@ -34,8 +34,9 @@ void hooks_teardown(void);
 	} while (0)
 
 /*
- * Calls that take away two of four pages: the first two, or two in the middle.
- * Older kernels refuse the calls with guards, which are announced all the same.
+ * Calls that take away two of four pages: the first two pages, or the two pages
+ * in the middle. Older kernels refuse the calls with guards, which are
+ * announced all the same.
  */
 void do_dontneed(char *ptr);
 void do_free(char *ptr);

@@ -49,8 +49,8 @@ TEST(test_mapping_in_child)
 }
 
 /*
- * Two ranges far apart have the same mark: a change of one does not end the
- * mark of the other.
+ * Two ranges far apart have the same mark: a change of one range does not end
+ * the mark of the other range.
  */
 TEST(test_far)
 {

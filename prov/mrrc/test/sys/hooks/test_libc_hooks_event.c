@@ -172,8 +172,8 @@ static void waits_in_child(void)
 }
 
 /*
- * In a child, the parent's monitors are not told, and its threads not waited
- * for.
+ * In a child, a hook tells no monitor of the parent, and waits for no thread of
+ * the parent.
  */
 static int tell_in_child(void)
 {

@@ -322,8 +322,8 @@ TEST(test_undo_both)
 
 /*
  * At a probe, a copy has the byte of the file. A probe in the jump cuts the
- * jump; a probe beside the jump does not. A byte of the jump that only looks
- * like a probe is no probe.
+ * jump; a probe beside the jump does not cut the jump. A byte of the jump that
+ * only looks like a probe is no probe.
  */
 TEST(test_undo_probe)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * sys/monitor/huge and sys/monitor/mon_watch: transparent huge pages stay whole
- * while parts of them are watched, and after that. The tests are skipped, with
- * a message, where there are no huge pages.
+ * while parts of the pages are watched, and after the watches end. The tests
+ * are skipped, with a message, where there are no huge pages.
  */
 #include "config.h"
 #include "test/case.h"
@@ -189,8 +189,7 @@ TEST(test_neighbour)
 }
 
 /*
- * In a huge page that is watched as a whole, further ranges are watched
- * already.
+ * A further range in a huge page that is watched as a whole is watched already.
  */
 TEST(test_later)
 {

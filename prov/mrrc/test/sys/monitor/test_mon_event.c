@@ -215,8 +215,8 @@ TEST(test_forget_any)
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_gt(hits, 1000);
 	/*
-	 * The range was longer when it was seen; first comes a large change
-	 * elsewhere.
+	 * The range was longer when it was seen than now; first, a large change
+	 * happens elsewhere.
 	 */
 	idle = (struct mrrc_idle){ 0 };
 	token = mrrc_idle_watch(&idle, 4096, 100 * 4096);
@@ -442,8 +442,8 @@ static void *write_main(void *arg)
 }
 
 /*
- * The reader gets an event that it does not know, and ends. From then on memory
- * is never quiet, not even for a call that has begun.
+ * The reader gets an event that it does not know, and ends. Without a reader
+ * memory is never quiet, not even for a call that has begun.
  */
 TEST(test_dead_reader)
 {

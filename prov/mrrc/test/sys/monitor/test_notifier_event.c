@@ -142,7 +142,7 @@ static void read_in_probe(struct mrrc_mon *self)
 
 /*
  * The event is read during the probe, when this thread takes the lock, before
- * that, or not yet.
+ * this thread takes the lock, or not yet.
  */
 LOOP_TEST(test_valid_changed, 0, 4)
 {

@@ -150,8 +150,8 @@ TEST(test_idle)
 	mrrc_mon_unwatch(mon, (uintptr_t) ptr, mon_page);
 	many = mon_map(MRRC_IDLE_MAX + 3);
 	/*
-	 * Equal ranges count as one idle range, which is as long as the
-	 * longest.
+	 * Ranges with the same start count as one idle range, which is as long
+	 * as the longest range.
 	 */
 	for (i = 0; i < 3 * MRRC_IDLE_MAX; i++) {
 		ck_assert_int_eq(mon_watch(many, 1 + i % 3), 0);
@@ -304,8 +304,8 @@ static void *unmapper(void *arg)
 }
 
 /*
- * A thread sleeps with the monitor's lock held: events are read all the same,
- * and until they are handled memory does not count as quiet.
+ * A thread sleeps with the monitor's lock held: events are read nevertheless,
+ * and until the events are handled, memory does not count as quiet.
  */
 TEST(test_probe)
 {

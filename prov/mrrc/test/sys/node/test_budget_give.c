@@ -188,8 +188,8 @@ TEST(test_later)
 	ck_assert(!take_within(b, GRAIN, 300));
 	ck_assert_uint_lt(has.bytes, ALL);
 	/*
-	 * Bytes are not evicted again each time that another process lacks
-	 * them.
+	 * The process does not evict bytes again each time that another process
+	 * lacks bytes.
 	 */
 	ck_assert_uint_ge(has.bytes, ALL / 2);
 	ck_assert_uint_eq(reserved(a), ALL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A library that enters the kernel without libc. The system call is munmap;
- * with RAW_BRK it is brk, with RAW_GETPID getpid, with RAW_FUTURE a number that
- * no kernel has yet. With RAW_LINKED the library makes no system call, but
- * needs another such library.
+ * with RAW_BRK the system call is brk, with RAW_GETPID getpid, with RAW_FUTURE
+ * a number that no kernel has yet. With RAW_LINKED the library makes no system
+ * call, but needs another such library.
  */
 #if defined(__x86_64__) || defined(__aarch64__)
 

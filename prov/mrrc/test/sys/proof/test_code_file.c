@@ -155,8 +155,8 @@ TEST(test_headers)
 }
 
 /*
- * Known calls of glibc are recognised, and code that only begins like them is
- * not.
+ * Known calls of glibc are recognised, and code that only begins like a known
+ * call is not.
  */
 LOOP_TEST(test_glibc, 0, 3)
 {

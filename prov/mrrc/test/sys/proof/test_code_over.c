@@ -22,8 +22,8 @@
 
 /*
  * A jump overwrites the function: mov $11, %eax; push %rbx, 9 times; syscall;
- * ret. Behind it is a function of returns, whose bytes are also read as
- * distances.
+ * ret. Behind the overwritten function is a function of returns, whose bytes
+ * are also read as distances.
  */
 static void over_setup(void)
 {

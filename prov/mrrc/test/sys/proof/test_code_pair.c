@@ -56,7 +56,8 @@ TEST(test_cut_off)
 
 /*
  * A pair is far behind the function's begin, after bytes that decode in two
- * ways: in one way the pair is an instruction, in the other a part of enter.
+ * ways: in one way the pair is an instruction, in the other way a part of the
+ * instruction enter.
  */
 TEST(test_two_ways)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * sys/proof/code_copy: a copy of code equals the code in memory; there is no
- * copy if its file was removed.
+ * sys/proof/code_copy: a copy of code equals the code in memory; code whose
+ * file was removed has no copy.
  */
 #include "config.h"
 #include "test/sys/proof/prove_fixture.h"

@@ -151,8 +151,9 @@ static size_t differs(void)
 }
 
 /*
- * A domain closes while another user keeps the monitor: the code equals that of
- * its files again, and hooks can be placed again.
+ * A domain closes while another user keeps the monitor: the code of libc and of
+ * the loader equals the code of their files again, and hooks can be placed
+ * again.
  */
 TEST(test_unhook)
 {

@@ -262,8 +262,8 @@ static bool is_over(void *arg)
 /*
  * The last probe is on the call of munmap itself, and stays until it was
  * noticed: otherwise the next call would fail. Calls of mmap and madvise get no
- * such probe: the duel makes no other hooked call before its hit, which might
- * then be stale.
+ * such probe: the duel makes no other hooked call before its hit, so the hit
+ * might be stale.
  */
 static void *probe_main(void *arg)
 {
