@@ -148,7 +148,7 @@ TEST(test_rounding)
 	bytes(14 * PAGE, 1, RW, 0, "14+1");
 	/*
 	 * The last page of the address space is never registered; the page
-	 * before the last page is.
+	 * before the last page can be registered.
 	 */
 	bytes(UINTPTR_MAX - 2 * PAGE + 1, PAGE, RW, 0, "4503599627370494+1");
 }

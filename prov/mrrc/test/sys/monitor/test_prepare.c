@@ -64,8 +64,8 @@ static char *map(size_t pages, int prot, int flags, int file)
 }
 
 /*
- * Maps pages beside no page that was written to, with which the kernel would
- * merge them.
+ * Maps pages that have no written neighbour: the kernel would merge the pages
+ * with such a neighbour.
  */
 static char *map_apart(size_t pages)
 {
