@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fetches one file: opens it, compares its partial file, and reads the rest
- * range by range (serve/client/get.h).
+ * Fetches one file: opens the file at the server, compares the client's partial
+ * file, and reads the rest range by range (serve/client/get.h).
  */
 #include "config.h"
 #include "serve/client/get.h"
@@ -207,8 +207,8 @@ static bool is_same_dir(int a, int b)
 }
 
 /*
- * Notes that a directory has to be synced. Files mostly end in the order of
- * directories, so each directory is synced about once.
+ * Notes that the directory of a renamed file has to be synced. Files are mostly
+ * complete directory by directory, so each directory is synced about once.
  */
 static int renamed(struct get *get, struct local *local)
 {

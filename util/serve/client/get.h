@@ -76,8 +76,8 @@ int get_run(const struct get_options *options, volatile sig_atomic_t *stop);
 int get_list(struct get *get);
 
 /*
- * Maximum number of lines for paths on standard error, which a server could
- * make very large
+ * Maximum number of lines about paths on standard error, since a server could
+ * cause any number of such lines
  */
 #define GET_COMPLAINTS 1000
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A file that is being fetched, on this machine. Bytes are written in order to
- * a partial file next to the final name, so the partial file is always a
+ * The client's copy of a file that is being fetched. Bytes are written in order
+ * to a partial file next to the final name, so the partial file is always a
  * beginning of the whole file. The partial file is renamed to the file's name
  * when it is complete.
  */
@@ -35,8 +35,9 @@ struct local {
 bool local_is_part(const char *name, size_t len);
 
 /*
- * Finds path beneath dir; creates nothing. @size gets the size of an existing
- * partial file, else 0. Returns 0, or a negative errno.
+ * Finds the file path beneath the directory dir, and creates nothing. @size
+ * gets the size of an existing partial file, else 0. Returns 0, or a negative
+ * errno.
  */
 int local_find(int dir, const char *path, struct local *local);
 
@@ -51,8 +52,9 @@ bool local_is_same(const struct local *local, const struct serve_ident *ident);
 int local_set_perms(const struct local *local, const struct serve_ident *ident);
 
 /*
- * Opens the partial file, or makes a new one. -EBUSY: another process fetches
- * the file. -EPERM: not a regular file of this user.
+ * Opens the partial file, or makes a new partial file. Returns -EBUSY if
+ * another process fetches the file, -EPERM if the partial file is not a regular
+ * file of this user.
  */
 int local_begin(struct local *local);
 
@@ -66,12 +68,12 @@ int local_cut(struct local *local, uint64_t size);
 int local_append(struct local *local, const void *buf, size_t len);
 
 /*
- * Called when the partial file has all bytes: sets the time, the name and the
- * permissions. The permissions are ident's, or if permissions are not kept, the
- * replaced file's, else ident's less umask. If the bytes cannot be written to
- * the disk, the partial file is cut to length 0. With @sync the bytes are on
- * the disk when the call returns; the name is on the disk after the caller has
- * synced the directory.
+ * Sets the time, the permissions and the name of a partial file that has all
+ * bytes. The permissions are ident's if permissions are kept, else the replaced
+ * file's or, if no file is replaced, ident's less umask. If the bytes cannot be
+ * written to the disk, the partial file is cut to length 0. With @sync the
+ * bytes are on the disk when the call returns; the name is on the disk after
+ * the caller has synced the directory.
  */
 int local_finish(struct local *local, const struct serve_ident *ident,
 		 const struct local_perms *perms, bool sync);

@@ -26,8 +26,8 @@ double progress_seconds(const struct progress *progress);
 void progress_clear(const struct progress *progress);
 
 /*
- * Prints the sum on standard output. @would: a dry run, in which nothing was
- * written.
+ * Prints the sums of all files on standard output. @would: a dry run, in which
+ * nothing was written.
  */
 void progress_print(const struct progress *progress, bool would, uint64_t links,
 		    uint64_t left_out, uint64_t failed);

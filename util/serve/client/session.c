@@ -18,8 +18,8 @@
 #define POLL_MS	   200
 #define BYE_MS	   1000
 /*
- * seconds without an answer, after which a client tries the other kind of
- * endpoints
+ * a client tries the other kind of endpoints after this number of seconds
+ * without an answer
  */
 #define SILENT_S 1
 #define PROBE_S	 2 /* seconds for an answer by the other kind of endpoints */
@@ -48,8 +48,8 @@ static int fail(struct session *session, int ret, const char *fmt, ...)
 }
 
 /*
- * Reports a failed transfer: a lost connection may be found by a call or a
- * completion first.
+ * Reports a failed transfer: either a call or a completion is the first to tell
+ * that a connection is lost.
  */
 static int fail_transfer(struct session *session, const char *what, int err)
 {
@@ -148,8 +148,8 @@ static int post_rx(struct session *session, struct session_op *rx)
 	ssize_t ret;
 
 	/*
-	 * a message of any process may claim more bytes than it has: they must
-	 * not be bytes of an earlier answer
+	 * any process may send a message that claims more bytes than it has:
+	 * bytes of an earlier answer must not be read as the missing bytes
 	 */
 	if (session->link.rdm)
 		memset(rx_at(session, rx), 0, len);
@@ -159,9 +159,9 @@ static int post_rx(struct session *session, struct session_op *rx)
 }
 
 /*
- * The connection is made when the first message is sent. Numbers of requests
- * begin at random, so that only a process that received a request can answer
- * it.
+ * Finds the server's address for reliable datagrams; the core connects when the
+ * first message is sent. The numbers of requests begin at random, so that only
+ * a process that received a request can answer the request.
  */
 static int address(struct session *session)
 {
@@ -367,8 +367,9 @@ static int ask(struct session *session, struct session_pipe *pipe,
 }
 
 /*
- * Over reliable datagrams no event tells that the server does not exist, has no
- * place for the client, or does not understand the client.
+ * Sends HELLO over reliable datagrams, with a time limit: no event tells that
+ * the server does not exist, has no place for the client, or does not
+ * understand the client.
  */
 static int ask_datagram(struct session *session,
 			const struct session_attr *attr,
@@ -427,8 +428,8 @@ static int hello(struct session *session, const struct session_attr *attr)
 static int wait_once(struct session *session, int ms);
 
 /*
- * Sends BYE, over reliable datagrams, and waits for the server's BYE, which is
- * an error.
+ * Sends BYE over reliable datagrams, and waits for the server's BYE, for which
+ * wait_once() returns an error.
  */
 static void say_bye(struct session *session)
 {
@@ -531,8 +532,8 @@ static ssize_t expose(struct session *session, struct session_pipe *pipe)
 }
 
 /*
- * Sends a request. A connection has room for all requests; a datagram may have
- * to wait.
+ * Sends a request. A connection has room for all requests of a session; a
+ * reliable datagram may have to wait for room.
  */
 static int send_request(struct session *session, struct session_pipe *pipe,
 			size_t len)
@@ -585,8 +586,8 @@ int session_request(struct session *session, struct session_pipe *pipe,
 
 /*
  * Does the message belong to another session? Over reliable datagrams any
- * process may send to the client: messages of other sessions are dropped, and
- * before the client has a session, messages that do not answer its HELLO.
+ * process may send to the client: the client drops messages of other sessions
+ * and, before the client has a session, messages that do not answer its HELLO.
  */
 static bool is_strange(struct session *session, const uint8_t *buf, size_t *len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The client's side of a connection: requests in pipes. A pipe carries one
- * request at a time, with a buffer for its range, which is exposed under the
- * request's id. One thread uses a session.
+ * The client's side of a connection, with requests in pipes. A pipe carries one
+ * request at a time, and has a buffer for the request's range, which is exposed
+ * under the request's id. Only one thread may use a session.
  */
 #ifndef SERVE_SESSION_H
 #define SERVE_SESSION_H
@@ -40,8 +40,8 @@ struct session_pipe {
 	bool opens;
 	uint32_t len; /* requested bytes */
 	/*
-	 * the bytes of the range, unless they follow the answer; session->part
-	 * bytes of room
+	 * room for session->part bytes: the range's bytes, unless these bytes
+	 * follow the answer in its message
 	 */
 	uint8_t *data;
 	size_t written; /* bytes written by the server */
@@ -65,8 +65,8 @@ struct session {
 	unsigned rxs;
 	uint8_t *
 		/*
-		 * memory: SESSION_RX_MAX bytes for each receive, then the
-		 * pipes' requests
+		 * memory with SESSION_RX_MAX bytes for each receive, followed
+		 * by the pipes' requests
 		 */
 		rx_buf;
 	uint8_t *data;
@@ -89,8 +89,8 @@ struct session_attr {
 };
 
 /*
- * Returns 0, or a negative error with the reason in session->err; other calls
- * return the same.
+ * Opens a session. Returns 0, or a negative error with the reason in
+ * session->err, as all other calls that return int do.
  */
 int session_open(const struct session_attr *attr, struct session *session);
 void session_close(struct session *session);

@@ -98,8 +98,8 @@ int tree_page(struct session *session, const char *path, uint64_t cursor,
 }
 
 /*
- * Fetches the next page of a directory; if the directory cannot be listed, it
- * has no more entries.
+ * Fetches the next page of a directory; a directory that cannot be listed
+ * counts as one without more entries.
  */
 static int turn(struct tree *tree, struct tree_level *level)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Walks directories of the server, and makes the same directories on the
- * client, depth first. The walk keeps one page of each directory on the way, so
- * that a server cannot make the client use more and more memory.
+ * client, depth first. The walk keeps one page of each directory on the current
+ * path, so that a server cannot make the client use more and more memory.
  */
 #ifndef SERVE_TREE_H
 #define SERVE_TREE_H
@@ -45,8 +45,8 @@ int tree_enter(struct tree *tree, const char *remote, const char *local,
 
 /*
  * Finds the next file; the caller frees its paths. Returns -ENOENT if there is
- * no next file, -EAGAIN if a directory that gets read-only afterwards waits
- * until busy() is false; other errors end the session.
+ * no next file, -EAGAIN if a directory that becomes read-only at its end has to
+ * wait until busy() is false; other errors end the session.
  */
 int tree_next(struct tree *tree, char **remote, char **local);
 
@@ -59,8 +59,8 @@ int tree_count(struct tree *tree);
 void tree_close(struct tree *tree);
 
 /*
- * Requests one page. Returns 0, with the status in pipe->answer; the caller
- * releases the pipe.
+ * Requests one page of the directory path. Returns 0, with the status in
+ * pipe->answer; the caller releases the pipe.
  */
 int tree_page(struct session *session, const char *path, uint64_t cursor,
 	      struct session_pipe **pipe);

@@ -79,9 +79,9 @@ static bool is_heard(const struct conn *conn)
 }
 
 /*
- * Handles a message, if a request is free; else the message waits in its
- * buffer. The first message may arrive before the event that the client is
- * connected.
+ * Handles a client's message if a struct req is free; else the message waits in
+ * its receive buffer. A client's first message may arrive before the event that
+ * the client is connected.
  */
 static void handle_rx(struct conn *conn, struct rx *rx)
 {
@@ -128,8 +128,9 @@ bool conn_live(const struct conn *conn)
 }
 
 /*
- * Notes when to post again: soon, but later over reliable datagrams to a client
- * that may not exist, since each post then tries to connect.
+ * Notes when to post a refused operation again: soon, but later over reliable
+ * datagrams to a client that may not exist, since each post to such a client
+ * tries to connect.
  */
 static void stall(struct conn *conn)
 {
@@ -150,8 +151,8 @@ static void lose(struct conn *conn, int err)
 }
 
 /*
- * Closes a client that said BYE: the client has all answers, though their
- * completions may not be read yet.
+ * Closes a client that said BYE: the client has all answers, though the server
+ * may not have read the completions of the answers yet.
  */
 static void leave(struct conn *conn)
 {
@@ -177,8 +178,8 @@ static void post_all(struct conn *conn)
 }
 
 /*
- * Did a writer open the file before its pages were sent? Then the hash may not
- * match.
+ * Did a writer open the file before its pages were sent? Then the answer's hash
+ * may not match the sent bytes.
  */
 static bool lost_pages(const struct op *op, int err)
 {
@@ -461,8 +462,8 @@ void conn_tick(struct conn *conn, uint64_t now)
 }
 
 /*
- * Are conditional writes left? Over connections no write is left when the
- * endpoint is closed.
+ * Does the client have pending conditional writes? Over connections no write is
+ * pending once the endpoint is closed.
  */
 static bool has_writes(const struct conn *conn)
 {

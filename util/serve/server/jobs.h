@@ -38,9 +38,9 @@ struct jobs {
 int jobs_open(struct jobs *jobs, unsigned threads);
 
 /*
- * Forgets jobs that do not run, and waits up to a second for running jobs.
- * Returns false if a job still runs: then all its objects have to stay, @jobs
- * included.
+ * Drops jobs that have not begun, and waits up to a second for running jobs.
+ * Returns false if a job still runs: the caller then has to keep all objects of
+ * the job, @jobs included.
  */
 bool jobs_close(struct jobs *jobs);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The entries of a directory, a page at a time. No state is kept between pages:
- * the kernel's position in the directory is the cursor.
+ * Lists the entries of a directory, a page at a time. No state is kept between
+ * pages: the kernel's position in the directory is the cursor.
  */
 #ifndef SERVE_LIST_H
 #define SERVE_LIST_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The socket to which clients connect (serve/server/server.h).
+ * Listens for clients that connect (serve/server/server.h).
  *
  * libfabric's tcp keeps connections that send nothing as long as it listens,
  * and does not report these connections; when no descriptor is left, its event
- * queue wakes the loop permanently. So when the event queue was readable but
- * had no event, the server searches for silent connections, and ends
- * connections that are silent for some time or exceed a number. The provider
- * does the same for its control connections (prov/mrrc/fi/cw/listen.c).
+ * queue wakes the loop permanently. Therefore, when the event queue was
+ * readable but had no event, the server searches for silent connections, and
+ * ends connections that were silent for too long or are too many. The provider
+ * ends silent control connections in the same way (prov/mrrc/fi/cw/listen.c).
  */
 #include "config.h"
 #include "serve/server/server.h"

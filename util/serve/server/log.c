@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lines that a process logs, in their order (serve/server/log.h). Lines
- * that find the buffer full are counted, and their number is logged when there
- * is room again.
+ * Writes the lines that a process logs, in their order (serve/server/log.h).
+ * Lines that find the buffer full are counted, and their number is logged when
+ * there is room again.
  */
 #include "config.h"
 #include "serve/server/log.h"

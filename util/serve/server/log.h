@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server's lines on standard output and standard error. Once the log is
- * open, a thread writes the lines, as writing blocks if no process reads them.
- * Any thread may log.
+ * Writes the server's lines to standard output and standard error. Once the log
+ * is open, a thread writes the lines, as writing blocks if no process reads
+ * them. Any thread may log.
  */
 #ifndef SERVE_LOG_H
 #define SERVE_LOG_H
 
 /*
- * Starts the log's thread; before, lines are written at once. Returns 0, or a
- * negative errno.
+ * Starts the log's thread; until then, each call writes its line at once.
+ * Returns 0, or a negative errno.
  */
 int log_open(void);
 /* Waits until all lines are written, or a second has passed. */

@@ -4,15 +4,15 @@
  * one endpoint. A message belongs to the client whose session number is at its
  * end.
  *
- * A HELLO may come from any sender, and names its sender. The answer, with a
- * random session number, goes to the named address: only a client at this
- * address can continue, and no other process can send in its name. The source
- * that ofi_rxm reports (FI_SOURCE) is not used, since the sender's packets
- * determine this source.
+ * A HELLO may come from any sender, and names its sender. The server's answer,
+ * with a random session number, goes to the address that the HELLO names: only
+ * a client at this address learns the number, so no other process can send in
+ * the client's name. The source that ofi_rxm reports (FI_SOURCE) is not used,
+ * since the sender's packets determine this source.
  *
- * No event tells the server that a client has ended. Instead the server posts a
- * conditional write that the client never asks for: the write ends with an
- * error when the client ends.
+ * No event tells the server that a client has ended. Therefore the server posts
+ * a conditional write whose tag the client never exposes: the write ends with
+ * an error when the client ends.
  */
 #include "config.h"
 #include "serve/server/server.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reports of the server's state: at its start and end, and on request
+ * Prints the server's state, at its start and end, and on request
  * (serve/server/server.h).
  */
 #include "config.h"

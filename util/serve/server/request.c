@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One request of a client, from its message to the answer
+ * Handles one request of a client, from its message to the answer
  * (serve/server/server.h).
  */
 #include "config.h"
@@ -56,8 +56,8 @@ static uint8_t *inline_room(struct req *req, uint64_t size)
 }
 
 /*
- * Reads the whole file into the answer, if the client wants the bytes there and
- * the answer has room.
+ * Reads the whole file into the answer, if the client wants the file's bytes in
+ * the answer and the answer has room.
  */
 static void read_inline(struct req *req, bool now)
 {
@@ -249,9 +249,9 @@ static void found(struct req *req)
 }
 
 /*
- * Opens a file that is in memory without a job: two changes of thread would
- * take longer than the rest of the request. No call of this function waits;
- * after any error a job opens the file again.
+ * Opens a file that the kernel has in memory at once, without a job: two
+ * changes of thread would take longer than the rest of the request. No call of
+ * this function waits; after any error a job opens the file again.
  */
 static bool open_now(struct req *req)
 {
@@ -393,8 +393,8 @@ static int post_write(struct req *req)
 	ret = send_range(req);
 	if (ret && ret != -FI_EAGAIN && req->own) {
 		/*
-		 * the file's error is reported; a connection's error is
-		 * reported again
+		 * an error of the file goes to the client; an error of the
+		 * connection comes again from the write of length 0
 		 */
 		req->answer.status = ret == -FI_ENODATA ?
 					     SERVE_CHANGED :

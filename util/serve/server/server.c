@@ -412,8 +412,8 @@ static int open_net(struct server *server)
 }
 
 /*
- * Returns false if a read does not end: then the objects of the read have to
- * stay.
+ * Closes the server. Returns false if a read does not end: the caller then has
+ * to keep the objects of the read.
  */
 static bool close_server(struct server *server)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The server: an event loop (server.c), its listener (listen.c), admission of
- * clients (admit.c), connections (conn.c), which over reliable datagrams share
- * an endpoint (rdm.c), and requests (request.c).
+ * Declarations that the server's parts share: its event loop (server.c),
+ * listener (listen.c), admission of clients (admit.c), connections (conn.c),
+ * which over reliable datagrams share an endpoint (rdm.c), and requests
+ * (request.c).
  *
  * One thread runs the whole server except the jobs; a job accesses only its
  * request with the request's file and block, or the endpoint that the job
@@ -300,8 +301,8 @@ void rdm_leave(struct conn *conn);
 /* Starts a request on the message, whose buffer is free afterwards. */
 void req_start(struct req *req, const struct serve_msg *msg);
 /*
- * Posts the write and the answer after a request's job, or tries again:
- * -FI_EAGAIN, or another error.
+ * Posts the write and the answer of a request whose job is done. Returns 0,
+ * -FI_EAGAIN if the caller has to call again, or another error.
  */
 int req_post(struct req *req);
 void req_job_done(struct req *req);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranges of files, in blocks and as pages (serve/server/source.h).
+ * Reads ranges of files into blocks, and sends ranges from blocks or from the
+ * files' own pages (serve/server/source.h).
  *
  * A file's times change with the kernel's clock tick, so two changes within one
- * tick look like one. A version is therefore determined only once the clock is
- * past the change time: any later change then gets a later change time, which
- * the server sees after each read. The kernel sets the times before it changes
- * the bytes, and not again afterwards: so a version is determined only while no
- * write is under way. A write has the inode's lock, for which a seek to the
- * file's data waits; XFS has reads wait instead.
+ * tick look like one. The server therefore determines a file's version only
+ * once the clock is past the file's change time: any later change then gets a
+ * later change time, which the server sees after each read. The kernel sets a
+ * file's times before it changes the bytes, and not again afterwards: so a
+ * version is determined only while no write is under way. A write holds the
+ * inode's lock, for which lseek(SEEK_DATA) waits; on XFS reads wait for a write
+ * instead.
  */
 #include "config.h"
 #include "serve/server/source.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The source of the bytes of ranges: only source.c knows how a file reaches the
+ * Provides the bytes of ranges: only source.c knows how a file reaches the
  * network. A range of a large file is sent from the file's own pages,
  * fi_mrrc_file(3), as long as the provider does so; any other range is read
  * into a registered block. In both cases the range's hash is computed from
@@ -50,8 +50,9 @@ struct source_block {
 };
 
 /*
- * Opens path. On SERVE_OK *file has one use. With @now only a small file is
- * opened, which the kernel has in memory; after any error, try without @now.
+ * Opens path. On SERVE_OK the caller owns one use of *file, and ends it by
+ * source_put(). With @now only a small file that the kernel has in memory is
+ * opened; after any error, try without @now.
  */
 enum serve_status source_open(const struct source *source, const char *path,
 			      bool now, struct source_file **file);
@@ -68,9 +69,9 @@ void source_block_free(struct source_block *block);
 
 /*
  * Reads at most max bytes from off on, up to the file's end, and hashes them,
- * all from the version that was opened; another version is SERVE_CHANGED.
- * @block is the memory from which the bytes are sent; NULL if they are not
- * sent.
+ * all from the version that was opened. SERVE_CHANGED: the file has another
+ * version. @block is the memory from which the bytes are sent; NULL if they are
+ * not sent.
  */
 enum serve_status source_read(struct source_file *file, uint64_t off,
 			      size_t max, struct source_block *block,

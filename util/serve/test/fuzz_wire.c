@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whatever bytes a peer sends, the decoder of fi_mrrc_serve and fi_mrrc_get
- * refuses them, or makes a message whose fields are within their limits, and
- * which is encoded to the same bytes.
+ * Tests with any bytes that the decoder of fi_mrrc_serve and fi_mrrc_get either
+ * refuses the bytes, or makes a message whose fields are within their limits,
+ * and which is encoded to the same bytes.
  */
 #include "config.h"
 #include "serve/wire/wire.h"

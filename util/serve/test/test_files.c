@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads of fi_mrrc_serve: files beneath a directory, versions of files, and
- * pages of directories.
+ * Tests what fi_mrrc_serve reads: files beneath a directory, versions of files,
+ * and pages of directories.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -298,7 +298,8 @@ static int64_t changed_ns(int dir, const char *path)
 
 /*
  * Opens the file without waiting, @age_ns after its change. The kernel may
- * refuse, while other paths are renamed; and always, on some file systems.
+ * refuse to open without waiting while other paths are renamed, and always
+ * refuses on some file systems.
  */
 static bool opened_at_once(int dir, const char *path, int64_t age_ns,
 			   struct source_file **file)
@@ -341,8 +342,9 @@ static void check_old_enough(void)
 }
 
 /*
- * A read at once returns the same bytes as other reads, or none: none of a file
- * that was just changed or is not in memory, or is on other file systems.
+ * A read without waiting returns the same bytes as other reads, or fails: it
+ * fails for a file that was just changed, is not in memory, or is on some other
+ * file system.
  */
 TEST(at_once)
 {
@@ -508,8 +510,8 @@ TEST(being_written)
 }
 
 /*
- * A version is not taken within the tick of the clock that changed it, as the
- * next change in that tick would look the same.
+ * No version of a file is determined within the clock tick of the file's last
+ * change, as another change in the same tick would look the same.
  */
 TEST(fresh)
 {

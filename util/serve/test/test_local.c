@@ -91,8 +91,8 @@ TEST(partial_file)
 }
 
 /*
- * Data that could not be written are not on the disk, though they may be read:
- * the next call does not continue with them.
+ * Data that could not be written are not on the disk, though reads may return
+ * such data: the next fetch does not continue after the data.
  */
 LOOP_TEST(partial_file_lost, 0, 2)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reactions of fi_mrrc_serve to results of the provider, which is replaced by
- * functions of this file.
+ * Tests how fi_mrrc_serve reacts to results of the provider, which is replaced
+ * by functions of this file.
  */
 #include "config.h"
 #include "test_serve.h"
@@ -281,8 +281,8 @@ static const struct {
 };
 
 /*
- * The bytes follow the answer, all or none, and nothing is written; a file in
- * memory needs no job. There may be no such files where the test runs.
+ * Either all bytes of a small file follow the answer to OPEN, or none of its
+ * bytes, and no write is posted.
  */
 EACH_TEST(whole, inlines)
 {
@@ -652,8 +652,9 @@ static void wait_running(void)
 }
 
 /*
- * A read hangs, another read waits behind it, and the client goes: its place is
- * free, and the memory of both reads is freed when the first read ends.
+ * A read hangs, another read waits behind the hanging read, and the client
+ * disconnects: the client's place is free, and the memory of both reads is
+ * freed when the first read ends.
  */
 TEST(hung)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Secrets: valid files, and the subject of a proof. Attacks are messages that a
- * peer without the secret can make from messages that it has seen.
+ * Tests secrets: which files are valid, and which messages a proof covers.
+ * Attacks are messages that a peer without the secret can make from messages
+ * that it has seen.
  */
 #include "config.h"
 #include "test_serve.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of fi_mrrc_serve and fi_mrrc_get that need no network, and the files
- * that their tests use.
+ * Runs the tests of parts of fi_mrrc_serve and fi_mrrc_get that need no
+ * network, and makes the files that the tests use.
  */
 #include "config.h"
 #include "test_serve.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Checks of the provider's completions by the client's session; these tests
- * make the completions up.
+ * Tests how the client's session checks the provider's completions, which these
+ * tests make up.
  */
 #include "config.h"
 #include "test_serve.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of fi_mrrc_serve and fi_mrrc_get, encoded, decoded and damaged, and
- * names and paths of a hostile peer.
+ * Tests messages of fi_mrrc_serve and fi_mrrc_get that are encoded, decoded and
+ * damaged, and names and paths of a hostile peer.
  */
 #include "config.h"
 #include "test_serve.h"

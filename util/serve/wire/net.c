@@ -28,8 +28,8 @@ static struct fi_info *hints_for(const struct addrinfo *addr, bool source,
 	hints->caps = FI_MSG | FI_RMA;
 	hints->mode = FI_RX_CQ_DATA;
 	/*
-	 * reads of the queue make all progress: a thread of the provider would
-	 * only cost a wake for each message
+	 * reads of the completion queue make all progress: a thread of the
+	 * provider would only cost a wakeup for each message
 	 */
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -96,8 +96,8 @@ static int find_any(const struct addrinfo *addr, bool source,
 /*
  * ofi_rxm of libfabric 1.17 crashes when it closes a connection on which a
  * message has just arrived, but not where connections share their receives. A
- * client has one connection, so that sharing needs no more receives. The user's
- * own settings are kept.
+ * client has one connection, so that shared receives need not be more than the
+ * connection's own. The user's own settings of ofi_rxm are kept.
  */
 static void set_up_rxm(bool server)
 {
@@ -266,8 +266,8 @@ int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	int ret;
 
 	/*
-	 * the address at which the client reached the server, which may not
-	 * know its own address as seen by others
+	 * take the address at which the client reached the server: the server
+	 * may not know its own address as seen by clients
 	 */
 	memcpy(name, welcome->name, welcome->name_len);
 	if (serve_named_move(name, net->info->dest_addr))

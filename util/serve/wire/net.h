@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The libfabric objects of server and client: provider, fabric and domain for
- * an address.
+ * Opens the libfabric objects of server and client: provider, fabric and domain
+ * for an address, endpoints, and links to peers.
  */
 #ifndef SERVE_NET_H
 #define SERVE_NET_H
@@ -92,15 +92,16 @@ int net_address(struct net *net, struct net_link *link, uint8_t *name,
 		size_t *len);
 
 /*
- * Enables conditional writes with the server, after its WELCOME. context
- * completes with an error when the server ends.
+ * Enables conditional writes with the server, after its WELCOME. An operation
+ * under context completes with an error when the server ends.
  */
 int net_meet(struct net *net, const struct serve_msg *welcome, void *context,
 	     struct net_link *link);
 
 /*
- * Gives the other kind of endpoints, over the same provider: with ofi_rxm or
- * without. @provider: room for the provider's name.
+ * Stores in *other the kind of endpoints that kind is not, over the same
+ * provider: with ofi_rxm or without. provider has room bytes for the provider's
+ * name.
  */
 void net_other(const struct net_kind *kind, char *provider, size_t room,
 	       struct net_kind *other);

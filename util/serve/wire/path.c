@@ -109,9 +109,9 @@ bool path_root_others(int dir)
 }
 
 /*
- * Walks a path name by name, so that the checked rights are those of the opened
- * objects: before a whole path is opened, a directory that all users may enter
- * could have replaced another.
+ * Opens a path name by name, so that the rights are checked on the opened
+ * directories: if a whole path were checked and then opened, another directory
+ * could replace a checked directory in between.
  */
 static int walk(int dir, const char *path, uint64_t how_else)
 {
@@ -232,7 +232,7 @@ int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others)
 static int64_t nanoseconds(const struct timespec *ts)
 {
 	/*
-	 * the number wraps for times that no clock shows, and can still be
+	 * the nanoseconds wrap for times that no clock shows, and can still be
 	 * compared
 	 */
 	return (int64_t) ((uint64_t) ts->tv_sec * 1000000000U +
@@ -273,8 +273,8 @@ static bool is_format(uint32_t ch)
 static size_t printable(const unsigned char *text, size_t len)
 {
 	/*
-	 * index: number of following bytes; smaller characters have a shorter
-	 * form
+	 * the smallest characters that need 0, 1, 2 and 3 following bytes;
+	 * smaller characters have a shorter form
 	 */
 	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	const unsigned char first = text[0];

@@ -32,7 +32,8 @@ int path_open(int dir, const char *path, int flags, mode_t mode);
 enum {
 	/*
 	 * Flag: do not wait for a disk or a network. -EAGAIN means that the
-	 * call might have to wait; other errors are not conclusive, either.
+	 * call might have to wait; other errors of a call with PATH_NOW are not
+	 * conclusive, either.
 	 */
 	PATH_NOW = 1,
 	/* Flag: open only files that all users may read; others are -EACCES. */
@@ -56,15 +57,12 @@ bool path_root_others(int dir);
 int path_mkdir(int dir, const char *path, mode_t mode, bool sync);
 
 /*
- * Sets the mode of the file of a descriptor with O_PATH. 0, or a negative
- * errno.
+ * Sets the mode of the file that a descriptor with O_PATH refers to. Returns 0,
+ * or a negative errno.
  */
 int path_chmod(int fd, mode_t mode);
 
-/*
- * Changes a directory's mode: the mode's bits in keep stay, and the bits of
- * others are added.
- */
+/* Changes a directory's mode to (mode & keep) | others. */
 int path_dir_mode(int dir, const char *path, mode_t keep, mode_t others);
 
 void path_ident(const struct stat *st, struct serve_ident *ident);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hosts and users of clients (serve/wire/peer.h).
+ * Determines the hosts and users of clients (serve/wire/peer.h).
  *
  * The kernel lists the sockets of this network namespace with their users. A
  * connected socket belongs to its user's process. After a connection has ended

@@ -20,9 +20,10 @@ struct peer {
 };
 
 /*
- * Fills in the identity. addr: the client's address, or NULL. at: where the
- * server listens. listens: the client's socket at addr accepts connections
- * (reliable datagrams), else it is connected to at.
+ * Fills in a client's identity. addr: the client's address, or NULL. at: the
+ * address where the server listens. listens: true if the client's socket at
+ * addr accepts connections (reliable datagrams), false if the socket is
+ * connected to at.
  */
 void peer_of(const void *addr, size_t len, const void *at, bool listens,
 	     struct peer *peer);

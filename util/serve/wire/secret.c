@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Secrets and proofs (serve/wire/secret.h), by libsodium: BLAKE2b with a key,
- * its comparison, and its random numbers.
+ * Implements secrets and proofs (serve/wire/secret.h) by libsodium's BLAKE2b
+ * with a key, libsodium's comparison, and libsodium's random numbers.
  */
 #include "config.h"
 #include "serve/wire/secret.h"
@@ -89,9 +89,9 @@ int secret_nonce(uint8_t nonce[SERVE_NONCE])
 }
 
 /*
- * Adds a message as it is sent, with zeroes in place of its proof. The first
- * field of a message is its length, so that the boundary of two messages cannot
- * be moved.
+ * Adds a message to the hash as the message is sent, with zeroes in place of
+ * its proof. The first field of a message is its length, so that the boundary
+ * of two messages cannot be moved.
  */
 static void add_message(crypto_generichash_state *state,
 			const struct serve_msg *msg)

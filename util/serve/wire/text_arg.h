@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arguments of options, for fi_mrrc_serve and fi_mrrc_get: numbers, and the file
- * of a secret. Errors are printed to stderr, and end the program with status 2.
+ * Reads arguments of options of fi_mrrc_serve and fi_mrrc_get: numbers, and the
+ * file of a secret. Errors are printed to stderr, and end the program with
+ * status 2.
  */
 #ifndef SERVE_TEXT_ARG_H
 #define SERVE_TEXT_ARG_H

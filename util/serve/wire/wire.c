@@ -350,8 +350,8 @@ static bool get_request(struct cursor *cur, struct serve_msg *msg)
 }
 
 /*
- * Are the bytes of an answer beyond the end of a file of the size that the
- * answer tells?
+ * Does an answer have bytes beyond the end of the file, whose size the answer
+ * tells?
  */
 static bool beyond_end(const struct serve_msg *msg)
 {

@@ -15,21 +15,21 @@
  * The client sends requests. Each of HELLO, PROVE, OPEN, READ, SUM and LIST is
  * answered by one message: WELCOME to HELLO, PAGE to LIST, DATA to the others.
  * A client exposes a buffer for READ under the tag id, and the server makes one
- * conditional write to it, which is empty if the status is not OK. All bytes of
- * a file that is so small that a write costs more than the bytes follow the
- * answer to OPEN, if the client asks for this length; of larger files no bytes
- * do.
+ * conditional write to this buffer, which is empty if the status is not OK. If
+ * a file is so small that a conditional write costs more than the file's bytes,
+ * and the client asks for bytes of this length, all bytes of the file follow
+ * the answer to OPEN; no bytes of larger files follow the answer to OPEN.
  *
- * A client that gets no place finds a WELCOME with that status in the private
- * data of the rejected connection.
+ * A client that gets no place finds a WELCOME, whose status is the reason, in
+ * the private data of the rejected connection.
  *
  * With a secret (serve/wire/secret.h) HELLO and WELCOME have a random number
- * each, and WELCOME the server's proof. The client's proof is in its next
- * request, PROVE; before that the server takes no other request.
+ * each, and WELCOME has the server's proof. The client's proof is in its next
+ * request, PROVE; before PROVE the server takes no other request.
  *
  * Over reliable datagrams a message is followed by 8 bytes, the session: a
  * random number that WELCOME gives, 0 in HELLO. HELLO and WELCOME end with the
- * sender's name, fi_getname(3). Once it is welcome, the client exposes a buffer
+ * sender's name, fi_getname(3). After WELCOME, the client exposes a buffer
  * under SERVE_TAG_CLIENT, and the server, at the first message in the session,
  * posts a conditional write under SERVE_TAG_SERVER. These two operations are
  * never matched: each ends with an error when the other side ends. A client
@@ -176,17 +176,17 @@ struct serve_entry {
 #define SERVE_ENTRIES	 (SERVE_MSG_MAX - SERVE_PAGE_HEAD - SERVE_TAIL)
 #define SERVE_DATA_HEAD	 (SERVE_HEAD + 64)
 /*
- * Maximum bytes that may follow DATA, and the maximum length of a message with
- * them
+ * Maximum number of a file's bytes that may follow DATA, and the maximum length
+ * of a message with such bytes
  */
 #define SERVE_INLINE_MAX (64U << 10)
 #define SERVE_ANSWER_MAX (SERVE_DATA_HEAD + SERVE_INLINE_MAX + SERVE_TAIL)
 
 /*
  * Encodes a message and returns its length. buf has SERVE_MSG_MAX bytes, of
- * which SERVE_TAIL stay free, or room for the bytes that follow; these bytes,
- * or entries, may be in their place already. The message must be one that
- * serve_decode() accepts.
+ * which SERVE_TAIL bytes stay free, or room for a file's bytes that follow the
+ * message; a file's bytes, or a page's entries, may be in their place in buf
+ * already. The message must be one that serve_decode() accepts.
  */
 size_t serve_encode(const struct serve_msg *msg, uint8_t *buf);
 
@@ -200,8 +200,8 @@ int serve_decode(const uint8_t *buf, size_t len, struct serve_msg *msg);
 size_t serve_seal(uint8_t *buf, size_t len, uint64_t session);
 
 /*
- * Takes the session off the end of *len bytes; *len is then the message's
- * length.
+ * Removes the session's number from the end of the *len bytes at buf; *len is
+ * then the message's length.
  */
 int serve_unseal(const uint8_t *buf, size_t *len, uint64_t *session);
 
@@ -213,8 +213,8 @@ int serve_entry_add(const struct serve_entry *entry, uint8_t *buf, size_t *len);
 
 /*
  * Reads the first entry, and advances *entries beyond it. Returns -ENOENT at
- * the end, -EPROTO for an invalid entry, which messages of serve_decode() do
- * not have.
+ * the end, -EPROTO for an invalid entry, which messages that serve_decode()
+ * accepts do not have.
  */
 int serve_entry_next(const uint8_t **entries, size_t *len,
 		     struct serve_entry *entry);
