@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A trace through the provider's core (engine.h).
+ * Runs a trace through the provider's core (engine.h).
  *
  * A request: lookup -> hold the regions found -> for each gap: register,
  * insert, deregister the victims -> put all regions. sys/cache/cache_mt.c and
- * miss.c do the same with locks around it.
+ * miss.c serve a request in the same steps, under locks.
  */
 #include "config.h"
 #include "sim/engine.h"

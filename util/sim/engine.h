@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One cell of a simulation: a trace, a policy, limits and a cost model. The
+ * One cell of a simulation has a trace, a policy, limits and a cost model. The
  * cell drives the provider's own core (core/cache/cache.h) as the provider
  * does, with operations that complete at once.
  *
@@ -63,8 +63,8 @@ struct sim_result {
 };
 
 /*
- * Notes that @pinned bytes are registered after request @i of @count. *part is
- * 0 before the first request.
+ * Notes in @result that @pinned bytes are registered after request @i of
+ * @count. The caller sets *part to 0 before the first request.
  */
 static inline void sim_pinned(struct sim_result *result, size_t pinned,
 			      size_t i, size_t count, size_t *part)
@@ -81,8 +81,8 @@ static inline void sim_pinned(struct sim_result *result, size_t pinned,
 int sim_run(const struct sim_cell *cell, struct sim_result *result);
 
 /*
- * The time for which an operation waits; another thread can do the remaining
- * work.
+ * Returns the time for which operations wait; another thread can do the
+ * remaining work.
  */
 static inline double sim_on_path(const struct sim_result *result)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of memory and their next uses (offline.h).
+ * Finds parts of memory and their next uses (offline.h).
  *
  * Every request cuts memory at its first and after its last page; the cuts in
  * order are the starts of the parts. A pass over the requests from the last to
  * the first then finds the next use of each part. A request makes one stretch
  * of parts that have the same next use, and cuts at most two stretches: so a
- * request has some three stretches, for any number of parts.
+ * request has about three stretches, whatever its number of parts.
  */
 #include "config.h"
 #include "sim/offline.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The gain that a program would have (gain.h): computation and reports. One
- * list of figures serves CSV and JSON.
+ * Computes and reports the gain that a program would have from a cache
+ * (gain.h). CSV and JSON reports share one list of figures.
  */
 #include "config.h"
 #include "sim/gain.h"

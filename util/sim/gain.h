@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sim --gain: a program's gain by a cache, and the cache's settings.
- * The rows of a grid whose policies are SIM_GAIN become one report for each
- * trace and cost model.
+ * fi_mrrc_sim --gain: reports a program's gain from a cache, and settings for
+ * the cache. The rows of a grid whose policies are SIM_GAIN become one report
+ * for each trace and cost model.
  */
 #ifndef SIM_GAIN_H
 #define SIM_GAIN_H

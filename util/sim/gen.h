@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Generators of synthetic traces, by name: look-alikes of workloads whose own
- * traces are not available. Each generator's file states its model, the model's
+ * Generators of synthetic traces, by name: each imitates a workload whose own
+ * trace is not available. Each generator's file states its model, the model's
  * source, and the assumptions. A trace depends on its generator, seed and size
  * alone, and a shorter trace is the start of a longer trace.
  */
@@ -17,8 +17,8 @@ struct sim_gen {
 	const char *help;
 	size_t requests; /* default number of requests */
 	/*
-	 * Makes a trace of @requests requests, or the default number if 0.
-	 * Returns -ENOMEM, -EFBIG.
+	 * Makes a trace of @requests requests, or of the default number if
+	 * @requests is 0. Returns 0, -ENOMEM or -EFBIG.
 	 */
 	int (*make)(uint64_t seed, size_t requests, struct sim_trace *trace);
 };

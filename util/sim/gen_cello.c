@@ -11,11 +11,11 @@
  *
  * Assumed: a file system of 8 KB blocks, 2 pages, in groups of 16 MB with inode
  * tables read and written by the page; a file's odd page is a separate block;
- * how large files are; 24 users, each with 32 files in work, taking new ones by
- * Zipf's law with exponent 0.75; the shares of whole and partial reads and
- * writes; inodes written at once, data every 30 s or on eviction; no difference
- * between day and night. MB is 2^20 bytes, GB is 10^9. All requests are
- * read-write: the paper's cache knows one kind of access.
+ * how large files are; 24 users, each with 32 files in work, and new files
+ * chosen by Zipf's law with exponent 0.75; the shares of whole and partial
+ * reads and writes; inodes written at once, data every 30 s or on eviction; no
+ * difference between day and night. MB is 2^20 bytes, GB is 10^9. All requests
+ * are read-write: the paper's cache knows one kind of access.
  */
 #include "config.h"
 #include "sim/gen.h"

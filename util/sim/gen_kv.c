@@ -12,9 +12,10 @@
  * Assumed: 4096 blocks (8 GiB in all); 8 sequences at a time; prompts that
  * begin with one of 256 prefixes of 4 to 64 blocks in 4 of 5 cases, chosen by
  * Zipf's law with exponent 0.75, and continue with 2 to 96 blocks of their own;
- * prefixes stay until memory is needed, the prefix unused for longest goes
- * first; blocks are taken from the head of a free list and given back to its
- * tail; 2 ms of computation a layer. All requests are sends, hence read-only.
+ * prefixes stay until memory is needed, and the prefix that was unused for
+ * longest is dropped first; blocks are taken from the head of a free list and
+ * given back to its tail; 2 ms of computation a layer. All requests are sends,
+ * hence read-only.
  */
 #include "config.h"
 #include "sim/gen.h"

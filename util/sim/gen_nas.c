@@ -12,12 +12,12 @@
  * buffer has several periods (section 3.1, Fig. 4); one task a node and four
  * nodes (section 6.2), hence four processes.
  *
- * Assumed: the messages of each kernel, and their times. The messages have 1 KiB
- * to 5 MiB; the MPI of the paper copies those below 16 KB. The kernels follow
- * each other in one job. Buffers that are used once come from a heap of 64 MiB
- * that wraps around, so the same addresses are used again as parts of other
- * buffers. All processes run the same program with a shift in time.
- * Receives are read-write, sends read-only.
+ * Assumed: the messages of each kernel, and their times. The messages have 1
+ * KiB to 5 MiB; the paper's MPI library copies messages below 16 KB. The
+ * kernels follow each other in one job. Buffers that are used once come from a
+ * heap of 64 MiB that wraps around, so the same addresses are used again as
+ * parts of other buffers. All processes run the same program with a shift in
+ * time. Buffers of receives are read-write, buffers of sends read-only.
  */
 #include "config.h"
 #include "sim/gen.h"
@@ -150,8 +150,8 @@ static uint64_t proc_addr(struct proc *proc, struct sim_rng *rng)
 			proc->heap = 0;
 		addr = HEAP_BASE + proc->base + proc->heap;
 		/*
-		 * leaves room like malloc() for a header, and for allocations
-		 * of other code
+		 * leave room for a header, as malloc() does, and for
+		 * allocations of other code
 		 */
 		proc->heap += message->len + SIM_PAGE;
 		proc->heap += SIM_PAGE * sim_rng_below(rng, 64);

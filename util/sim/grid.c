@@ -131,8 +131,8 @@ static int sim_work_run(struct sim_work *work)
 	if (!thread)
 		return -ENOMEM;
 	/*
-	 * the main thread waits for the others, and runs jobs itself if no
-	 * thread could be started
+	 * the main thread waits for the worker threads, and runs the
+	 * simulations itself if no thread could be started
 	 */
 	for (n = 0; n < jobs; n++) {
 		if (pthread_create(&thread[n], NULL, sim_worker, work))

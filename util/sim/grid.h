@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A grid of simulations: every trace with every page size, cost model, limit
- * and policy, run in threads. The rows and their order do not depend on the
- * number of threads.
+ * Runs a grid of simulations in threads: every trace with every page size, cost
+ * model, limit and policy. The rows of results and their order do not depend on
+ * the number of threads.
  */
 #ifndef SIM_GRID_H
 #define SIM_GRID_H
@@ -30,8 +30,8 @@ struct sim_model {
 };
 
 /*
- * The limit of each process's cache. With both 0: the recorded limit, or no
- * limit.
+ * The limit of each process's cache. If bytes and percent are 0, the limit is
+ * the recorded limit; a trace without a recorded limit then has no limit.
  */
 struct sim_limit {
 	size_t bytes;	/* or */

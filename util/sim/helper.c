@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered bytes over time (helper.h).
+ * Computes the registered bytes over time (helper.h).
  *
  * Events are processed in the order of time; at equal times timers (of each
  * process's helper thread, or of each buffer) come first, then ends of
@@ -263,8 +263,8 @@ static void on_end(struct state *state, struct buffer *buffer)
 }
 
 /*
- * Are all parts of a request registered (*there), and were all parts requested
- * before (*known)?
+ * Stores in *there whether all parts of a request are registered, and in *known
+ * whether all parts were requested before.
  */
 static void look_up(struct state *state, uint32_t i, bool *there, bool *known)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The effect of a helper thread on the registered bytes over time: one run
- * through a trace, at the trace's times. There are no limits: only the helper
- * deregisters.
+ * Simulates the effect of a helper thread on the registered bytes over time:
+ * one run through a trace, at the trace's times. The simulated caches have no
+ * limits: only the helper deregisters.
  *
  * A buffer begins at one address of a process, and is as long as its longest
  * request. Registered bytes that are in several buffers count once. An
  * operation that finds its buffer deregistered, or not registered yet, is late:
  * it registers the buffer, and the times of the trace do not change.
  *
- * Results are deterministic. Runs share only the timeline, which they do not
- * change.
+ * Results are deterministic. Runs share only the timeline, which no run
+ * changes.
  */
 #ifndef SIM_HELPER_H
 #define SIM_HELPER_H
@@ -54,8 +54,8 @@ int sim_helper_run(const struct sim_helper_run *run,
 		   struct sim_helper_result *result);
 
 /*
- * Returns the fraction of late requests among requests that could be late: 0 to
- * 1.
+ * Returns the fraction, 0 to 1, of late requests among requests that could be
+ * late.
  */
 double sim_helper_late(const struct sim_helper_result *result);
 

@@ -12,7 +12,7 @@
  * - If the cache is full when a request comes, least recently used regions are
  *   deregistered before the lookup, until the cache is not full.
  *
- * Part of the simulator: one thread.
+ * Only one thread may use a struct sim_lf.
  *
  * Invariants (sim_lf_valid):
  *   L1 the tree and the list have the same regions, @count of them with @bytes

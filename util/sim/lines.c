@@ -15,8 +15,8 @@ static const uint8_t xz_magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
 static const uint8_t bom[] = { 0xef, 0xbb, 0xbf };
 
 /*
- * Reads at most a buffer of the file's bytes into raw; 0 bytes at the file's
- * end.
+ * Reads the file's next bytes, at most as many as fit, into raw; *len is 0 at
+ * the file's end.
  */
 static int lines_read(struct sim_lines *lines, size_t *len)
 {

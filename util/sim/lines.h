@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lines of a file, plain or compressed by xz.
+ * Reads the lines of a file, plain or compressed by xz.
  *
- * Part of the simulator, between a file and trace_read.c: one thread. Memory is
- * bounded, whatever the file contains.
+ * Only one thread may use a struct sim_lines. The memory in use is bounded,
+ * whatever the file contains.
  */
 #ifndef SIM_LINES_H
 #define SIM_LINES_H
@@ -31,8 +31,8 @@ int sim_lines_open(struct sim_lines *lines, FILE *file);
 void sim_lines_close(struct sim_lines *lines);
 
 /*
- * Reads the next line, without its end (LF or CRLF), into lines->line; -ENODATA
- * after the last. Other failures are final and have a cause.
+ * Reads the next line, without its end (LF or CRLF), into lines->line. Returns
+ * -ENODATA after the last line; other failures are final and have a cause.
  */
 int sim_lines_next(struct sim_lines *lines);
 

@@ -51,7 +51,7 @@ const struct sim_cost_model sim_cost_models[] = {
 	/*
 	 * fi_mrrc_reg_lat over raw verbs in the virtual machine, pages present:
 	 * 9 sizes from 4 KiB to 16 MiB, medians of three runs. The machine is
-	 * emulated: use the model for measurements made on it alone.
+	 * emulated: use this model only for measurements made on that machine.
 	 */
 	{ "rxe",
 	  "Soft-RoCE in an emulated guest, measured",

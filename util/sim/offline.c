@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Belady's rule with costs, and the bound (offline.h).
+ * Implements Belady's rule with costs, and the lower bound of costs
+ * (offline.h).
  *
  * Judging every region for every victim would take too long: a round judges all
  * regions, and the worst regions wait at the head of the list, in order, until
@@ -290,8 +291,8 @@ static struct mrrc_region *sim_any(const struct sim_belady *belady)
 }
 
 /*
- * Judges all regions that are not in use; returns false if there are none, or
- * without memory.
+ * Judges all regions that are not in use. Returns false if all regions are in
+ * use, or if memory cannot be allocated.
  */
 static bool sim_round(struct sim_belady *belady)
 {

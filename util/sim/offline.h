@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A cache that knows the future: a heuristic that is hard to beat, and a bound
- * that no cache can beat.
+ * Simulates a cache that knows the future: by a heuristic that is hard to beat,
+ * and by a bound that no cache can beat.
  *
  * The heuristic is Belady's rule with costs: the region whose next use is
  * farthest for its size and price is evicted: distance * pages / cost. The
@@ -35,8 +35,8 @@ struct sim_future {
 };
 
 /*
- * A stretch: parts of a request, up to its next stretch, with the same next
- * use.
+ * A stretch: consecutive parts of a request that have the same next use. A
+ * stretch ends where the request's next stretch begins.
  */
 struct sim_stretch {
 	uint32_t part;

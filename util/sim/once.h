@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that is registered once, before its first use, and stays registered.
- * Part of the simulator: one thread.
+ * Simulates memory that is registered once, before its first use, and stays
+ * registered.
  */
 #ifndef SIM_ONCE_H
 #define SIM_ONCE_H

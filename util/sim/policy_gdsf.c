@@ -173,8 +173,8 @@ static void gdsf_remove(struct mrrc_policy *policy, struct mrrc_region *region)
 }
 
 /*
- * Returns the first region of a class that is not in use; regions in use before
- * it count as used now.
+ * Returns the first region of a class that is not in use. Regions in front of
+ * the returned region, which are in use, count as used now.
  */
 static struct mrrc_region *gdsf_head(struct mrrc_gdsf *gdsf, int class)
 {

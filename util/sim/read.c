@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading requests (read.h) from lines of comma-separated fields (trace.h has
- * the format, lines.h the lines), or from recorded.c.
+ * Reads requests (read.h) from lines of comma-separated fields (trace.h has the
+ * format, lines.h the lines), or from recorded.c.
  *
  * The first failure ends the reading and writes the only message.
  */
@@ -313,9 +313,9 @@ static int read_proc(struct reader *reader, const char *field, uint32_t *out)
 }
 
 /*
- * Checks the fields together. A request in which the cache had no part may have
- * any range; full sinks also get ranges beyond all memory, which are recorded
- * if a core registers them (tcp does).
+ * Checks that the fields of a request fit together. A request in which the
+ * cache had no part may have any range; full sinks also get ranges beyond all
+ * memory, which are recorded if a core registers them (tcp does).
  */
 static int check_request(struct reader *reader, const struct sim_rec *rec,
 			 bool served)
@@ -335,8 +335,8 @@ static int check_request(struct reader *reader, const struct sim_rec *rec,
 }
 
 /*
- * Returns the time for which a request is held; all times of a record have one
- * origin.
+ * Returns the time for which a request holds its buffer; all times of a record
+ * have one origin.
  */
 static uint64_t held_us(const struct reader *reader, const struct sim_rec *rec)
 {

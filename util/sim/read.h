@@ -26,8 +26,8 @@ struct sim_rec {
 
 struct sim_sink {
 	/*
-	 * Adds a request. Returns 0, or -E* with *cause as a text, or NULL for
-	 * the text of strerror(3).
+	 * Adds a request. Returns 0, or -E* with the reason as a text in
+	 * *cause; *cause is NULL if strerror(3) has the text.
 	 */
 	int (*add)(void *arg, const struct sim_rec *rec, const char **cause);
 	/* The header of a recorded trace; NULL: not needed. */
@@ -42,8 +42,8 @@ struct sim_sink {
 
 /*
  * Reads requests in order of time. On failure @err has the reason, "FILE:LINE:
- * cause", and the caller drops the requests that were added. Errors: as
- * sim_trace_read.
+ * cause", and the caller drops the requests that were added. Returns the same
+ * errors as sim_trace_read().
  */
 int sim_read(const char *path, char *err, size_t err_len,
 	     const struct sim_sink *sink); /* "-" is stdin */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data of a trace that is the same in each run of helper.h: the requests of
- * each buffer and each thread, and the ends of operations.
+ * The data of a trace that all runs of helper.h share: the requests of each
+ * buffer and each thread, and the ends of operations.
  */
 #ifndef SIM_TIMELINE_H
 #define SIM_TIMELINE_H
@@ -31,8 +31,8 @@ struct sim_timeline {
 };
 
 /*
- * Makes a timeline; the caller keeps the future. Returns -ENOMEM, or -E2BIG for
- * a trace longer than 36 years.
+ * Makes a timeline, which uses @future as long as the timeline exists. Returns
+ * -ENOMEM, or -E2BIG for a trace longer than 36 years.
  */
 int sim_timeline_make(const struct sim_future *future,
 		      struct sim_timeline *timeline);

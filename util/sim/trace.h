@@ -3,7 +3,7 @@
  * A trace in memory: the requests that a registration cache would see, in order
  * of time. Readers and generators make traces, the simulator only reads traces.
  *
- * Part of the simulator: one thread.
+ * Only one thread may change a trace.
  *
  * Invariants (sim_trace_valid):
  *   T1 time never runs backwards
@@ -22,8 +22,8 @@
 #include "core/cost/cost.h"
 
 /*
- * Keeps room above, so that the end of a range can be rounded up to any page
- * size.
+ * SIM_ADDR_MAX limits addresses, so that the end of a range can be rounded up
+ * to any page size.
  */
 #define SIM_ADDR_MAX  (UINT64_C(1) << 63)
 #define SIM_REQ_MAX   (UINT64_C(1) << 32)
@@ -34,8 +34,8 @@
 #define SIM_ERR_MAX  512  /* room for any message */
 
 /*
- * The same values as enum mrrc_access (core/index/region.h); other values give
- * peers access, too.
+ * Kinds of access, with the same values as in enum mrrc_access
+ * (core/index/region.h); the values without a name here give peers access, too.
  */
 enum sim_access {
 	SIM_RO = 0,
@@ -127,8 +127,8 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * operation had not ended. Blank lines and lines with # are skipped.
  *
  * On failure @err, of @err_len bytes, has the reason: "FILE:LINE: cause".
- * -EINVAL: malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG as above;
- * -ENOMEM; or the error of open or read.
+ * -EINVAL: malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG: as from
+ * sim_trace_append(); -ENOMEM; or the error of open or read.
  *
  * The trace's name is the file's, without its folder, .xz and .csv.
  */

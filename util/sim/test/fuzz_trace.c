@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The readers of traces refuse any bytes, or make a valid trace that reads the
- * same after it was written, as CSV and as a recording.
+ * Tests with any bytes that the readers of traces either refuse the bytes, or
+ * make a valid trace that reads the same after it was written, as CSV and as a
+ * recording.
  */
 #include "config.h"
 #include "sim/libfabric.h"

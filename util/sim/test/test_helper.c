@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered bytes over time: a few requests calculated by hand, and properties
- * of any trace.
+ * Tests the registered bytes over time (helper.h): a few requests calculated by
+ * hand, and properties of any trace.
  */
 #include "config.h"
 #include "test/case.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulation of libfabric's cache: requests calculated by hand, and random
- * requests compared with a model of the same rules without a tree.
+ * Tests the simulation of libfabric's cache: requests calculated by hand, and
+ * random requests compared with a model that has the same rules but no tree.
  */
 #include "config.h"
 #include "test/case.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Functions that allocate, with the nth allocation failing: they return -ENOMEM
- * and leak nothing, as a sanitizer checks. Linked with --wrap of malloc,
+ * Tests that functions whose nth allocation fails return -ENOMEM and leak
+ * nothing, as a sanitizer checks. The test is linked with --wrap of malloc,
  * calloc, realloc and strdup.
  */
 #include "config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulator: a few requests calculated by hand, and properties of any
+ * Tests the simulator: a few requests calculated by hand, and properties of any
  * trace.
  */
 #include "config.h"
@@ -131,8 +131,8 @@ TEST(test_future)
 	add(0, 3, 1);
 	ck_assert_int_eq(sim_future_make(&trace, PAGE, &future), 0);
 	/*
-	 * parts 0-2 2-3 3-4 4-6 and the rest, then 0-4 and the rest of the
-	 * other process
+	 * the first process has the parts 0-2, 2-3, 3-4, 4-6 and the rest, the
+	 * other process has 0-4 and the rest
 	 */
 	ck_assert_uint_eq(future.parts, 7);
 	ck_assert_uint_eq(future.at[1], 2);
