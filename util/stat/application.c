@@ -20,8 +20,8 @@
 #define ABOUT "application"
 
 /*
- * beginning of the reason for lookups that ask before code is examined: a few
- * such lookups cost little time
+ * beginning of the provider's reason for lookups that ask the kernel until the
+ * process's code is examined: a few such lookups cost little time
  */
 #define NOT_YET "code is looked at when"
 

@@ -9,9 +9,9 @@
 #include "stat/finding.h"
 
 /*
- * Returns the application's status as a shell does: 128 plus the number of the
- * signal that ended it; 127: the application does not exist. @counters: the
- * sums, as JSON, or NULL.
+ * Returns the application's exit status as a shell does: 128 plus the number of
+ * the signal that ended the application; 127 if the application does not exist.
+ * @counters: the sums, as JSON, or NULL.
  */
 int stat_application(char *const *argv, struct stat_findings *findings,
 		     struct json_t **counters);

@@ -62,8 +62,8 @@ static void find_variables(struct check *check)
 }
 
 /*
- * The probe does not write the files of the user's settings: checks whether the
- * application can make such a file.
+ * Checks whether the application can make the file that the setting @variable
+ * names, since the probe does not write such files.
  */
 static void find_file(struct check *check, const char *variable)
 {
@@ -234,8 +234,8 @@ static int probe_registering(struct check *check)
 }
 
 /*
- * Checks the code that the probe's process has loaded: all code that libfabric
- * loads.
+ * Checks the code that the probe's process has loaded, which is all code that
+ * libfabric loads.
  */
 static void find_code(struct check *check)
 {

@@ -10,10 +10,10 @@
 #include "stat/options.h"
 
 /*
- * Uses the fields what and json of @options. Returns the exit status: with an
- * application its status, else 0, or 1 if the cache can't work. With an
- * application, the findings are printed on standard error, since standard
- * output is the application's.
+ * Uses the fields what and json of @options. Returns the exit status of the
+ * program: with an application the application's status, else 0, or 1 if the
+ * cache cannot work. With an application, the findings are printed on standard
+ * error, since standard output is the application's.
  */
 int stat_check(const struct stat_options *options);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Examines code (stat/code.h) as the provider examines its own process
- * (sys/proof/prove.c), but in files.
+ * Examines the code in files (stat/code.h) as the provider examines the code of
+ * its own process (sys/proof/prove.c).
  */
 #include "config.h"
 #include "stat/code.h"
@@ -181,8 +181,8 @@ static void look_linked(struct code *code, char *path)
 /* ---- a process ---- */
 
 /*
- * Is the page the one with the code of ofi_mrrc's hooks, which the provider
- * knows?
+ * Is this range the page with the code of ofi_mrrc's hooks, which the provider
+ * itself knows?
  */
 static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
 {

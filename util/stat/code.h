@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 /*
- * Each of @what is a PID or a path. Prints whether lookups would ask the
- * kernel. Returns 0 if they would not, else 1; also 1 if the check failed, with
- * the reason on @err.
+ * Prints whether lookups would ask the kernel in each program of @what, a PID
+ * or a path. Returns 0 if no lookup would ask, else 1; also 1 if the check
+ * failed, with the reason on @err.
  */
 int stat_code(char *const *what, size_t count, FILE *out, FILE *err);
 

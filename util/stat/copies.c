@@ -85,8 +85,8 @@ static void look_folder(void *arg, const char *folder)
 }
 
 /*
- * Looks at a line of the loader's list: "NAME => PATH", followed by "
- * (ADDRESS)".
+ * Looks for a copy of libfabric in a line of the loader's list: "NAME => PATH",
+ * followed by " (ADDRESS)".
  */
 static void look_listed(void *arg, char *line)
 {
@@ -100,8 +100,8 @@ static void look_listed(void *arg, char *line)
 }
 
 /*
- * Looks in a folder of packages, and in the folders of libraries beside the
- * packages.
+ * Looks for copies of libfabric in a folder of packages, and in the folders of
+ * libraries beside the packages.
  */
 static void look_python(void *arg, char *folder)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The copies of libfabric that programs of this environment may load: the
+ * Finds the copies of libfabric that programs of this environment may load: the
  * application's own copy, copies in LD_LIBRARY_PATH and in the loader's cache,
  * and copies in packages of python3. Other folders are not searched.
  */

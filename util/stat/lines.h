@@ -4,9 +4,9 @@
 #define STAT_LINES_H
 
 /*
- * Calls @look with each line, without its end. The program @argv[0] is looked
- * for in PATH; its standard error is lost. Returns the program's status, or
- * -E*.
+ * Runs @argv[0], which is looked for in PATH, and calls @look with each line of
+ * the program's output, without the line's end. The program's standard error is
+ * lost. Returns the program's status, or -E*.
  */
 int stat_lines(char *const argv[], void (*look)(void *arg, char *line),
 	       void *arg);

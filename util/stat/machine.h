@@ -12,8 +12,8 @@
 #include "stat/segment.h"
 
 /*
- * Finds RDMA devices that this user may open; reports the devices, or the
- * obstacle.
+ * Looks for RDMA devices that this user may open; reports the devices, or why
+ * there are no such devices.
  */
 bool stat_machine_devices(struct stat_findings *findings);
 

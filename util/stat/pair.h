@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A domain in two samples, the present one and the previous one: totals, and
- * the difference.
+ * A domain in two samples, the present and the previous sample: the totals of
+ * its counters, and the differences between both samples.
  */
 #ifndef STAT_PAIR_H
 #define STAT_PAIR_H
@@ -40,8 +40,8 @@ const char *stat_cause_name(unsigned index);
 uint64_t stat_pair_uncached(const struct stat_pair *pair);
 
 /*
- * Returns the minimum of seconds that hits saved, by the cost model in force:
- * for each hit, registering and deregistering one page.
+ * Returns the seconds that hits saved at least, by the cost model in force: for
+ * each hit, the cost of registering and deregistering one page.
  */
 double stat_pair_saved(const struct stat_pair *pair);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See probe.h. libfabric's functions are looked up by dlsym(): each child loads
- * another copy. Structures differ between major versions: if the major version
- * of a copy is not that of the headers, the copy is asked for its version and
- * providers only.
+ * See probe.h. Each child loads another copy of libfabric, and looks the copy's
+ * functions up by dlsym(). Structures differ between major versions: if the
+ * major version of a copy is not that of the headers, the copy is asked for its
+ * version and providers only.
  */
 #include "config.h"
 #include "stat/probe.h"
@@ -99,8 +99,8 @@ static struct fi_info *ask(const char *name, struct stat_probed *ed)
 }
 
 /*
- * Finds the info that FI_PROVIDER names; other names in FI_PROVIDER are
- * ignored.
+ * Asks for ofi_mrrc by the names in FI_PROVIDER that have ofi_mrrc, or if
+ * FI_PROVIDER has no such name, over verbs or tcp.
  */
 static struct fi_info *ask_any(bool verbs, struct stat_probed *ed)
 {
@@ -139,8 +139,8 @@ static void open_domain(struct fi_info *info, struct stat_probed *ed)
 static void set_environment(bool always)
 {
 	/*
-	 * set variables, so that lines have one form, and no file of the user
-	 * is changed
+	 * unset variables, so that the provider's lines have one form, and no
+	 * file of the user is changed
 	 */
 	unsetenv("FI_LOG_LEVEL");
 	unsetenv("FI_OFI_MRRC_TRACE");

@@ -48,8 +48,8 @@ struct stat_probe {
 };
 
 /*
- * Starts a probe; called before this process hooks its libc. Returns -E* if
- * there is no child, or the child did not answer.
+ * Starts a probe; must be called before this process hooks its libc. Returns
+ * -E* if there is no child, or the child did not answer.
  */
 int stat_probe(const struct stat_probe_how *how, struct stat_probe *probe);
 

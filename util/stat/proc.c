@@ -66,8 +66,8 @@ unsigned long long stat_proc_started(pid_t pid)
 	if (!read_text(pid, "stat", text, sizeof(text)))
 		return 0;
 	/*
-	 * the command's name may contain anything, the rest of the line has no
-	 * bracket
+	 * the last bracket ends the command's name, which may contain any
+	 * character; the rest of the line has no bracket
 	 */
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest,

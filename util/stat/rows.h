@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A sample as lines: the sums over all domains, and one line for each domain,
- * sorted.
+ * Turns a sample into lines: a line of the sums over all domains, and a line
+ * for each domain, sorted.
  */
 #ifndef STAT_ROWS_H
 #define STAT_ROWS_H
@@ -48,7 +48,7 @@ struct stat_rows {
 #define STAT_ROWS_HEAD 4
 
 /*
- * Makes rows; the samples have to stay as long as the rows. Returns 0 or
+ * Makes rows from samples, which must exist as long as the rows. Returns 0 or
  * -ENOMEM.
  */
 int stat_rows_init(struct stat_rows *rows, const struct stat_sample *sample,

@@ -9,8 +9,8 @@ void stat_screen_begin(void);
 void stat_screen_end(void);
 
 /*
- * Draws all rows. @selected is the marked row, which is kept visible;
- * rows->count: no row. Returns 0, -ENOMEM or -EIO.
+ * Draws all rows. @selected is the number of the marked row, which is kept
+ * visible, or rows->count if no row is marked. Returns 0, -ENOMEM or -EIO.
  */
 int stat_screen_rows(const struct stat_rows *rows, size_t selected);
 

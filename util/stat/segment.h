@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The checked content of a segment (sys/observe/stats_shm.h) of another
- * process, perhaps with an older or newer provider. Strings are printable
- * ASCII.
+ * process, whose provider may be older or newer than this program. Strings are
+ * printable ASCII.
  */
 #ifndef STAT_SEGMENT_H
 #define STAT_SEGMENT_H

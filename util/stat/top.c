@@ -96,8 +96,8 @@ void stat_top_end(struct stat_top *top)
 /* ---- keys ---- */
 
 /*
- * Returns the selected domain's row; rows.count if there is no domain, or the
- * domain is gone.
+ * Returns the number of the selected domain's row, or rows.count if no domain
+ * is selected or the selected domain is gone.
  */
 static size_t selected(const struct stat_top *top)
 {

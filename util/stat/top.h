@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shows the lines of all domains on a terminal, in the terminal's size, with
- * keys; or the table of the selected domain. Uses plain escape sequences, which
- * all terminals in use have.
+ * Shows the lines of all domains, or the table of the domain that the user
+ * selects by keys, on a terminal, in the terminal's size. Uses plain escape
+ * sequences, which all terminals in use have.
  */
 #ifndef STAT_TOP_H
 #define STAT_TOP_H
@@ -38,7 +38,7 @@ int stat_top_show(struct stat_top *top, const struct stat_sample *sample,
 
 /*
  * Handles keys, signals and changes of the terminal's size for @seconds.
- * Returns false to end.
+ * Returns false if the program is to end.
  */
 bool stat_top_wait(struct stat_top *top, double seconds,
 		   const struct stat_sample *sample,

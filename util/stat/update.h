@@ -9,10 +9,11 @@
 #include <stdbool.h>
 
 /*
- * Waits a tenth of a second at most. Returns false if the process has not
- * answered, since it is stopped, or had no time; counters that the process
- * published before can be read. Files that are no segments, or that belong to a
- * provider without updates, need no update.
+ * Asks the process for an update of its segment @fd, and waits a tenth of a
+ * second at most. Returns false if the process has not answered, since it is
+ * stopped or had no time; counters that the process published before can be
+ * read. Files that are no segments, or that belong to a provider without
+ * updates, need no update.
  */
 bool stat_update(int fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of fi_mrrc_stat: segments as the provider writes them, broken segments,
- * finding segments, and printing.
+ * Tests parts of fi_mrrc_stat: segments as the provider writes segments, broken
+ * segments, finding segments, and printing.
  */
 #include "config.h"
 #include "test/case.h"
@@ -123,8 +123,9 @@ TEST(test_newer)
 }
 
 /*
- * Heads of older providers are shorter, and their counters come earlier. The
- * second head has the reason why lookups ask, but no `lacks`.
+ * Segments of older providers have shorter heads, so their counters begin
+ * earlier. A head of the second size has the reason why lookups ask the kernel,
+ * but no `lacks`.
  */
 static const size_t older_sizes[] = {
 	offsetof(struct mrrc_stats_shm_head, asks_at),
@@ -338,8 +339,8 @@ static void collect(void *arg)
 }
 
 /*
- * How often this thread waited for another process's answer; limit: if set, the
- * time that each wait takes at most.
+ * Number of times that this thread waited for another process's answer; limit:
+ * if set, the maximum time of each wait.
  */
 static _Thread_local struct {
 	unsigned count;
