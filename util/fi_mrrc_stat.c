@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat: the counters of registration caches in running processes,
+ * fi_mrrc_stat: shows the counters of registration caches in running processes,
  * whether a program's code would make lookups ask the kernel, and why a program
- * may gain nothing (fi_mrrc_stat(1)).
+ * may gain nothing from the cache (fi_mrrc_stat(1)).
  */
 #include "config.h"
 

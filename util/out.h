@@ -12,8 +12,8 @@
 void out_check_at_exit(const char *program);
 
 /*
- * Writes the buffered output. Returns 0, or -errno of this or an earlier
- * failure.
+ * Writes the buffered output. Returns 0, or -errno of this write or of an
+ * earlier failed write.
  */
 int out_flush(FILE *out);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libmrrc_mpi.so: preloaded (LD_PRELOAD) into an MPI program, it takes the
- * memory of MPI_Alloc_mem from fi_mr_alloc(3), on a domain that the MPI library
- * opened with ofi_mrrc. All other memory is left to MPI: memory before a domain
- * is open and after it is closed, requests with an info or of 0 bytes, and
- * requests that fi_mr_alloc refuses.
+ * libmrrc_mpi.so, preloaded (LD_PRELOAD) into an MPI program, takes the memory
+ * of MPI_Alloc_mem from fi_mr_alloc(3), on a domain that the MPI library opened
+ * with ofi_mrrc. The MPI library serves all other requests: requests before a
+ * domain is open and after the domain is closed, requests with an info or of 0
+ * bytes, and requests that fi_mr_alloc refuses.
  *
- * No header of MPI is used: the calls have the same registers where an info is
- * a pointer, as in Open MPI, and where an info is an int, as in MPICH. The
- * library also replaces PMPI_Alloc_mem, which Fortran's calls use in Open MPI.
+ * libmrrc_mpi.so includes no header of MPI: MPI_Alloc_mem has its arguments in
+ * the same registers where an info is a pointer, as in Open MPI, and where an
+ * info is an int, as in MPICH. libmrrc_mpi.so also replaces PMPI_Alloc_mem,
+ * which Fortran's calls use in Open MPI.
  *
- * Any thread may call.
+ * Any thread may call these functions.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -42,8 +43,8 @@ ALSO("PMPI_Free_mem") int MPI_Free_mem(void *base);
 static const struct mrrc_process_alloc *_Atomic calls;
 
 /*
- * A process may have two libfabrics, each with a provider: the first provider
- * serves all calls.
+ * A process may have two libfabrics, each with a provider: the provider that is
+ * ready first serves all calls of MPI_Alloc_mem.
  */
 void mrrc_process_alloc_ready(const struct mrrc_process_alloc *ready)
 {
@@ -52,9 +53,8 @@ void mrrc_process_alloc_ready(const struct mrrc_process_alloc *ready)
 }
 
 /*
- * Finds MPI's own function. In a program that loaded MPI by dlopen(), the
- * function is not behind the preloaded library, but among the libraries of the
- * caller.
+ * Finds MPI's own function. In a program that loaded MPI by dlopen(), RTLD_NEXT
+ * does not find the function, but the caller's library does.
  */
 static void *real(const char *name, const void *caller)
 {
@@ -72,8 +72,8 @@ static void *real(const char *name, const void *caller)
 }
 
 /*
- * Open MPI's MPI_INFO_NULL is an object; finding the object takes longer than
- * an allocation, so its address is kept.
+ * Is the info MPI_INFO_NULL? Open MPI's MPI_INFO_NULL is an object; finding the
+ * object takes longer than an allocation, so the object's address is kept.
  */
 static bool info_null(const void *info)
 {
@@ -110,8 +110,8 @@ int PMPI_Free_mem(void *base)
 		return 0;
 	if (ret != -FI_ENOENT) {
 		/*
-		 * ignore the mistake, as free() may: MPI's own heap does not
-		 * know this memory
+		 * abort, as free() does for an invalid pointer: MPI's own heap
+		 * does not know this memory
 		 */
 		fprintf(stderr, "MPI_Free_mem(): invalid pointer %p\n", base);
 		abort();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bandwidth with and without registration, as in table 1 of mietke2006: one
- * message at a time, with both buffers registered for each message, or before.
+ * Measures bandwidth with and without registration, as in table 1 of
+ * mietke2006: one message at a time, with both buffers registered either for
+ * each message or once before all messages.
  */
 #include "config.h"
 #include "prof/cells.h"

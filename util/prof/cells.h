@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Results: a cell for each kind of pages, state and size, with the medians of
- * its times, and the least times for the model.
+ * Results of fi_mrrc_prof: a cell for each kind of pages, state and size has
+ * the medians of the measured times, and the least times for the cost model.
  */
 #ifndef PROF_CELLS_H
 #define PROF_CELLS_H

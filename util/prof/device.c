@@ -61,8 +61,9 @@ static bool is_exact(const struct fi_info *info, const char *provider,
 }
 
 /*
- * Keeps infos that match exactly: some providers answer for any domain, and
- * utility providers for the domains below them.
+ * Returns the first info with exactly this provider and domain: some providers
+ * answer for any domain, and utility providers answer for the domains below
+ * them.
  */
 static struct fi_info *exact(struct fi_info *list, const char *provider,
 			     const char *domain)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The function_graph tracer (graph.h). With a filter, only the functions of
- * graph_funcs are traced, so that tracing disturbs little.
+ * Drives the kernel's function_graph tracer (graph.h). A filter limits tracing
+ * to the functions of graph_funcs, so that tracing disturbs the measurement
+ * little.
  */
 #include "config.h"
 #include "prof/graph.h"
@@ -15,9 +16,9 @@
 #include <unistd.h>
 
 /*
- * All functions of a kind that the kernel has are traced. No two functions of a
- * kind are traced at once: if the system call itself can be traced, the
- * functions that it calls are not.
+ * All functions that the kernel has are traced, except where one function of a
+ * kind is enough: if the system call itself can be traced, the later functions
+ * of its kind are not.
  */
 static const struct {
 	const char *name;
@@ -96,8 +97,8 @@ static bool is_busy(const struct prof_graph *graph)
 }
 
 /*
- * Root without access to debugfs, as in a container, has no tracefs, unless
- * tracefs is mounted in the usual place.
+ * Finds the directory of tracefs. Without access to debugfs, as in a container,
+ * even root finds tracefs only in the usual place.
  */
 static int find_dir(struct prof_graph *graph)
 {
@@ -191,8 +192,8 @@ static int set_up(struct prof_graph *graph)
 	if (!ret)
 		ret = put(graph, "current_tracer", 0, "function_graph");
 	/*
-	 * funcgraph-tail (names where calls end) exists only with
-	 * function_graph set
+	 * the option funcgraph-tail (function names where calls end) exists
+	 * only while function_graph is the current tracer
 	 */
 	if (!ret)
 		ret = put(graph, "options/funcgraph-tail", 0, "1");
@@ -228,8 +229,8 @@ void prof_graph_close(struct prof_graph *graph)
 /* ---- the tracer's output ---- */
 
 /*
- * Finds the name of the function in a line: after the bar, or in a comment at
- * the line's end.
+ * Finds the function's name in a line of the tracer: after the bar, or in a
+ * comment at the line's end.
  */
 static const char *line_name(const char *line, size_t *len)
 {

@@ -2,8 +2,8 @@
 /*
  * Measures times of the calling thread, by the kernel's function_graph tracer.
  *
- * The system has one tracer; the tracer is not taken from another user, and its
- * settings are restored.
+ * The system has only one tracer: these functions do not take the tracer from
+ * another user, and restore the tracer's settings.
  */
 #ifndef PROF_GRAPH_H
 #define PROF_GRAPH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times of cells (cells.h): rounds through all cells in turn, then, if the
- * kernel can be traced, some more rounds with tracing.
+ * Measures the times of cells (cells.h) in rounds through all cells; if the
+ * kernel can be traced, some more rounds with tracing follow.
  */
 #include "config.h"
 #include "prof/measure.h"
@@ -89,8 +89,8 @@ int prof_add(struct prof_measure *m, struct prof_cell *cell, enum prof_value id,
 }
 
 /*
- * Copies memory as a bounce does: page by page, and each page is faulted in
- * first.
+ * Copies memory as the provider does for a bounce buffer: page by page, and
+ * each page is faulted in first.
  */
 static double copy_once(struct prof_measure *m, char *from, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measuring cells: the declarations that measure.c, memory.c and traced.c
- * share. Only one thread measures.
+ * Declarations that measure.c, memory.c and traced.c share to measure cells
+ * (cells.h). Only one thread measures.
  */
 #ifndef PROF_MEASURE_H
 #define PROF_MEASURE_H
@@ -38,9 +38,9 @@ int prof_rounds(struct prof_measure *m, const char *what, unsigned least,
 		unsigned most, double share,
 		int (*once)(struct prof_measure *, struct prof_cell *));
 /*
- * Returns the last bytes of a buffer: the first pages that a process gets are
- * scattered, later pages are adjacent, and small sizes must not use scattered
- * pages alone.
+ * Returns the last bytes of the touched buffer, as many as the cell has: the
+ * first pages that a process gets are scattered in physical memory, later pages
+ * are adjacent, and small sizes must not be measured on scattered pages alone.
  */
 char *prof_touched_at(const struct prof_measure *m,
 		      const struct prof_cell *cell);

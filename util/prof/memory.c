@@ -107,7 +107,7 @@ static size_t memory_available(void)
 /*
  * Checks that memory suffices for the touched buffers and one range of absent
  * pages: if a process takes more, the kernel kills this or another process.
- * Reserved huge pages are separate.
+ * Reserved huge pages are separate memory, which is not checked here.
  */
 static int check_memory(struct prof_measure *m, size_t largest)
 {

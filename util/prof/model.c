@@ -21,8 +21,9 @@
 /* ---- lines ---- */
 
 /*
- * Returns the time to copy pages of 4 KiB; 0: not known. Larger buffers are not
- * copied: their times are derived from the times of smaller buffers.
+ * Returns the nanoseconds to copy @size bytes in pages of 4 KiB, or 0 if the
+ * time is not known. The provider copies no buffer of more than BOUNCE_MAX
+ * pages.
  */
 static double copy_ns(const struct prof_cells *cells, size_t size)
 {
@@ -136,8 +137,8 @@ static double block_us(const struct prof_cells *cells, enum mrrc_pages kind,
 }
 
 /*
- * Chooses the kind of pages by the largest measured blocks, for which auto
- * takes thp.
+ * Chooses the kind of pages that is fastest for blocks of the largest measured
+ * size; the setting auto takes thp for blocks of this size.
  */
 static void set_pages(const struct prof_cells *cells, struct prof_model *model)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Cost models and settings of fi_mrrc_params(7), computed from measured times.
- * Pure functions of the cells.
+ * All these functions are pure functions of the cells (cells.h).
  */
 #ifndef PROF_MODEL_H
 #define PROF_MODEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two endpoints of one process that send to each other over the device, for
- * connected endpoints and reliable datagrams. One thread drives both.
+ * Two endpoints of one process, connected or reliable datagram, that send to
+ * each other over the device. One thread drives both endpoints.
  */
 #ifndef PROF_PAIR_H
 #define PROF_PAIR_H

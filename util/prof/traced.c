@@ -14,8 +14,8 @@
 #define SHARE_TRACED	  .2 /* share of the time available */
 
 /*
- * Forgets the values that belong to the former least time, when a lower time
- * replaces it.
+ * Forgets the values of the fastest call so far, when a faster call replaces
+ * that call.
  */
 static void forget(struct prof_cell *cell, enum prof_value first,
 		   enum prof_value last)
@@ -27,8 +27,8 @@ static void forget(struct prof_cell *cell, enum prof_value first,
 }
 
 /*
- * Adds the tracer's times of a registration that took @took us in all. The
- * parts are those of the least disturbed registration.
+ * Adds the tracer's times of a registration that took @took us in all. The cell
+ * keeps the times of the fastest registration only, which was disturbed least.
  */
 static int add_reg(struct prof_measure *m, struct prof_cell *cell,
 		   const struct prof_call *call, double took)
@@ -73,8 +73,8 @@ static int add_dereg(struct prof_measure *m, struct prof_cell *cell,
 
 /*
  * Adds the calls of a batch, which must be one call for registering and one for
- * deregistering each buffer; otherwise the batch is dropped. The first two
- * calls are left out, since the tracer is not warmed up at first.
+ * deregistering each buffer; a batch with other calls is dropped. The first two
+ * calls of the batch are left out, since the tracer is not warmed up yet.
  */
 static int add_calls(struct prof_measure *m, struct prof_cell *cell,
 		     const double *took)

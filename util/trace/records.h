@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Recorded requests in memory, of one file or several. Invariants: in order of
- * time, once sorted; every proc is less than procs. Ranges may be invalid: an
- * application may ask for memory that does not exist.
+ * Recorded requests in memory, of one file or several. Invariants: once sorted,
+ * requests are in order of time; every request's proc is less than procs.
+ * Ranges may be invalid: an application may ask for memory that does not exist.
  */
 #ifndef TRACE_RECORDS_H
 #define TRACE_RECORDS_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Summaries (summary.h).
+ * Computes summaries of requests (summary.h).
  *
- * Reuse distance: a Fenwick tree has a mark at each buffer's latest request,
- * so the marks in between are the other buffers. Overlap: a tree of disjoint
- * ranges, of the pages seen so far. The computations of reuse and overlap take
- * n log n steps, and leave out failed requests and invalid ranges.
+ * Reuse distance: a Fenwick tree has a mark at each buffer's latest request, so
+ * the marks between two requests for a buffer are the other buffers. Overlap: a
+ * tree has disjoint ranges, of the pages seen so far. The computations of reuse
+ * and overlap take n log n steps, and leave out failed requests and invalid
+ * ranges.
  */
 #include "config.h"
 #include "trace/summary.h"

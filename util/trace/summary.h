@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Statistics of requests: sizes, how soon the same memory is requested again,
- * and how much of it was requested before.
+ * and how much of the requested memory was requested before.
  */
 #ifndef TRACE_SUMMARY_H
 #define TRACE_SUMMARY_H
@@ -28,8 +28,9 @@ struct trace_summary {
 	uint64_t cost_max;
 	uint64_t size[TRACE_LOG2];
 	/*
-	 * number of other buffers between two requests for the same; first:
-	 * requests without an earlier one
+	 * requests by the number of other buffers requested since the last
+	 * request for the same buffer; first: requests for a buffer that was
+	 * not requested before
 	 */
 	uint64_t reuse[TRACE_LOG2];
 	uint64_t first;
@@ -41,8 +42,8 @@ int trace_summary(const struct trace_records *records,
 		  struct trace_summary *summary);
 
 /*
- * Return the bucket of a number in size and reuse, and the number at which a
- * bucket begins.
+ * Return the bucket of a number in the arrays size and reuse, and the number at
+ * which a bucket begins.
  */
 unsigned trace_log2(uint64_t number);
 uint64_t trace_log2_from(unsigned bucket);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libmrrc_mpi.so between an MPI library and a provider that are both fakes:
- * which of them serves a call.
+ * Tests libmrrc_mpi.so between a fake MPI library and a fake provider: which of
+ * the two serves a call.
  */
 #include "config.h"
 #include "test/case.h"

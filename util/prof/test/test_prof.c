@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parts of fi_mrrc_prof: the tracer's lines, medians, fitted lines and the
- * resulting settings, and the printed and saved results.
+ * Tests parts of fi_mrrc_prof: the tracer's lines, medians, fitted lines and
+ * the resulting settings, and the printed and saved results.
  */
 #include "config.h"
 #include "test/case.h"
