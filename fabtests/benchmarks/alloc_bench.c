@@ -7,7 +7,7 @@
  *	batch	16 live, freed in the order in which they were allocated
  *	remote	16 at a time freed by another thread
  *
- * Options: -m: malloc alone, which may be a preloaded one. -I: number of
+ * Options: -m: malloc alone, which may be a preloaded malloc. -I: number of
  * rounds. -j: number of threads (default 2) with which reuse and batch run in
  * addition to their runs with one thread.
  *
@@ -37,7 +37,7 @@ static const struct fi_mrrc_ops_alloc *ops;
 
 /*
  * An allocation and its free take so little time that a function call around
- * them would be half of the measured time. Each pattern is compiled once for
+ * the two would be half of the measured time. Each pattern is compiled once for
  * each allocator, with the allocator's calls as in an application.
  */
 #define INLINE static inline __attribute__((always_inline))
@@ -136,7 +136,8 @@ INLINE double run_batch(const struct allocator *by, size_t len, long pairs)
 /*
  * A queue from the thread that allocates to the thread that frees. The thread
  * that frees is new for each measurement. The first batches of a thread do not
- * count, since allocators then set up their structures for the thread.
+ * count, since in these batches allocators set up their structures for the
+ * thread.
  */
 #define RING 4 /* maximum number of batches in the queue */
 #define WARM 16
@@ -275,8 +276,8 @@ static double measure(run_fn run, size_t len, int threads, long pairs)
 }
 
 /*
- * Returns the number of allocations with their frees in the time of one
- * measurement.
+ * Returns the number of pairs of allocation and free that fit in the time of
+ * one measurement.
  */
 static long calibrate(run_fn run, size_t len, int threads)
 {

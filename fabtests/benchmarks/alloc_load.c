@@ -13,7 +13,7 @@
  *	sparse	blocks of 256 KiB to 4 MiB of which some bytes are written
  *
  * Usage: alloc_load [-m] [-j THREADS] [-I STEPS] LOAD. THREADS is even, 2 by
- * default. -m: by malloc, which may be a preloaded one. A process runs one
+ * default. -m: by malloc, which may be a preloaded malloc. A process runs one
  * load, so that the load's peak of memory is known.
  *
  * Prints: the nanoseconds of processor time for an allocation and its free, and
@@ -214,8 +214,9 @@ static void **box_get(struct box *from)
 }
 
 /*
- * A thread uses three batches: it fills one, one is in the box, and the other
- * thread empties one.
+ * A thread allocates into three batches in turn: while the thread fills a
+ * batch, the second batch is in the thread's box, and the pair's other thread
+ * frees the third.
  */
 static void *xmalloc_thread(void *arg)
 {
@@ -363,7 +364,7 @@ static void peak_reset(void)
 
 /*
  * Opening the domain starts a thread that examines all code of the process
- * once: some 10 ms of processor time, which are no cost of an allocation. The
+ * once, which takes some 10 ms of processor time that no allocation causes. The
  * load begins when the process has been idle for a moment.
  */
 static void wait_idle(void)

@@ -8,11 +8,11 @@
  *                  (verbs only: tcp has none)
  *   ofi_mrrc       over ofi_mrrc, null descriptors
  *
- * Each way has a process of its own, since the core's cache and its patching of
- * memory calls are process-wide. A process opens both sides and then waits for
- * orders on a pipe. Rounds are interleaved and only one process works at a
- * time, so a disturbance of the machine affects all ways alike. Medians of the
- * rounds are compared.
+ * Each way has a process of its own, since the core's cache and the cache's
+ * patching of memory calls are process-wide. A process opens both sides and
+ * then waits for orders on a pipe. Rounds are interleaved and only one process
+ * works at a time, so a disturbance of the machine affects all ways alike.
+ * Medians of the rounds are compared.
  */
 #include "ft_bench.h"
 
@@ -127,8 +127,8 @@ static double order(struct worker *w, const struct ft_task *task)
 }
 
 /*
- * Reduces the number of transfers of large sizes: each size takes about the
- * same time, also where the device is emulated.
+ * Returns a lower number of transfers for a larger size: each size takes about
+ * the same time, also where the device is emulated.
  */
 static unsigned iters_for(size_t len)
 {

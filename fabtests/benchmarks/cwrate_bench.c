@@ -11,7 +11,7 @@
  *	       all data that exist: the writer need not know of a place
  *
  * Each side is a thread that computes for a while, then looks at its queues.
- * Prints medians of transactions a second. bench.sh runs it.
+ * Prints medians of transactions a second. bench.sh runs cwrate_bench.
  */
 #include "ft_bench.h"
 
@@ -258,8 +258,8 @@ int main(int argc, char **argv)
 {
 	static const unsigned depths[] = { 1, 4, 16, 64, 128 };
 	/*
-	 * us between two looks of the target, and of the writer, at their
-	 * queues
+	 * microseconds between two reads of its queues: by the target, by the
+	 * writer
 	 */
 	static const unsigned us[][2] = {
 		{ 0, 0 },

@@ -220,8 +220,8 @@ static void child_main(enum cache cache, const struct way *way)
 }
 
 /*
- * Waits while a process makes progress. Returns NULL, or why there is no
- * result.
+ * Waits while a process makes progress. Returns NULL if the process has a
+ * result, else the reason why it has no result.
  */
 static const char *result_of(pid_t pid)
 {

@@ -75,8 +75,8 @@ static struct {
 
 struct answer {
 	/*
-	 * processor time, elapsed time: us of a write, or of a registration if
-	 * "cost"
+	 * microseconds of processor time and of elapsed time of a write, or of
+	 * a registration in the row "cost"
 	 */
 	double cpu_us, us;
 	double dereg_us; /* us of deregistering, if "cost" */

@@ -276,8 +276,8 @@ static void run(const struct row *row)
 	enum way way;
 
 	/*
-	 * a file outside the page cache is also new to the provider; memory
-	 * (way none) cannot be outside
+	 * a file outside the page cache is also new to the provider; the memory
+	 * of the way "none" cannot be outside the page cache
 	 */
 	if (row->out)
 		can[NONE] = can[FIRST] = false;
@@ -294,7 +294,7 @@ static void run(const struct row *row)
 			 row->size, row->part, row->pipes, round);
 		for (w = round; w < round + WAYS; w++) {
 			/*
-			 * a way may pay for the previous way's work, so both
+			 * the work of a way may slow the next way, so both
 			 * orders of ways are run
 			 */
 			way = round & 1 ? WAYS - 1 - w % WAYS : w % WAYS;

@@ -2,11 +2,11 @@
 /*
  * frag_bench: replays the allocations and frees of a program (malloc_record.c,
  * on standard input) up to the peak of live bytes, asks how much memory the
- * allocator holds for them, goes on to the end, frees all that is left, and
- * trims.
+ * allocator holds for the live bytes, replays the rest, frees all allocations
+ * that are left, and trims.
  *
  * The allocator is fi_mr_alloc, and its memory is the registered bytes. With -m
- * the allocator is malloc, and its memory is the bytes that it has from the
+ * the allocator is malloc, and its memory is the bytes that malloc has from the
  * system, by glibc's mallinfo2() or jemalloc's mallctl(). Each allocation is
  * written to at its beginning and in each page.
  *

@@ -2,10 +2,10 @@
 /*
  * The steps of a transaction that frrwp_bench times, in microseconds since the
  * transaction's start. The times of steps up to the write are taken from the
- * transaction, of many, in which the core got the write soonest. To the time of
- * the write, the time of a later step adds its shortest time after the write in
- * any transaction, since other programs on the machine slow two processes that
- * poll.
+ * transaction, of many, in which the core got the write soonest. The time of a
+ * later step is the time of the write plus the shortest time from the write to
+ * this step in any transaction, since other programs on the machine slow two
+ * processes that poll.
  */
 #ifndef FRRWP_STEPS_H
 #define FRRWP_STEPS_H
@@ -13,8 +13,9 @@
 #include <stdbool.h>
 
 /*
- * Steps are the target's, unless their comment names the writer. For crw, the
- * steps of registering are the begin and end of the call that also registers.
+ * The target takes a step, unless the step's comment names the writer. For crw,
+ * the steps of registering are the begin and end of the call that also
+ * registers.
  */
 #define STEPS(X)                                         \
 	X(asked)  /* the core has the request */         \

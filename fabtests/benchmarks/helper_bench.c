@@ -25,7 +25,8 @@
  * median times without and with the helper, and the median of the ratios of two
  * successive batches.
  *
- * The receiver's buffer is registered before, and does not count.
+ * The receiver's buffer is registered before the first message, and does not
+ * count.
  */
 #include "ft_priv.h"
 #include "helper_run.h"

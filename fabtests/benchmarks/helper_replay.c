@@ -18,8 +18,8 @@
  * posted after its time. Lines "bytes TRACE WAY SECONDS KIB" come before the
  * line "replay", with the registered bytes over time.
  *
- * The buffer of the connection's other side is registered before, and does not
- * count.
+ * The buffer of the connection's other side is registered before the first
+ * message, and does not count.
  */
 #include "helper_run.h"
 #include "sim/trace.h"

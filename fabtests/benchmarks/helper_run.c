@@ -42,8 +42,8 @@ void helper_ended(pid_t pid)
 }
 
 /*
- * Returns the bytes that the device has locked; over cores that lock none, the
- * bytes that ofi_mrrc counts as registered.
+ * Returns the bytes that the device has locked; over cores that lock no memory,
+ * the bytes that ofi_mrrc counts as registered.
  */
 static double registered(struct ft_dom *dom)
 {

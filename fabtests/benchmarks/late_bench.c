@@ -5,10 +5,10 @@
  *
  * Sender and receiver are two threads of one process; the way RTR has another
  * process, since ofi_rxm reads its environment variables once. Buffers are
- * registered before. The receiver polls its queues, except between the time
- * when the data is ready and the time when it shows its buffers. The sender
- * either polls its queues all the time, or computes, also before its data is
- * ready, and looks at its queues every SLICE_US.
+ * registered before the measurement. The receiver polls its queues, except from
+ * the time when the data is ready until the receiver shows its buffers. The
+ * sender either polls its queues all the time, or computes, also before its
+ * data is ready, and looks at its queues every SLICE_US.
  *
  * Prints a line for each way: the median time (us) where the sender polls, the
  * median time where the sender computes, and the processor time that the
@@ -73,8 +73,8 @@ static void ahead(int side)
 	unsigned i;
 
 	/*
-	 * FT_POST() reads the machine's load: do so now, not in the measured
-	 * time
+	 * FT_POST() reads the machine's load now and then: let ft_limit_us()
+	 * read the load here, outside the measured time
 	 */
 	ft_limit_us();
 	for (i = 0; late_ways[late_job.way].ahead && i < late_job.depth; i++)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measures the cost of the provider where it has nothing to do: operations with
- * a descriptor, on an endpoint that has resolved null descriptors before.
+ * Measures the cost of the provider where the provider has nothing to do:
+ * operations with a descriptor, on an endpoint that has resolved null
+ * descriptors before.
  *
- * bench.sh and util/sh/calls.sh run it in several ways. With -m, an operation
- * is repeated so that callgrind can count only the instructions inside the
- * function layer_<op>; the operation "miss" is a write that misses in the
- * cache. With -N alone, writes without a descriptor over PROVIDER are timed in
- * windows and one by one. Without -m and -N, the core provider alone and the
- * stack run in turn, batch by batch in this one process, and medians are
- * printed.
+ * bench.sh and util/sh/calls.sh run layer_bench in several ways. With -m, an
+ * operation is repeated so that callgrind can count only the instructions
+ * inside the function layer_<op>; the operation "miss" is a write that misses
+ * in the cache. With -N alone, writes without a descriptor over PROVIDER are
+ * timed in windows and one by one. Without -m and -N, the core provider alone
+ * and the stack run in turn, batch by batch in this one process, and medians
+ * are printed.
  */
 #include "ft_mrrc.h"
 

@@ -11,9 +11,9 @@
  *	pages	a block of a heap: map and register
  *
  * One process has both ends. The two allocators alternate trial by trial, and
- * so does the one that comes first. Registrations are for remote writing, as in
- * the paper; the provider does not cache such registrations, and libfabric's
- * own cache is off.
+ * each is the first in every other trial. Registrations are for remote writing,
+ * as in the paper; the provider does not cache such registrations, and
+ * libfabric's own cache is off.
  *
  * Prints "reg SIZE register deregister", "new|reuse|put SIZE alloc malloc",
  * microseconds of one trial, and "pages SIZE KIND us deregister". The time of

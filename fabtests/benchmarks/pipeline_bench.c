@@ -8,8 +8,8 @@
  *
  * Prints "size parts us ratio registering". us is the median of interleaved
  * rounds; ratio is the time of the buffer in one part divided by us;
- * registering is the share of the time in one part that registering takes, the
- * maximum that could be hidden.
+ * registering is the share of registering in the time of the buffer in one
+ * part, the maximum share that parts could hide.
  */
 #include "ft_bench.h"
 

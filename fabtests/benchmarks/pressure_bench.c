@@ -235,8 +235,8 @@ static void child_main(enum mode mode)
 	ft_opts.prov = prov;
 	ft_start("pressure_bench");
 	/*
-	 * this pair stays open, so that hooks stay, and code is checked only
-	 * once
+	 * this pair stays open, so that the hooks of libc stay, and the
+	 * provider checks the process's code only once
 	 */
 	ft_pair_open(&stays, &attr);
 	read_files();
@@ -353,8 +353,8 @@ static bool alike(uint64_t before, uint64_t now)
 }
 
 /*
- * Writes until the state is stable: returns true, or false if it is not by
- * then.
+ * Writes until the state is stable. Returns false if the state is not stable
+ * after the work's maximum number of writes.
  */
 static bool warm_up(struct cell *cell, unsigned *writes)
 {

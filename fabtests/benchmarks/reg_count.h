@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Returns the number of calls of ibv_reg_mr and its like since the process
- * started.
+ * Returns the number of calls of ibv_reg_mr and similar functions since the
+ * process started.
  */
 uint64_t reg_count(void);
 /* Returns the number of registrations with on-demand paging. */
@@ -16,13 +16,13 @@ uint64_t reg_count_odp(void);
 /* Returns the maximum number of bytes that were registered at a time. */
 uint64_t reg_count_peak(void);
 /*
- * Returns nanoseconds of processor time that registering and deregistering
- * took, since reg_count_time().
+ * Returns the nanoseconds of processor time that registering and deregistering
+ * took since the call of reg_count_time().
  */
 uint64_t reg_count_ns(void);
 void reg_count_time(void);
 /*
- * From now on, registers memory that peers may write to without on-demand
+ * Makes later registrations of memory that peers may write to use no on-demand
  * paging.
  */
 void reg_count_pin_targets(void);

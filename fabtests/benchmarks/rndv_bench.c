@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * rndv_bench: ping-pong of plain buffers between two reliable datagram
- * endpoints of one thread. The buffers are so large that ofi_rxm makes a
- * rendezvous of each message and registers both of its ends. Prints the median
- * time of a message. bench.sh runs it over each stack in turn.
+ * rndv_bench: measures a ping-pong of plain buffers between two reliable
+ * datagram endpoints of one thread. The buffers are so large that ofi_rxm makes
+ * a rendezvous of each message and registers both of its ends. Prints the
+ * median time of a message. bench.sh runs rndv_bench over each stack in turn.
  */
 #include "ft_bench.h"
 

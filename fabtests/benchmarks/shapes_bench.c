@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * shapes_bench: how programs use memory for transfers, one transfer at a time.
- * The client writes from a buffer, or reads a buffer that the server has
- * registered for it:
+ * shapes_bench: measures the ways in which programs use memory for transfers,
+ * one transfer at a time. The client writes from a buffer, or reads a buffer
+ * that the server has registered for it:
  *
  *   reused      8 buffers of 64 KiB in turn
  *   parts       16 parts of an array, which end inside a page, in turn
@@ -23,8 +23,8 @@
  *          fi_mr_alloc() in place of malloc()
  *
  * Prints a line of words for each shape and way: microseconds and registrations
- * of a transfer, first uses included. A transfer that brings other data than
- * the buffer has fails.
+ * of a transfer, first uses included. The program fails if a transfer brings
+ * other data than the buffer has.
  */
 #include "ft_bench.h"
 #include "reg_count.h"
