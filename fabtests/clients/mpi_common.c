@@ -11,8 +11,8 @@
 #define GUARD	   64
 #define GUARD_BYTE 0xa5
 /*
- * maximum number of failures that a test prints on a rank; more are only
- * counted
+ * maximum number of failures that a test prints on a rank; further failures are
+ * only counted
  */
 #define MAX_REPORTS 8
 

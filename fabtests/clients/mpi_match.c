@@ -18,10 +18,7 @@ static size_t mixed_size(size_t i)
 	return len < mc.max_size ? len : mc.max_size;
 }
 
-/*
- * All messages arrive before the first receive; receives are posted in reverse
- * order.
- */
+/* Posts receives, in reverse order, after all messages have arrived. */
 static void test_unexpected(void)
 {
 	size_t count = mc_size_count(), i, k, len;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: memory that comes and goes between transfers. A registration that
- * outlives its memory transfers wrong data in these tests: addresses are used
- * again, with other pages behind them. Wrong data can be seen over a core that
- * needs registrations (verbs), not over a core without registrations (tcp).
+ * mpi_check: tests memory that comes and goes between transfers. A registration
+ * that outlives its memory transfers wrong data in these tests: the tests use
+ * addresses again, with other pages behind the addresses. Wrong data can be
+ * seen over a core that needs registrations (verbs), not over a core without
+ * registrations (tcp).
  */
 #define _GNU_SOURCE
 #include "mpi_check.h"
@@ -32,8 +33,8 @@ static void *map_at(void *addr, size_t len, int flags)
 }
 
 /*
- * Fills out with new data and sends it to the next rank; receives from the rank
- * before into in, and checks the received data.
+ * Fills the buffer out with new data and sends the data to the next rank;
+ * receives from the rank before into in, and checks the received data.
  */
 static void exchange(void *out, void *in, size_t len, uint64_t number,
 		     const char *what)
@@ -68,8 +69,8 @@ static void test_malloc(void)
 }
 
 /*
- * The same address gets new pages each time: the old pages are unmapped before,
- * or replaced.
+ * Sends from an address that gets new pages each time: the old pages are
+ * unmapped before, or replaced.
  */
 static void test_remap(void)
 {

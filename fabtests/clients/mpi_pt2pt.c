@@ -108,8 +108,8 @@ static size_t window_size(int round, int i)
 }
 
 /*
- * Messages of all sizes are under way at once; the requests are completed one
- * by one in any order.
+ * Sends messages of all sizes at once, and completes the requests, one by one
+ * in any order if one_by_one is set.
  */
 static void window(int round, bool one_by_one)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: one-sided communication, with each of MPI's three ways of
+ * mpi_check: tests one-sided communication, with each of MPI's three ways of
  * synchronisation.
  */
 #include "mpi_check.h"
@@ -252,8 +252,8 @@ static void test_fetch_and_op(void)
 }
 
 /*
- * All ranks increment a counter by compare and swap, repeated until it
- * succeeds.
+ * All ranks increment a counter by compare and swap, which each rank repeats
+ * until the swap succeeds.
  */
 static void test_compare_and_swap(void)
 {
@@ -290,8 +290,8 @@ static void test_compare_and_swap(void)
 }
 
 /*
- * Operations with requests, several of them under way, are completed by a wait
- * or a flush.
+ * Starts several operations with requests, and completes the operations by a
+ * wait or a flush.
  */
 static void test_rput(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: threads that all communicate, while another one makes memory
- * come and go (MPI_THREAD_MULTIPLE).
+ * mpi_check: tests threads that all communicate, while another thread makes
+ * memory come and go (MPI_THREAD_MULTIPLE).
  */
 #define _GNU_SOURCE
 #include "mpi_check.h"

@@ -2,8 +2,8 @@
 /*
  * own_time: preloaded into MPI programs by record.sh. In place of
  * CLOCK_MONOTONIC the provider, and so its recorder, reads the processor time
- * of the process, less the time for polls that find nothing. The MPI library
- * sleeps where it would yield the processor.
+ * of the process, less the time for polls that find nothing. own_time makes the
+ * MPI library sleep where the library would yield the processor.
  *
  * A recorded trace thus has the times of a rank that has a processor of its own
  * and does not wait for other ranks, whatever else the machine executes.

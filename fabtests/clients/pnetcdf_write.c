@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * pnetcdf_write: an MPI program that writes an array to a file with PnetCDF,
- * collectively, from new memory in each step, and reads and checks it.
+ * collectively, from new memory in each step, and reads and checks the array.
  *
  * usage: pnetcdf_write FILE STEPS SIDE	an array of SIDE * SIDE in each step, of
  *						which each rank writes every

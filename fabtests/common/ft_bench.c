@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Timed transfers from the client to the server, one thread driving both.
+ * Times transfers from the client to the server; one thread drives both sides.
  *
  * The buffers are used in turn, so each buffer is used again and again: the
  * case that a registration cache serves. The receive for a send is posted in
@@ -152,7 +152,7 @@ static double latency(struct ft_bench *b, const struct ft_task *task)
 
 /*
  * Measures bandwidth. Transfers are awaited in the order of posting; a
- * transfer's registration ends with it.
+ * transfer's registration ends with the transfer.
  */
 static double bandwidth(struct ft_bench *b, const struct ft_task *task)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by the benchmarks: one transfer, done in three ways, timed by the
- * application including registrations.
+ * Functions that the benchmarks share: a transfer is made in one of three ways,
+ * and timed together with its registrations.
  */
 #ifndef FT_BENCH_H
 #define FT_BENCH_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions: functions read them from the provider's queues into lists, from
- * which a test takes the completions that it waits for. An endpoint's lists
- * belong to the thread that drives the endpoint.
+ * Reads completions from the provider's queues into lists, from which a test
+ * takes the completions that the test waits for. An endpoint's lists belong to
+ * the thread that drives the endpoint.
  */
 #include "ft_mrrc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A listener, its domains, and connections that one thread makes from both
+ * Opens a listener, domains, and connections, of which one thread drives both
  * ends. For reliable datagrams see ft_rdm.c.
  */
 #include "ft_conn.h"
@@ -123,8 +123,8 @@ static void open_cq(struct ft_pair *pair, struct ft_ep *ep, enum ft_dir dir)
 }
 
 /*
- * Binds the shared receive context and its queue, which the first endpoint that
- * needs them opens.
+ * Binds the shared receive context and its queue; the first endpoint that needs
+ * the context opens both.
  */
 static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 {
@@ -137,8 +137,8 @@ static void bind_srx(struct ft_pair *pair, struct ft_ep *ep)
 		open_cq(pair, ep, FT_RX);
 		pair->srx_cq = ep->cq[FT_RX];
 		/*
-		 * tcp needs a queue bound to a shared context, verbs does not
-		 * support that
+		 * tcp needs a queue that is bound to a shared receive context,
+		 * verbs supports no such queue
 		 */
 		ret = fi_ep_bind(pair->srx, &pair->srx_cq->fid, FI_RECV);
 		ft_log("binding a queue to the srx: %d", ret);

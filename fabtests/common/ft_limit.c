@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The limits of tests: the time for which they wait, and the number of their
+ * The limits of tests: the time for which tests wait, and the number of their
  * tries.
  *
  * The clock of limits: A limit must end a test that hangs, not a test that is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Buffers with contents that a seed determines.
+ * Fills and checks buffers with contents that a seed determines.
  *
  * Every 8 bytes depend on seed and position, so data from another buffer, round
  * or offset are noticed.
@@ -73,8 +73,8 @@ void *ft_map(void *addr, size_t len)
 }
 
 /*
- * Maps memory into a hole that the test made; false: another thread was
- * quicker.
+ * Maps memory into a hole that the test made. Returns false if another thread
+ * has mapped memory there first.
  */
 bool ft_map_hole(void *addr, size_t len)
 {
@@ -115,8 +115,8 @@ bool ft_valgrind(void)
 }
 
 /*
- * Is freed memory really freed? Sanitizers and valgrind keep freed memory: then
- * nothing can be tested.
+ * Is freed memory really freed? Sanitizers and valgrind keep freed memory, so
+ * that uses of freed memory cannot be tested.
  */
 static bool freed_is_freed(void)
 {

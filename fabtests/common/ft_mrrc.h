@@ -114,17 +114,17 @@ void ft_core_ops(const char *name, struct ft_core_ops *ops);
 /* Does the test run over ofi_rxm? */
 bool ft_rxm(void);
 /*
- * For tests that count lookups: makes ofi_rxm over verbs copy messages up to 1
- * KiB, instead of 128 KiB. Returns the number of bytes that the core copies
- * without being asked. Call it before anything is opened.
+ * Makes ofi_rxm over verbs copy messages of up to 1 KiB instead of 128 KiB, for
+ * tests that count lookups. Returns the number of bytes that the core copies
+ * without being asked. Must be called before any object of libfabric is opened.
  */
 size_t ft_rxm_copies_little(void);
 /* FI_EP_RDM if the provider has reliable datagrams, else FI_EP_MSG. */
 enum fi_ep_type ft_ep_type(void);
 bool ft_rdm(void);
 /*
- * The CQ format with all fields that the core's completions have: some cores
- * have no tags.
+ * Returns the CQ format with all fields that the core's completions have: some
+ * cores have no tags.
  */
 enum fi_cq_format ft_cq_format(void);
 /* Returns the user's number of rounds, or else the test's own (dflt). */
@@ -153,8 +153,8 @@ uint64_t ft_limit_us(void);
 /* Time by ft_limit_us() after which an operation counts as hung */
 uint64_t ft_deadline(void);
 /*
- * Does round i of a race take place? Races are tried n times, or for 3 s since
- * begin, but at least n / 20 times.
+ * Does round i of a race take place? A race is tried n times, or for 3 s since
+ * begin if that ends earlier, but at least n / 20 times.
  */
 bool ft_round(unsigned i, unsigned n, uint64_t begin);
 uint64_t ft_rand(void); /* any thread may call; each has its own sequence */
@@ -465,8 +465,9 @@ bool ft_file_dir(enum ft_fs fs, char *dir, size_t size);
 /* Makes a file with the contents @data, and opens the file for reading. */
 int ft_file_make(const char *path, const void *data, size_t len);
 /*
- * Can parts of files in this folder be sent without a copy? The file system has
- * to keep leases, and the device to register shared read-only mappings.
+ * Can parts of files in this folder be sent without a copy? For this, the file
+ * system has to support leases, and the device has to register shared read-only
+ * mappings.
  */
 bool ft_file_maps(struct ft_dom *dom, const char *dir);
 /*
@@ -480,8 +481,8 @@ bool ft_stats(struct ft_dom *dom, struct fi_mrrc_stats *st);
 /* Returns the counter @name; 0 over a raw core. */
 uint64_t ft_counter(struct ft_dom *dom, const char *name);
 /*
- * Are cache hits expected, that is, is there a monitor? If not, prints the
- * reason, once.
+ * Are cache hits expected, that is, is there a monitor? If there is no monitor,
+ * prints the reason, once.
  */
 bool ft_caches(struct ft_dom *dom);
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tests of two processes: a child runs with an environment of its own; or this
- * program starts itself again, and both processes exchange names; one process
- * is killed, and the other checks how its operations end.
+ * Functions for tests of two processes: a child runs with an environment of its
+ * own; or this program starts itself again, and both processes exchange names;
+ * one process is killed, and the other checks how its operations end.
  */
 #include "ft_mrrc.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pairs of reliable datagram endpoints: each endpoint has an address vector,
- * names are exchanged within the process, and a first message goes each way, so
- * that tests begin when the core has made its connections.
+ * Makes pairs of reliable datagram endpoints: each endpoint has an address
+ * vector, names are exchanged within the process, and a first message goes each
+ * way, so that tests begin when the core has made its connections.
  */
 #include "ft_conn.h"
 
@@ -78,10 +78,7 @@ static void meet(struct ft_pair *pair, struct ft_ep *from)
 	}
 	FT_POST(from, fi_recvmsg(to->ep, &msg, FI_COMPLETION));
 	FT_POST(from, fi_inject(from->ep, NULL, 0, from->to));
-	/*
-	 * with one queue for both directions, its completions are listed as
-	 * FT_TX
-	 */
+	/* completions of a queue for both directions are listed as FT_TX */
 	if (to->cq[FT_RX])
 		ft_wait_ctx(to, pair->attr.one_cq ? FT_TX : FT_RX, to, 0);
 	else

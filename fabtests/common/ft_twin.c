@@ -4,8 +4,8 @@
  *
  * Each side has a pipe and a child process, which does the rounds of a batch,
  * or fewer if the child dies. The parent reads the results of one round from
- * each side and compares them. When one child dies, the parent ends the other
- * child, and two new children begin with the next round.
+ * each side and compares the results. When one child dies, the parent ends the
+ * other child, and two new children begin with the next round.
  */
 #include "ft_twin.h"
 
@@ -320,8 +320,8 @@ static void compare(struct ft_twin *twin, unsigned round, struct diff *diff,
 			unexplained(twin, round, diff, result->failed, i, key,
 				    a, b);
 			/*
-			 * later differences of the round may have the same
-			 * reason
+			 * stop here: later differences of the round may have
+			 * the same reason
 			 */
 			if (!a || !b || twin->batch == 1)
 				return;
