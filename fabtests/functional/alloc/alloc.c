@@ -137,8 +137,8 @@ static void check_untouched(const struct fi_mrrc_stats *before, int i)
 }
 
 /*
- * Transfers with null descriptors at both ends, of small and large sizes; the
- * cache is not involved.
+ * Transfers messages of small and large sizes with null descriptors at both
+ * ends; the cache is not involved.
  */
 static void null_descriptors(void)
 {
@@ -167,7 +167,7 @@ static void null_descriptors(void)
 	/*
 	 * the provider finds the registrations and keeps no records, as with
 	 * given descriptors; over tcp and net receives have records, since
-	 * their lengths are checked, but not in the hooking form
+	 * their lengths are checked, except in the hooking form
 	 */
 	if (!ft_opts.raw && (ft_core("tcp") || ft_core("net")))
 		posts += 60;
@@ -306,8 +306,8 @@ static void neighbours(void)
 }
 
 /*
- * Local-only memory, and memory for each kind of remote access, have separate
- * blocks.
+ * Heaps keep local-only memory, and memory for each kind of remote access, in
+ * separate blocks.
  */
 static void classes(void)
 {
@@ -368,8 +368,8 @@ static void kept(void)
 	if (ft_opts.raw)
 		return;
 	/*
-	 * a table of calls as of an older header; nothing readable lies behind
-	 * it
+	 * a table of calls as of an older header, with no readable memory
+	 * behind the table
 	 */
 	buf = ft_map(NULL, 2 * FT_PAGE);
 	FT_CHECK(!mprotect((char *) buf + FT_PAGE, FT_PAGE, PROT_NONE),
@@ -389,8 +389,8 @@ static void kept(void)
 /* ---- heaps --------------------------------------------------------------- */
 
 /*
- * Attributes of a newer header: properties unknown to the provider must be
- * refused.
+ * The provider must refuse attributes of a newer header that set properties
+ * unknown to the provider.
  */
 static void newer(void)
 {

@@ -2,7 +2,8 @@
 /*
  * fi_mrrc_process: tests allocations for code that knows no domain, such as
  * libmrrc_mpi.so: the memory comes from the process's first open domain.
- * Allocations stay when their domain is closed, and are no longer registered.
+ * Allocations stay usable when their domain is closed, but are no longer
+ * registered.
  */
 #include "ft_mrrc.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_random: blocks of all sizes from the allocator and from mmap() come
- * and go at random, and parts of them are sent, in two threads. Each block has
- * contents of its own, which are verified when the block is freed; each
- * transfer is verified, too.
+ * and go at random in two threads, which also send parts of the blocks. Each
+ * block has contents of its own, which are verified when the block is freed;
+ * each transfer is verified, too.
  *
  * scripts/test_alloc.sh preloads other allocators. FT_SECONDS is the duration
  * of the test. With FT_UCM=before or after, UCX's libucm patches libc before or

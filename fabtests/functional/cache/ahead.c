@@ -6,8 +6,9 @@
  * or unmapped between two uses is left alone: the helper makes none of its
  * pages resident. A buffer that waits for a message stays registered until the
  * message comes. All buffers stay registered where the process has no processor
- * for a helper. A helper that interrupts the call that wakes it leaves that
- * call's buffer alone; calls that note no buffer wake no helper.
+ * for a helper. A helper that a call wakes leaves the buffer of this call
+ * alone, even if the helper interrupts the call; calls that note no buffer wake
+ * no helper.
  */
 #include "ft_mrrc.h"
 
@@ -165,8 +166,8 @@ static void open_on_one(int argc, char **argv, const char *node,
 }
 
 /*
- * On one processor a conservative helper does nothing: the application runs
- * there.
+ * A conservative helper does nothing on a single processor, which the
+ * application needs.
  */
 static void without(int argc, char **argv)
 {

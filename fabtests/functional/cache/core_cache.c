@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_core_cache: libfabric's own cache, which verbs has, is not used in
- * ofi_mrrc's domains, and other domains of the process keep it, in any order of
- * opening.
+ * fi_mrrc_core_cache: tests that ofi_mrrc's domains do not use libfabric's own
+ * cache, which verbs has, and that other domains of the process still use
+ * libfabric's cache, in any order of opening.
  *
- * A registration from libfabric's cache has the same key as before.
+ * A registration that libfabric's cache has kept has the same key as before.
  */
 #include "ft_mrrc.h"
 
@@ -65,8 +65,8 @@ static bool cached(struct fid_domain *domain, void *buf)
 }
 
 /*
- * In the core's own domain a registration is kept, and dropped when its memory
- * changes.
+ * In the core's own domain libfabric's cache keeps a registration, and drops
+ * the registration when its memory changes.
  */
 static void others(char *buf)
 {
@@ -87,8 +87,8 @@ static void others(char *buf)
 			 "a stale registration, round %d", i);
 	}
 	/*
-	 * the event for the last mapping arrives late, and drops the new
-	 * registration, too
+	 * the event for the last mapping may arrive late, and then also drops
+	 * the new registration
 	 */
 	while (!cached(other.domain, buf))
 		FT_CHECK(ft_limit_us() < end, "it is not cached again");

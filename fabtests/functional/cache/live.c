@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_live: tests a domain's counters as other processes see them while the
- * domain is open. The test reads the counters through its own descriptors; the
+ * fi_mrrc_live: tests the counters of an open domain as other processes see the
+ * counters. The test reads the counters through its own descriptors; the
  * counters are no file, and not writable.
  *
  * With -w the counters are printed, and the process goes on until its standard

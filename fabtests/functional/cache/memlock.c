@@ -116,8 +116,8 @@ static void press(struct ft_pair *pair, char *p, char *q, size_t len)
 }
 
 /*
- * Receives hold all memory that the system allows to lock: small buffers are
- * still sent, by copies.
+ * While receives hold all memory that the system allows to lock, small buffers
+ * are still sent, by copies.
  */
 static void all_held(struct ft_pair *pair, char *p, char *q)
 {

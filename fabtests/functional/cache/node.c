@@ -181,8 +181,8 @@ static void kept(struct ft_pair *pair, struct fid_domain *domain)
 }
 
 /*
- * Allocates in the domain whose cache has less of the budget: the other domain
- * gives memory back.
+ * Allocates in the domain whose cache has less of the budget: the other
+ * domain's cache gives a part of the budget back.
  */
 static void allocate(struct ft_pair *pair)
 {

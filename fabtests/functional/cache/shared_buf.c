@@ -13,8 +13,8 @@
 #define BATCH 48
 
 /*
- * Maximum bytes of a message that ofi_rxm copies. Longer messages are looked
- * up; copied messages may overtake others.
+ * Maximum bytes of a message that ofi_rxm copies. The provider looks up the
+ * buffers of longer messages; copied messages may overtake longer messages.
  */
 static size_t copied;
 

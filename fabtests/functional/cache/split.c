@@ -6,7 +6,7 @@
  *
  * With -w FILE the requests are written to FILE, in the format of
  * fi_mrrc_sim(1), and the counters are printed: scripts/test_sim.sh compares
- * both.
+ * the counters with those of the simulated requests.
  */
 #include "ft_mrrc.h"
 

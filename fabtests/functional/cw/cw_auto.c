@@ -7,8 +7,8 @@
 
 /*
  * The provider's thread, which makes automatic progress, sleeps for half a
- * second at most. Times without calls that are shorter than 500 us are no
- * reason for it to act.
+ * second at most. The thread does not act after less than 500 us without a
+ * call.
  */
 #define POSTS	 140
 #define PAUSE_US 5000

@@ -210,7 +210,7 @@ static void not_asked(const struct ft_attr *with)
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
 	/*
 	 * an endpoint without conditional writes takes names of endpoints with
-	 * them
+	 * conditional writes
 	 */
 	addr = ft_rdm_insert(&other, &pair.c);
 	ret = fi_cwrite(other.cw, buf, 1, NULL, addr, 1, buf);

@@ -139,7 +139,7 @@ static void silent(void)
 	pair.s.quiet[FT_RX] = false;
 	/*
 	 * the peer still has the cancelled tag, and its invalid key; cores may
-	 * report a write when it is sent
+	 * report a write as complete when the write is sent
 	 */
 	memset(buf, 0, LEN);
 	ft_fill(buf + LEN, LEN, 4);

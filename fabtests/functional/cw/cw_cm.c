@@ -3,7 +3,7 @@
  * fi_mrrc_cw_cm: tests connections of endpoints with conditional writes: sides
  * with and without conditional writes, in every combination; the application's
  * private data, which arrive unchanged; and a peer that violates the protocol
- * in any byte, whose connection ends while others go on.
+ * in any byte, whose connection ends while other connections go on.
  */
 #include "fakes/clock.h"
 #include "cw/cw_raw.h"
@@ -202,8 +202,8 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	for (i = 0; i < cnt; i++) {
 		memcpy(copy, msg[i], len[i]);
 		/*
-		 * the cookie has network order in a mark, and is little-endian
-		 * in HELLO
+		 * the cookie is in network byte order in a mark, and
+		 * little-endian in HELLO
 		 */
 		if (copy[0] == 1 && len[i] == 32)
 			memcpy(copy + 24,
@@ -220,8 +220,8 @@ static void says(const uint8_t *const msg[], const size_t *len, unsigned cnt,
 	if (must_end) {
 		ret = raw_wait_comp(s, &ctl, &entry);
 		/*
-		 * tcp reports a write when it is sent, and the write fails
-		 * afterwards
+		 * tcp reports a write as complete when the write is sent, and
+		 * the write fails afterwards
 		 */
 		if (ret == 1 && bad_key && ft_core("tcp")) {
 			ret = fi_cwtag(s->cw, buf, 8, NULL, 0, 2, buf);
@@ -448,8 +448,8 @@ static void accept_again(void)
 	raw_wait_event(&s, &c, FI_CONNREQ, &event);
 	raw_open_ep(&s, event.cm.info, true);
 	/*
-	 * the core would allow this number of bytes, but they leave no room for
-	 * the mark
+	 * the core would allow private data of this length, which leave no room
+	 * for the mark
 	 */
 	ret = fi_accept(s.ep, data, sizeof(data));
 	FT_CHECK(ret == -FI_EINVAL, "too much private data: %zd", ret);

@@ -153,8 +153,8 @@ static void same(void)
 		FT_CALL(fi_close(&ep[0]->fid));
 		FT_CALL(fi_close(&cq->fid));
 		/*
-		 * links that are not closed would need more and more
-		 * descriptors
+		 * if links were not closed, each round would leave more
+		 * descriptors open
 		 */
 		if (!i)
 			fds = ft_fd_count();
@@ -234,7 +234,7 @@ static void asleep(enum fi_wait_obj obj)
 }
 
 /*
- * An endpoint is enabled after the application took the wait descriptor, which
+ * fi_cw_enable() fails after the application took the wait descriptor, which
  * would not wake for conditional writes.
  */
 static void too_late(void)
@@ -302,8 +302,8 @@ static void level_later(void)
 }
 
 /*
- * A completion level that conditional writes do not give is refused, weaker
- * levels are not.
+ * fi_cw_enable() refuses a completion level that conditional writes do not
+ * give, and accepts weaker levels.
  */
 static void levels(void)
 {

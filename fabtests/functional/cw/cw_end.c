@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_cw_end: tests conditional writes whose connection ends: either side
  * closes, shuts down or is killed with operations pending. Each operation ends
- * once, nothing is left, and all tests can be repeated many times.
+ * once, no object or memory is left, and all tests can be repeated many times.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -48,8 +48,8 @@ static void note(struct seen *seen, const struct ft_comp *comp, int err)
 }
 
 /*
- * Checks that nothing can be posted, or over reliable datagrams, that an
- * operation fails.
+ * Checks that the endpoint takes no operation any more, or over reliable
+ * datagrams, that an operation fails.
  */
 static void check_over(struct ft_ep *ep)
 {
@@ -304,8 +304,8 @@ static unsigned unheard(struct ft_pair *pair, bool close)
 }
 
 /*
- * The target reads only after the writer has left, so the writer waits for it
- * in vain.
+ * The target reads only after the writer has left, so the writer waits in vain
+ * for the target to read.
  */
 static void in_vain(struct ft_pair *pair, bool close)
 {
@@ -367,7 +367,7 @@ static ssize_t read_one(struct fid_cq *cq, void *buf, size_t count)
 
 /*
  * The target reads only after the writer has left, one completion at a time:
- * messages count that came before the writer's end.
+ * messages that came before the writer's end still count.
  */
 static void last_words(void)
 {

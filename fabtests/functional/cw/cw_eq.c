@@ -68,8 +68,8 @@ static void own_events(struct fid_eq *eq)
 }
 
 /*
- * With a listener's event queue, too, the provider does not read the
- * application's memory for an event that the application writes.
+ * The provider does not read the application's memory for an event that the
+ * application writes, even if a listener is bound to the event queue.
  */
 static void beside_a_listener(void)
 {
@@ -113,8 +113,8 @@ static void *read_main(void *arg)
 }
 
 /*
- * An event is read from the queue while the event's object closes. With
- * FI_THREAD_DOMAIN, too, a separate thread may read the event queue, which
+ * A thread reads an event from the queue while the event's object closes. Even
+ * with FI_THREAD_DOMAIN a separate thread may read the event queue, which
  * belongs to the fabric.
  */
 static void closing(enum fi_threading threading)

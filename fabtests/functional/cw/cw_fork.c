@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_fork: children of a process with conditional writes under way
- * close the objects that they inherited, at any moment of the parent's threads.
- * The children end, and the parent's conditional writes go on.
+ * fi_mrrc_cw_fork: tests children of a process that has conditional writes
+ * under way. The children close the inherited objects, whatever the parent's
+ * threads do at the moment of the fork. The children end, and the parent's
+ * conditional writes go on.
  */
 #include "ft_mrrc.h"
 

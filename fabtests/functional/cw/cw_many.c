@@ -4,10 +4,10 @@
  * depend on how many other operations are pending. Each kind of call is made
  * with 1,000 and with 30,000 operations pending, and the processor time of one
  * call is compared. Cache misses make a call up to four times as expensive; a
- * walk over all pending operations, thirty times or more. Nor does the cost
- * depend on the tags, which a hostile peer could choose so that all fall into
- * one bucket of a hash without a secret: 10,000 such tags are compared with
- * 10,000 consecutive tags.
+ * walk over all pending operations would make a call at least thirty times as
+ * expensive. Nor does the cost depend on the tags, which a hostile peer could
+ * choose so that all fall into one bucket of a hash without a secret: 10,000
+ * such tags are compared with 10,000 consecutive tags.
  */
 #include "ft_mrrc.h"
 

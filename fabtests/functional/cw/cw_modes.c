@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_cw_modes: tests conditional writes where no thread of the provider
  * makes progress, because of the requested threading or progress, and over
- * IPv6: in both orders, and with a thread that sleeps.
+ * IPv6: with the write or the tag posted first, and with a thread that sleeps.
  */
 #include "ft_mrrc.h"
 

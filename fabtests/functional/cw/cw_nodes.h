@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagram endpoints with each other's address, in two domains, and
- * conditional writes between them: shared by the parts of fi_mrrc_cw_rdm.
+ * Declarations that the parts of fi_mrrc_cw_rdm share: reliable datagram
+ * endpoints in two domains, which have each other's address, and conditional
+ * writes between these endpoints.
  */
 #ifndef CW_NODES_H
 #define CW_NODES_H

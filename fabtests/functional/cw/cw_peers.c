@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rest of fi_mrrc_cw_rdm: peers that are unknown, removed, replaced,
- * started again at the same address, or killed. Each operation with a peer that
- * is gone ends once, and operations with other peers go on.
+ * The part of fi_mrrc_cw_rdm that tests peers that are unknown, removed,
+ * replaced, started again at the same address, or killed. Each operation with a
+ * peer that is gone ends once, and operations with other peers go on.
  */
 #include "cw/cw_nodes.h"
 
@@ -47,8 +47,8 @@ static void unknown(void)
 }
 
 /*
- * More unknown peers connect than the provider accepts: the rest is refused,
- * until other unknown peers are gone.
+ * If more unknown peers connect than the provider accepts, the provider refuses
+ * the excess until other unknown peers are gone.
  */
 static void strangers(void)
 {
@@ -277,8 +277,8 @@ static void remove_races(void)
 }
 
 /*
- * Another endpoint opens at the same address, and is inserted again at that
- * address.
+ * After an endpoint has closed, a new endpoint opens at the same address, which
+ * the peer inserts again.
  */
 static void restarts(void)
 {

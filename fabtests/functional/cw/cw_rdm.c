@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_cw_rdm: tests conditional writes among many reliable datagram
  * endpoints: connections that both sides begin at once, and endpoints that open
- * and close. cw_peers.c has unknown peers, and peers that are gone.
+ * and close. cw_peers.c tests unknown peers, and peers that are gone.
  */
 #include "cw/cw_nodes.h"
 

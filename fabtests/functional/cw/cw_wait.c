@@ -4,8 +4,8 @@
  * fi_cq_sread() or on a wait descriptor, with a write that waits for its tag;
  * another thread exposes the buffer. The sleeping writer has to be woken by a
  * tag, send the write, and get its completion; the target sleeps in the same
- * way. The test is repeated with many more endpoints in the same domains.
- * cw_auto.c is about applications that do not wait.
+ * way until its data have arrived. The test is repeated with many more
+ * endpoints in the same domains. cw_auto.c tests applications that do not wait.
  */
 #undef _FORTIFY_SOURCE /* otherwise poll() would be defined already */
 #include "cw/cw_wait.h"
@@ -116,8 +116,9 @@ static atomic_uint lost;   /* number of sleeps that a signal did not end */
 static _Thread_local bool reads;
 
 /*
- * Replaces libc's poll(), for the provider, too. If a signal was sent and no
- * event has ended a sleep, the descriptors must have an event afterwards.
+ * Replaces libc's poll(), for the provider, too. Counts a sleep as lost if the
+ * sleep ends by its timeout although a signal was sent, and no descriptor has
+ * an event afterwards.
  */
 EXPORTED int poll(struct pollfd *fds, nfds_t cnt, int timeout)
 {
@@ -401,8 +402,8 @@ static void *try_main(void *arg)
 }
 
 /*
- * Before a thread waits, it sends the messages that FI_MORE held back, even if
- * another thread calls fi_trywait() meanwhile.
+ * A thread that is about to wait sends the messages that FI_MORE held back,
+ * even if another thread calls fi_trywait() meanwhile.
  */
 static void more(void)
 {
@@ -441,8 +442,8 @@ static void more(void)
 		while (!atomic_load(&rests))
 			sched_yield();
 		/*
-		 * the target sleeps: messages that the target holds back stay
-		 * unsent
+		 * the target sleeps, so messages that the target holds back
+		 * stay unsent
 		 */
 		end = ft_deadline();
 		do {

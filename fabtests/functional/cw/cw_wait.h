@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waiting for conditional writes, and leaving progress to the provider:
- * declarations that the parts of fi_mrrc_cw_wait share.
+ * Declarations that the parts of fi_mrrc_cw_wait share, for waiting for
+ * conditional writes and for leaving progress to the provider.
  */
 #ifndef CW_WAIT_H
 #define CW_WAIT_H

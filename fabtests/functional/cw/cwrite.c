@@ -201,8 +201,8 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 }
 
 /*
- * Writes data that goes inside a message to a tag of three buffers, some of
- * which get nothing.
+ * Writes data so short that a message carries the data, to a tag of three
+ * buffers, some of which get no data.
  */
 static void short_into_parts(size_t len)
 {

@@ -420,7 +420,7 @@ static void closed(void)
 
 /*
  * A receive's memory is unmapped while the message is on its way: the message's
- * data are lost, and nothing else.
+ * data are lost, and no other data.
  */
 static void vanished(void)
 {
@@ -605,9 +605,9 @@ static void multi_recv(void)
 }
 
 /*
- * Received data are not copied with counters, which the core increments when it
- * has the data, nor with completion entries without a length; sent data may be
- * copied.
+ * The provider does not copy received data where counters are bound, which the
+ * core increments when the core has the data, or where completion entries have
+ * no length; sent data may be copied.
  */
 static void not_in(bool counters, bool queues)
 {

@@ -182,8 +182,8 @@ static void post_plain(void)
 }
 
 /*
- * Reading the queue of buffered messages makes progress with conditional
- * writes, too.
+ * Reading the queue of buffered messages also makes progress with conditional
+ * writes.
  */
 static void conditional(uint64_t tag)
 {

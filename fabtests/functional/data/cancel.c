@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_cancel: tests that a cancelled receive comes back once, with
- * FI_ECANCELED and the application's context; that unknown contexts do no harm,
- * and races of cancelling with completing. Of several receives under one
- * context the oldest is cancelled.
+ * FI_ECANCELED and the application's context, and that unknown contexts do no
+ * harm; also tests cancelling a receive while it completes. Of several receives
+ * under one context the oldest is cancelled.
  */
 #include "ft_mrrc.h"
 
@@ -102,8 +102,8 @@ static void every_other(void)
 }
 
 /*
- * Cancels receives that share one context, from the oldest; others get
- * messages.
+ * Cancels some of the receives that share one context, the oldest receive
+ * first; the other receives get messages.
  */
 static void oldest(void)
 {

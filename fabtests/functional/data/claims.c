@@ -2,10 +2,10 @@
 /*
  * fi_mrrc_claims: tests that each operation ends once, whichever thread reads
  * its completion. A core completes an operation twice; threads read a queue, or
- * close its endpoint, at the same time; an endpoint is closed while a thread
- * has read one of its completions, but not yet reported it; and some operations
- * must not end. The test replaces calls in the core's table, which all its
- * queues share.
+ * close its endpoint, at the same time; an endpoint is closed after a thread
+ * has read one of its completions and before the thread reports the completion;
+ * and some operations must not end. The test replaces calls in the core's
+ * table, which all its queues share.
  */
 #include "ft_mrrc.h"
 
@@ -256,8 +256,8 @@ static void wake(pthread_t thread)
 }
 
 /*
- * Completions that would make room are read by the waiting thread only, not by
- * a thread that posts.
+ * Only the waiting thread reads completions that would make room, not a thread
+ * that posts.
  */
 static void full_meanwhile(struct ft_core_ops *ops)
 {
@@ -327,8 +327,8 @@ static void closed_meanwhile(struct fi_ops_cq *ops, size_t len)
  */
 
 /*
- * When an endpoint closes tcp gives its receives back at once, with the
- * application's contexts.
+ * When an endpoint closes, tcp gives the endpoint's receives back at once, with
+ * the application's contexts.
  */
 static void check_given_back(void)
 {
@@ -384,8 +384,8 @@ static void others(void)
 }
 
 /*
- * An operation without a completion is not waited for, but its error is
- * reported.
+ * An operation without a completion is not waited for, but an error of such an
+ * operation is reported.
  */
 static void silent_error(void)
 {

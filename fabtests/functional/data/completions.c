@@ -40,8 +40,8 @@ static bool cancels = true; /* false if the core cannot cancel */
 static unsigned several;
 
 /*
- * Adds an expected completion. The contexts are numbers, not addresses; NULL is
- * one of them.
+ * Adds an expected completion. The contexts are numbers, not addresses; one of
+ * the contexts is NULL.
  */
 static void *add(struct list *list, uint64_t kind)
 {

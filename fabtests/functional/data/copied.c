@@ -62,7 +62,8 @@ static uint64_t looked_up(char *out, char *in, size_t len, bool tagged)
 
 /*
  * Sends memory that is mapped read-only: verbs may be unable to register such
- * memory (before Linux 6.2 or so), and need not register it.
+ * memory (before Linux 6.2 or so), and need not register such memory for a
+ * message that is copied.
  */
 static void readonly(char *in, size_t len)
 {

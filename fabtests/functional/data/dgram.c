@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_dgram: tests datagrams with null descriptors, also where messages
- * carry a prefix of the provider's (verbs); an address vector, every variant of
- * the calls.
+ * carry a prefix of the provider's (verbs), with an address vector and every
+ * variant of the calls.
  *
  * The test is skipped over a core without datagrams (tcp), and runs over udp.
  */

@@ -166,9 +166,9 @@ static void begin(void)
 }
 
 /*
- * Does the core pass all parts of fi_mrrc_multi_recv? ofi_rxm of 2.1 ends
- * messages that it has to fetch with FI_ETRUNC, and goes on using a partly used
- * buffer that was cancelled.
+ * Does the core itself pass all parts of fi_mrrc_multi_recv? ofi_rxm of 2.1
+ * ends messages that it has to fetch with FI_ETRUNC, and goes on using a partly
+ * used buffer that was cancelled.
  */
 static bool all_works(void)
 {
@@ -435,9 +435,9 @@ static void used_up(void)
 /* ---- ofi_rxm's limits ---------------------------------------------------- */
 
 /*
- * ofi_rxm runs out of entries while it places messages that came before their
- * buffer: the call that posts the buffer fails, and some messages complete all
- * the same, in the buffer.
+ * ofi_rxm runs out of entries while ofi_rxm places messages that came before
+ * their buffer: the call that posts the buffer fails, but some messages
+ * complete in the buffer.
  */
 static void refused(void)
 {

@@ -168,8 +168,8 @@ static void alive(const char *after)
 
 /*
  * Checks the result of posting: an error of the call, or one completion with an
- * error. As the error may have ended the connection, a new connection replaces
- * it.
+ * error. As the error may have ended the connection, the test makes a new
+ * connection.
  */
 static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 			 void *ctx, const char *what)
@@ -191,8 +191,8 @@ static void expect_error(struct ft_ep *ep, enum ft_dir dir, ssize_t ret,
 	}
 	if (dir == FT_RX && !ft_core("verbs")) {
 		/*
-		 * cores other than verbs write to the memory, and do not refuse
-		 * it before
+		 * cores other than verbs do not refuse read-only memory, and
+		 * write to it
 		 */
 		printf("note: %s: the core does not object\n", what);
 		FT_CALL(fi_cancel(&ep->ep->fid, ctx));

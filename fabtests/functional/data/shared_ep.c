@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_shared_ep: several threads use one pair of endpoints at once: each
- * thread posts messages of its own tag in both directions and receives them,
- * one thread reads the queues for all threads, and buffers are mapped and
- * unmapped.
+ * fi_mrrc_shared_ep: tests several threads that use one pair of endpoints at
+ * once: each thread sends and receives messages of its own tag in both
+ * directions, one thread reads the queues for all threads, and buffers are
+ * mapped and unmapped.
  */
 #include "ft_mrrc.h"
 
@@ -15,8 +15,8 @@
 #define MAX	(40 * FT_PAGE) /* more than a core copies */
 
 /*
- * A message under way; the note's address is the context of both its
- * operations.
+ * A message under way; the address of a struct note is the context of the
+ * message's send and receive.
  */
 struct note {
 	atomic_int ends; /* number of completions read, of two */

@@ -283,8 +283,8 @@ static void matching(char *out, char *in, size_t len)
 }
 
 /*
- * Messages that match the same receives take them in order, whatever their
- * size.
+ * Messages that match the same receives take these receives in the messages'
+ * order, whatever the messages' sizes.
  */
 static void in_order(char *out, char *in)
 {

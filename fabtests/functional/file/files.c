@@ -506,8 +506,8 @@ static void overtaken_end(struct fid_mrrc_file *file, int fd)
  * The peer is not ready when the file is truncated. The writer does not wait
  * for long, and the peer gets the former data: a conditional write, which has
  * no tag yet, is sent from a copy. A part of a file that the core already has
- * is copied to the same address. The operation fails if there are no file
- * descriptors for the copy, or if a device reads the pages of the file itself.
+ * is copied to the same address. The operation fails if the process has no file
+ * descriptor left for the copy, or if a device reads the file's own pages.
  */
 static void overtaken(enum kind kind, size_t len, bool copies)
 {

@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_files_ahead: tests parts of files that are not in the page cache. For
  * a separate part only the part is read from the disk, for parts in order also
- * the following bytes. Parts in order are copied the first time that they are
- * sent.
+ * the following bytes. Parts in order are copied when they are sent for the
+ * first time.
  */
 #include "ft_mrrc.h"
 
@@ -153,8 +153,8 @@ static bool in_order(struct fid_mrrc_file *file)
 }
 
 /*
- * Parts in order are copied while they come from the disk, and no lease is
- * taken for the copies.
+ * The provider copies parts in order that come from the disk, and takes no
+ * lease for the copies.
  */
 static bool cold(struct fid_mrrc_file *file)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_files_change: files are overwritten, truncated, extended and punched
- * while parts of them are sent, on several file systems. Each page of the file
- * has a number, which a writer raises with each change. Each word that arrives
- * has to have a number that its page had between posting and completion. The
- * server does not fail, and the writers do not wait for long. The test does the
- * same with files that are read past the page cache, mostly in parts in order.
+ * fi_mrrc_files_change: tests files that are overwritten, truncated, extended
+ * and punched while parts of the files are sent, on several file systems. Each
+ * page of the file has a number, which a writer raises with each change. Each
+ * word that arrives has to have a number that its page had between posting and
+ * completion. The server does not fail, and the writers do not wait for long.
+ * The test does the same with files that are read past the page cache, mostly
+ * in parts in order.
  */
 #include "ft_mrrc.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_files_direct: tests parts of files that are read past the page cache:
- * which parts are read ahead, and that they are not used once the file has
- * changed; files that are closed while they are read; limits; a kernel that
- * refuses io_uring.
+ * which parts are read ahead, and that parts read ahead are not used once the
+ * file has changed; files that are closed while they are read; limits; a kernel
+ * that refuses io_uring.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"
@@ -214,7 +214,7 @@ static void refused(void)
 }
 
 /*
- * Files are closed while reads are under way: afterwards the memory of the
+ * Closes files while reads are under way: after the close, the memory of the
  * reads can be used for other data.
  */
 static void closed(void)

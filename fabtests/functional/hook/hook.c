@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_hook: tests the hooking form of the provider. Registrations of the
  * core's own domains come from the cache, keys are revoked, and with the
- * utility form above the hook nothing is cached twice.
+ * utility form above the hook no registration is cached twice.
  *
  * The test runs over the core below ofi_mrrc, with FI_HOOK=mrrc. Registrations
  * by ofi_rxm itself are counted in the provider's log.

@@ -2,9 +2,9 @@
 /*
  * fi_mrrc_hook_keys: tests FI_OFI_MRRC_REVOKE_MS in the hooking form. The key
  * of a closed registration is invalid. Where the setting keeps the key, the key
- * reaches the memory for which it was given, and never other memory at the same
- * address, until its time is over. Buffers that share a page are registered
- * once each.
+ * reaches its registration's memory, and never other memory at the same
+ * address, until the key's time is over. Buffers that share a page are
+ * registered once each.
  *
  * Each setting runs in its own process, since the provider reads the setting
  * once.

@@ -282,8 +282,8 @@ static void messages(void)
 }
 
 /*
- * Writes with remote CQ data take no receive over tcp, and a receive over
- * verbs, where they are a violation.
+ * A write with remote CQ data takes no receive over tcp. Over verbs such a
+ * write takes a receive, and violates the control protocol.
  */
 static void written_data(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_takeover: a third endpoint connects to a reliable datagram
- * endpoint in the name of another endpoint, from the same host: before both
- * endpoints are connected, while they are, and with operations under way. All
- * connections in another endpoint's name are refused, and the operations
- * complete. A question (ASK) with a wrong nonce gets no answer.
+ * fi_mrrc_cw_takeover: tests a third endpoint that connects to a reliable
+ * datagram endpoint in the name of another endpoint, from the same host: before
+ * both endpoints are connected, while both are connected, and with operations
+ * under way. All connections in another endpoint's name are refused, and the
+ * operations complete. A question (ASK) with a wrong nonce gets no answer.
  */
 #include "cw/cw_raw.h"
 

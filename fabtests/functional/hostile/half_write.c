@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_half_write: a peer's write or read is half transferred when the
- * target frees the memory. A relay between the sides stops the transfer. The
- * memory is freed and its block ended, and other memory is mapped at the same
- * address if the system allows that. When the relay goes on, the other memory
- * may neither change nor be read, and the target goes on running.
+ * fi_mrrc_half_write: tests a peer's write or read that is half transferred
+ * when the target frees the memory. A relay between the sides stops the
+ * transfer. The memory is freed and its block ended, and other memory is mapped
+ * at the same address if the system allows that. When the relay goes on, the
+ * other memory may neither change nor be read, and the target goes on running.
  */
 #include "ft_mrrc.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_keys: a hostile peer that was given one key guesses other keys near
- * it. The peer reaches no other memory: neither allocations of another heap,
- * nor buffers exposed to another write. Keys that the core chooses are not
- * tested.
+ * fi_mrrc_keys: tests a hostile peer that was given one key and guesses other
+ * keys near this key. The peer reaches no other memory: neither allocations of
+ * another heap, nor buffers exposed to another write. Keys that the core
+ * chooses are not tested.
  */
 #include "ft_mrrc.h"
 

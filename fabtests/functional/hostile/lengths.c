@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_lengths: a peer sends a message that is longer than the posted buffer,
- * and the core reports the length that the peer claims. The application never sees a length
- * beyond the buffer, but FI_ETRUNC, at the same place in the order, for every
- * call that posts the receive and every call that reads the queue. The test
- * changes the core's table of calls, which all its queues share, to claim
- * lengths.
+ * fi_mrrc_lengths: tests a peer that sends a message longer than the posted
+ * buffer, where the core reports the length that the peer claims. The
+ * application never sees a length beyond the buffer, but gets FI_ETRUNC, at the
+ * same place in the order, for every call that posts the receive and every call
+ * that reads the queue. The test changes the core's table of calls, which all
+ * its queues share, to claim lengths.
  */
 #include "ft_mrrc.h"
 
@@ -152,8 +152,8 @@ static ssize_t read_by(enum by by, void *buf, size_t count)
 }
 
 /*
- * Reads the next completion, or error, which is checked; returns its context.
- * *len is the number of bytes, 0 for an error.
+ * Reads the next completion, or checks the next error; returns the operation's
+ * context. *len is the number of bytes, 0 for an error.
  */
 static void *next(enum by by, size_t *len)
 {
@@ -301,7 +301,7 @@ static void in_common(void)
 
 /*
  * A message is longer than its receive: the error entry does not report more
- * bytes than were posted, either.
+ * bytes than were posted.
  */
 static void too_long(void)
 {
@@ -414,9 +414,10 @@ static void ask(struct fi_recv_context *offer, uint64_t flags)
 }
 
 /*
- * A message whose claimed length exceeds the core's buffer is not offered, and
- * the next message is. If the completion of FI_CLAIM claims a length beyond the
- * posted buffer, the completion is an error, too.
+ * A message whose claimed length exceeds the core's buffer is not offered, but
+ * the next message is offered. If the completion of FI_CLAIM claims a length
+ * beyond the posted buffer, the application gets an error in place of the
+ * completion.
  */
 static void with_buffered(void)
 {
@@ -448,8 +449,8 @@ static void with_buffered(void)
 }
 
 /*
- * A control endpoint of conditional writes gets a message that claims a length:
- * its connection ends.
+ * A control endpoint of conditional writes gets a message that claims a wrong
+ * length: the connection ends.
  */
 static void with_control(void)
 {

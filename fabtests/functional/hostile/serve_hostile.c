@@ -4,9 +4,9 @@
  * fi_mrrc_serve, for test_serve.sh. Prints a line when the server waits for the
  * client. The client ends with status 0 if the server has disconnected it. Over
  * reliable datagrams the client may also send messages that belong to no
- * client: then the status is 0 if they were sent. OTHER is the port of another
- * client; for WHAT "slow" the server's process id; for "many" the number of
- * connections.
+ * client: then the status is 0 if these messages were sent. OTHER is the port
+ * of another client; for WHAT "slow" the server's process id; for "many" the
+ * number of connections.
  */
 #include <dirent.h>
 #include <errno.h>

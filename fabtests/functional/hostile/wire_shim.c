@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loaded by LD_PRELOAD into the programs that scripts/wire.py tests.
- * Connections to 127.0.0.1 go to the proxy at port WIRE_PROXY, which learns the
- * intended port from its own address. A signal that ends the process prints the
- * stack, unless AddressSanitizer does.
+ * This library is loaded by LD_PRELOAD into the programs that scripts/wire.py
+ * tests. Connections to 127.0.0.1 go to the proxy at port WIRE_PROXY, which
+ * learns the intended port from its own address. A signal that ends the process
+ * prints the stack, unless AddressSanitizer does.
  */
 #include <errno.h>
 #include <execinfo.h>

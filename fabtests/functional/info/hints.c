@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_hints: makes random fi_getinfo() calls, the same to the raw core
- * provider and to ofi_mrrc over it. The results have to be equal, attribute by
- * attribute, except for the differences listed in whys[].
+ * fi_mrrc_hints: makes the same random calls of fi_getinfo() to the raw core
+ * provider and to ofi_mrrc over this provider. The results have to be equal,
+ * attribute by attribute, except for the differences listed in whys[].
  *
  * Both sides' environments name the provider in FI_PROVIDER in the second half
- * of the rounds, where hints need not name it.
+ * of the rounds, where hints need not name the provider.
  */
 #include "info/hints_call.h"
 

@@ -57,8 +57,9 @@ extern const size_t attr_cnt;
 void *attr_of(const struct fi_info *info, const struct attr *attr);
 uint64_t attr_get(const struct fi_info *info, const struct attr *attr);
 /*
- * Collects this side's infos from a list that may have others': for the name
- * "tcp" libfabric's own utility providers over tcp answer, too.
+ * Collects this side's infos from a list that may have infos of other
+ * providers: for the name "tcp" libfabric's own utility providers over tcp
+ * answer, too.
  */
 unsigned collect(enum ft_side side, struct fi_info *list,
 		 struct fi_info *infos[INFOS_MAX]);

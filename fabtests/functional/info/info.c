@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_info: tests the results of fi_getinfo(), calls for which it must
- * return no info, and parameters. Each case is a child process, because
- * libfabric reads its environment once.
+ * fi_mrrc_info: tests the results of fi_getinfo(), calls for which fi_getinfo()
+ * must return no info, and the provider's parameters. Each case is a child
+ * process, because libfabric reads its environment once.
  */
 #include "info/info.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rest of fi_mrrc_info: values outside the enumerations, in hints and
- * attributes, are refused as the core refuses them.
+ * The part of fi_mrrc_info that tests values outside the enumerations, in hints
+ * and attributes: ofi_mrrc refuses such values as the core does.
  */
 #include "info/info.h"
 

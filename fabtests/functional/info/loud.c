@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_loud: without FI_LOG_LEVEL the provider writes one line to standard
- * error for each setting that has no effect, and for a cache that can keep
- * hardly any buffer; the provider writes nothing if all settings are right.
+ * fi_mrrc_loud: tests that without FI_LOG_LEVEL the provider writes one line to
+ * standard error for each setting that has no effect, and for a cache that can
+ * keep hardly any buffer; the provider writes nothing if all settings are
+ * right.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"

@@ -289,8 +289,8 @@ static bool told(const struct kind *kind)
 }
 
 /*
- * Checks that kept registrations are dropped. munmap() returns when its event
- * is read.
+ * Checks that kept registrations are dropped. munmap() returns when the monitor
+ * has read the event of the unmap.
  */
 static void check_dropped(struct ft_pair *pair, const char *name,
 			  uint64_t before)

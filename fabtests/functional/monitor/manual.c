@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_manual: tests FI_OFI_MRRC_MONITOR=manual. Any memory is kept
- * registered, shared memory too, until fi_mrrc_invalidate() names the memory;
- * the next use registers the memory again, in every domain.
+ * fi_mrrc_manual: tests FI_OFI_MRRC_MONITOR=manual. The cache keeps any memory
+ * registered, including shared memory, until fi_mrrc_invalidate() names the
+ * memory; the next use registers the memory again, in every domain.
  */
 #include "ft_mrrc.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_mappings: watching a buffer splits the mapping in which the buffer
- * lies, and the number of mappings of a process is limited (vm.max_map_count).
- * Four domains cache what they can. Beside the four domains the application
- * makes at least 95 % of the mappings that it could make without domains, and
- * starts threads. The same holds after a long run. The buffers of the run are
- * neighbours at first, in one mapping, so that more of the buffers can be
- * watched than if they were separate; later the buffers lie anywhere.
+ * fi_mrrc_mappings: tests the number of mappings. Watching a buffer splits the
+ * mapping in which the buffer lies, and the mappings of a process are limited
+ * (vm.max_map_count). In the test four domains cache as many buffers as the
+ * provider allows. Beside the four domains the application makes at least 95 %
+ * of the mappings that it could make without domains, and starts threads. After
+ * a long run the application can still make as many mappings. The buffers of
+ * the run are neighbours at first, in one mapping, so that more of the buffers
+ * can be watched than if they were separate; later the buffers lie anywhere.
  *
  * The number of mappings has an upper limit: the application's mappings, half
  * of the mappings that a process may have, and the mappings made between two
@@ -182,8 +183,8 @@ static void run_long(struct ft_pair *pair, char *bufs, size_t most)
 		FT_CHECK(now <= most, "%zu mappings, %zu at most", now, most);
 	}
 	/*
-	 * otherwise the run was too short, except where more mappings are
-	 * allowed than there are buffers
+	 * a lower peak means that the run was too short, except where more
+	 * mappings are allowed than there are buffers
 	 */
 	FT_CHECK(peak > most / 4 * 3 || most > 8 * BUFS,
 		 "%zu mappings, %zu at most", peak, most);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_signals: signal handlers and other threads unmap and discard memory
- * that is registered, at any moment of the calls of the provider. Nothing
- * hangs, and data is right. The buffers of a transfer are never touched while
- * it runs: the handlers unmap other buffers that were used before.
+ * fi_mrrc_signals: tests signal handlers and other threads that unmap and
+ * discard registered memory, at any moment of calls of the provider. Nothing
+ * hangs, and data is right. The handlers never unmap the buffers of a transfer
+ * under way, but other buffers that were used before.
  */
 #include "ft_mrrc.h"
 

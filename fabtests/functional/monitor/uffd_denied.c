@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_uffd_denied: where userfaultfd is denied, as in many containers, all
- * transfers work, the monitor in use is reported as "none", nothing is cached,
- * and one line says what to do. The test then does the same without any
- * privilege. With FI_OFI_MRRC_MONITOR=uffd no domain is opened, and a cache of
- * size 0 keeps nothing.
+ * fi_mrrc_uffd_denied: tests that where userfaultfd is denied, as in many
+ * containers, all transfers work, the monitor in use is reported as "none", no
+ * buffer is cached, and one line tells the user what to do. The test then does
+ * the same without any privilege. With FI_OFI_MRRC_MONITOR=uffd no domain is
+ * opened, and a cache of size 0 keeps nothing.
  */
 #include "ft_mrrc.h"
 #include "ft_priv.h"

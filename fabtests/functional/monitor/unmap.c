@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_unmap: transfers use an address, its memory is replaced in every way
- * that Linux has, and transfers use the address again: no transfer may touch
- * the old pages. Data is verified each time, and the invalidations are counted.
+ * fi_mrrc_unmap: tests transfers that use an address again after its memory was
+ * replaced, in every way that Linux has: no transfer may touch the old pages.
+ * Data is verified each time, and the invalidations are counted.
  */
 #include "ft_mrrc.h"
 
@@ -259,8 +259,8 @@ static void in_flight_cancel(struct ft_pair *pair, char *other)
 }
 
 /*
- * Big blocks are mapped and unmapped at addresses that are reused, and parts of
- * them are transferred: the usual pattern of applications.
+ * Maps and unmaps big blocks at addresses that are reused, and transfers parts
+ * of the blocks, as applications usually do.
  */
 static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 {
@@ -292,8 +292,8 @@ static void churn(struct ft_pair *pair, char *other, unsigned rounds)
 }
 
 /*
- * Registered memory is unmapped, and memory mapped, for a long time without a
- * call of the provider.
+ * Unmaps registered memory, and maps memory, for a long time without a call of
+ * the provider.
  */
 static void silent(struct ft_pair *pair, char *other, unsigned rounds)
 {

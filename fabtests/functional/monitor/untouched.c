@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_untouched: tests receive buffers that were never written to,
  * scattered in one mapping. The device or the kernel writes to a buffer for the
- * first time while the buffer is watched; memory that the caches have given up
- * since is one mapping again.
+ * first time while the buffer is watched; when the caches have given the
+ * buffers up, the memory is one mapping again.
  */
 #include "ft_mrrc.h"
 

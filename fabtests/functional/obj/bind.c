@@ -125,8 +125,8 @@ static void one_cq(uint64_t flags)
 }
 
 /*
- * An endpoint with a counter alone cannot be enabled; when a queue is bound,
- * too, it can be enabled.
+ * An endpoint that has only a counter cannot be enabled; an endpoint with a
+ * counter and a queue can be enabled.
  */
 static void counter_first(bool parts)
 {

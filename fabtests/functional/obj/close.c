@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_close: endpoints are closed with operations pending. Completions that
- * the core reports for these operations arrive once, with the application's
- * contexts; then all objects close; parents do not close before their children;
- * the process does not grow when this is repeated.
+ * fi_mrrc_close: tests endpoints that are closed with operations pending.
+ * Completions that the core reports for these operations arrive once, with the
+ * application's contexts; then all objects close; parents do not close before
+ * their children; the process does not grow when the test is repeated.
  */
 #include "ft_mrrc.h"
 
@@ -65,8 +65,8 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 				idle = 0;
 				ctx = (uintptr_t) comp.ctx;
 				/*
-				 * tcp reports injected writes, without a
-				 * context
+				 * tcp reports completions of injected writes,
+				 * without a context
 				 */
 				if (!ctx && comp.err)
 					continue;
@@ -91,7 +91,7 @@ static unsigned drain(struct ft_ep *ep, struct seen *seen)
 
 /*
  * Closes an endpoint with operations pending. An application need not read the
- * entries that are left in the queues.
+ * entries that are left in the completion queues.
  */
 static void close_pending(struct ft_pair *pair, struct fid_mr *mr,
 			  bool with_sends, bool read)
@@ -318,8 +318,8 @@ static void not_enabled(void)
 }
 
 /*
- * Two endpoints share a queue; one of them closes with an operation pending,
- * before the other is enabled.
+ * Two endpoints share a queue; one endpoint closes with an operation pending,
+ * before the other endpoint is enabled.
  */
 static void one_of_two(void)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_realtime: a thread of real-time priority and a thread without
- * real-time priority, on the same processor, read the same queue. If the
- * real-time thread finds the other thread inside a read, the real-time thread
- * must let the other thread run. Otherwise the real-time thread would spin
- * until Linux stops it (sched(7)), after nearly a second of processor time.
+ * fi_mrrc_realtime: tests two threads, one of real-time priority and one
+ * without real-time priority, that read the same queue on the same processor.
+ * If the real-time thread finds the other thread inside a read, the real-time
+ * thread must let the other thread run. Otherwise the real-time thread would
+ * spin until Linux stops it (sched(7)), after nearly a second of processor
+ * time.
  */
 #include "ft_mrrc.h"
 

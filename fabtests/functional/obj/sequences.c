@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_sequences: random sequences of calls on objects, the same to the raw
- * core provider and to ofi_mrrc over it. The calls have to return the same
- * results, except for the differences listed in whys[]. Each sequence runs in a
- * process of its own on each side: where the raw core crashes, ofi_mrrc may,
- * too.
+ * fi_mrrc_sequences: makes the same random sequences of calls on objects of the
+ * raw core provider and of ofi_mrrc over this provider. The calls have to
+ * return the same results, except for the differences listed in whys[]. Each
+ * sequence runs in a process of its own on each side: where the raw core
+ * crashes, ofi_mrrc may, too.
  *
  * All random numbers of a call are drawn before the call, so that both sides
  * keep the same objects as long as their results are equal.
@@ -141,8 +141,8 @@ const char *context_name(const void *context)
 }
 
 /*
- * Does the core free this object, or half of it, although the object is busy,
- * and then use it?
+ * Does the core free this object, or a part of the object, although the object
+ * is busy, and use the freed object afterwards?
  */
 static bool freed_in_use(const struct obj *obj)
 {

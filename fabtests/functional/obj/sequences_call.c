@@ -400,8 +400,8 @@ static void bind(void)
 	if (!obj || !to)
 		return;
 	/*
-	 * bound to an address vector, a connected endpoint of tcp stays there
-	 * when it is freed
+	 * a connected endpoint of tcp that is bound to an address vector stays
+	 * in the address vector when the endpoint is freed
 	 */
 	if (to->class == AV && !ft_rdm())
 		return;

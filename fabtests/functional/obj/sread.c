@@ -60,8 +60,8 @@ static void post_unread(void *ctx, uint64_t flags)
 }
 
 /*
- * Posts a receive; a core may free an entry for it a moment after a completion
- * was read.
+ * Posts a receive, perhaps repeatedly: a core may free an entry for a new
+ * receive a moment after a completion was read.
  */
 static void post_recv(uintptr_t slot)
 {
@@ -100,8 +100,8 @@ static void *server_main(void *arg)
 
 	while (next < atomic_load(&messages) || !atomic_load(&flooded)) {
 		/*
-		 * sometimes so few messages are ahead that the reader sleeps
-		 * for each
+		 * sometimes so few messages are sent ahead that the reader
+		 * sleeps for each message
 		 */
 		ahead = next / 256 % 2 ? WINDOW : 1 + next % BURST;
 		if (next < atomic_load(&messages) &&

@@ -196,8 +196,8 @@ static void descriptor(unsigned silent)
 }
 
 /*
- * A queue gets more completions than it has entries for: fi_trywait() refuses
- * as long as there is something to read, and no longer.
+ * A queue gets more completions than the queue has entries: fi_trywait()
+ * refuses as long as there are completions to read, and no longer.
  */
 static void full(bool cw)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_fork: tests children that begin and end while connections are up. The
- * children do nothing with the parent's fabric, but write to and unmap their
+ * children make no calls on the parent's fabric; they write to and unmap their
  * memory, end in every way, or live on, or open a fabric of their own; the
  * parent's transfers stay right, and the provider still sees the parent's
  * unmaps.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A small program that keeps the process busy around registered memory: threads
- * that come and go, buffers that are mapped, sent, grown and unmapped, a child.
- * The program needs libfabric alone, since test_hosts.sh builds it under each
- * sanitizer, and other languages' processes call host_run() in a library.
+ * come and go, buffers are mapped, sent, grown and unmapped, and a child is
+ * forked. The program needs libfabric alone, since test_hosts.sh builds it
+ * under each sanitizer, and other languages' processes call host_run() in a
+ * library.
  *
  * host_run() prints each error, and returns the number of errors.
  */

@@ -38,7 +38,7 @@ static const struct {
 } measures[MEASURES] = {
 	/*
 	 * slack is the number of ranges that stay watched: a slow machine needs
-	 * the whole time to reach it
+	 * the whole time to watch as many ranges
 	 */
 	[MAPPINGS] = { "mappings", 1024 },
 	[RESIDENT] = { "resident bytes", 32UL << 20 },

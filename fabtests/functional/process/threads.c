@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_threads: threads with a connection each, on one pair of domains,
- * send, receive, read and write, and map and unmap their own buffers. After one
- * thread unmaps memory, another thread may map memory at the same address. One
- * more thread asks for statistics and flushes. At the end domains open and
- * close, and with them the hooks of libc, while threads map and unmap.
+ * fi_mrrc_threads: tests threads with a connection each on one pair of domains,
+ * which send, receive, read and write, and map and unmap their own buffers.
+ * After one thread unmaps memory, another thread may map memory at the same
+ * address. One more thread asks for statistics and flushes. At the end domains
+ * open and close, which places and removes the hooks of libc, while threads map
+ * and unmap memory.
  */
 #include "ft_mrrc.h"
 
