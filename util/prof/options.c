@@ -235,8 +235,8 @@ static void set_format(struct argp_state *state, struct prof_options *options,
 }
 
 /*
- * A provider whose name contains ofi_mrrc is refused, since its cache would be
- * measured.
+ * Refuses a provider whose name contains ofi_mrrc, since fi_mrrc_prof would
+ * measure ofi_mrrc's cache.
  */
 static void set_provider(struct argp_state *state, struct prof_options *options,
 			 const char *text)

@@ -113,8 +113,8 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 }
 
 /*
- * Can registering be compared with populating? If registering takes less time,
- * registering does not populate the pages.
+ * Can registering be compared with populating? If registering takes less time
+ * than populating, registering does not populate the pages.
  */
 static bool is_comparable(const struct prof_cells *cells)
 {

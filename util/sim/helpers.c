@@ -69,7 +69,7 @@ static int run_row(const struct sim_timeline *timeline,
 }
 
 /*
- * Runs all rows of one trace and page size, with the row to which other rows
+ * Runs all rows of one trace and page size, and the row to which the other rows
  * are compared.
  */
 static int run_trace(const struct sim_grid *grid,

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 
 /*
- * Compares regions like util_mr_find_within(): equal if one contains the other.
- * Regions in the tree are never equal, so they have an order (L2).
+ * Compares regions like util_mr_find_within(): two regions are equal if one
+ * contains the other. Regions in the tree are never equal, so they have an
+ * order (L2).
  */
 static int lf_within(const struct sim_lf_region *a,
 		     const struct sim_lf_region *b)

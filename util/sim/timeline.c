@@ -61,8 +61,8 @@ static int find_labels(struct sim_timeline *timeline)
 }
 
 /*
- * Links requests of a buffer, from the last request to the first, so that each
- * next use is known.
+ * Links the requests of each buffer, from the last request to the first, so
+ * that the next use of each request's buffer is known.
  */
 static int find_uses(struct sim_timeline *timeline)
 {

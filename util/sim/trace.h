@@ -123,8 +123,8 @@ int sim_trace_merge(const struct sim_trace *const *traces, size_t cnt,
  * time_us,addr,len. Numbers are decimal or 0x...; access is r, ro, w or rw,
  * perhaps followed by +r, +w or +rw for the access of peers, and rw without
  * that column. A request whose result is core or failed is left out, as the
- * cache had no part in the request. An end before the beginning means that the
- * operation had not ended. Blank lines and lines with # are skipped.
+ * cache had no part in the request. An end before the request's time means that
+ * the operation had not ended. Blank lines and lines with # are skipped.
  *
  * On failure @err, of @err_len bytes, has the reason: "FILE:LINE: cause".
  * -EINVAL: malformed; -EBADMSG: not sound xz; -EFBIG and -E2BIG: as from

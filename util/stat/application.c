@@ -138,7 +138,7 @@ static void add_files(struct sum *sum, const char *folder)
 /* ---- what it tells ---- */
 
 /*
- * Reasons why buffers were registered for one use only, and the settings that
+ * Reasons why caches registered buffers for one use only, and the settings that
  * keep more buffers registered.
  */
 static const struct {

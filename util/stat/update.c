@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wakes a segment's thread and waits for it (stat/update.h). The segment is
- * mapped without write access, which is enough for futex(2). A file that could
- * become shorter while it is mapped is not mapped.
+ * Wakes a segment's thread and waits for the thread's update (stat/update.h).
+ * The segment is mapped without write access, which is enough for futex(2). A
+ * file that could become shorter while it is mapped is not mapped.
  */
 #include "config.h"
 #include "stat/update.h"

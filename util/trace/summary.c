@@ -155,8 +155,8 @@ static unsigned share(uint64_t part, uint64_t whole)
 }
 
 /*
- * Adds a range, merged with ranges that it touches; returns the number of bytes
- * that were in the tree already.
+ * Adds a range to the tree, merged with the ranges that the new range touches;
+ * returns the number of bytes that were in the tree already.
  */
 static uint64_t add_range(struct range_tree *tree, struct range *range)
 {

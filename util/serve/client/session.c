@@ -324,7 +324,7 @@ static int welcome(struct session *session, const struct session_attr *attr,
 
 /*
  * Does a server with the other kind of endpoints answer? Then session->err says
- * which kind it has.
+ * which kind the server has.
  */
 static bool is_other(struct session *session, const struct session_attr *attr)
 {

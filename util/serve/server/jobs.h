@@ -2,8 +2,8 @@
 /*
  * Threads for calls that may block. Jobs are posted and collected by one
  * thread, the event loop. A read may hang permanently (a dead disk, a network
- * file system), so jobs for which the server waits at its end have threads of
- * their own.
+ * file system), so jobs for which an ending server waits have threads of their
+ * own.
  */
 #ifndef SERVE_JOBS_H
 #define SERVE_JOBS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Clients over reliable datagrams (serve/server/server.h). All clients send to
- * one endpoint. A message belongs to the client whose session number is at its
- * end.
+ * Serves clients over reliable datagrams (serve/server/server.h). All clients
+ * send to one endpoint. A message belongs to the client whose session number is
+ * at its end.
  *
  * A HELLO may come from any sender, and names its sender. The server's answer,
  * with a random session number, goes to the address that the HELLO names: only
@@ -150,8 +150,8 @@ static void welcome(struct server *server, const struct serve_msg *msg,
 }
 
 /*
- * Handles a message. A message that belongs to no client is dropped: any
- * process may have sent it.
+ * Handles a message, or drops a message that belongs to no client: any process
+ * may have sent the message.
  */
 static void handle(struct server *server, const uint8_t *buf, size_t len)
 {

@@ -187,8 +187,8 @@ static void read_signals(struct server *server)
 /* ---- the loop ------------------------------------------------------------ */
 
 /*
- * Ends connections of an ending server: finished connections, or all when the
- * time has passed.
+ * Ends connections of an ending server: finished connections, or all
+ * connections when the server's time to end has passed.
  */
 static void end_conns(struct server *server, uint64_t now)
 {
@@ -302,7 +302,7 @@ static int fail(const char *what, int ret)
 
 /*
  * Raises the limit of descriptors to the user's maximum, since each client
- * takes several.
+ * takes several descriptors.
  */
 static void raise_limit(void)
 {

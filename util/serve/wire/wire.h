@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The messages between fi_mrrc_get and fi_mrrc_serve, and the checks of what a
- * peer sends: pure functions of their arguments, without I/O.
+ * The messages between fi_mrrc_get and fi_mrrc_serve, and the checks of
+ * messages from a peer. All functions are pure functions of their arguments,
+ * without I/O.
  *
  * A message is one send. All numbers are little-endian:
  *
