@@ -78,7 +78,7 @@ static const struct allocator by_mr = { get_mr, put_mr };
 /*
  * Reads a clock: the thread's processor time, because other processes use the
  * processor, too. Where reading processor time for each batch would be too
- * slow, the wall clock is read, and the median of many batches is taken.
+ * slow, alloc_bench reads the wall clock, and takes the median of many batches.
  */
 static double now_ns(clockid_t clock)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * alloc_load: typical loads of programs on an allocator, with fi_mr_alloc or
- * malloc.
+ * alloc_load: runs loads that are typical of programs on an allocator, with
+ * fi_mr_alloc or malloc.
  *
  *	larson	a server: each thread replaces random objects of a table, then
  *		ends, and a new thread goes on with another thread's table

@@ -290,8 +290,8 @@ int main(int argc, char **argv)
 	for (w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
 		for (c = opts.ours ? OURS : 0; c < CACHES; c++) {
 			/*
-			 * do not wait for a second hang of a cache while
-			 * another thread replaces pages
+			 * do not wait for a cache to hang again while another
+			 * thread replaces pages
 			 */
 			if (why[c] && (ways[w].thread || c == OURS))
 				continue;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measures the resources that domains take of their process, step by step:
- * fi_domain() of two domains, the first receive into a buffer, and the close of
- * all objects. Compares the core alone, the core with ofi_mrrc above it, and
- * ofi_mrrc without hooks of libc, each in a new process in each round.
+ * footprint_bench: measures the resources that domains take of their process,
+ * step by step: fi_domain() of two domains, the first receive into a buffer,
+ * and the close of all objects. Compares the core alone, the core with ofi_mrrc
+ * above it, and ofi_mrrc without hooks of libc, each in a new process in each
+ * round.
  *
  * With -1, all steps are taken once over PROVIDER and nothing is printed, for
  * strace.

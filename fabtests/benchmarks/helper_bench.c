@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * helper_bench: measures savings and costs of a predicting helper, as li2011
- * does (figures 1, 2, 3, 9 and 10, section 4.3). For bench.sh.
+ * does (figures 1, 2, 3, 9 and 10, section 4.3). bench.sh runs helper_bench.
  *
  *	helper_bench -p CORE [-I TURNS] [-o memory|limit|overhead]
  *

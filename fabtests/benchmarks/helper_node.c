@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * helper_node: measures costs and savings of helper threads for the processes
- * of a node, as li2011 does (section 5, tables 1 to 4, figure 8). For bench.sh.
+ * of a node, as li2011 does (section 5, tables 1 to 4, figure 8). bench.sh runs
+ * helper_node.
  *
  *	helper_node -p CORE [-I TURNS] [STEPS]
  *

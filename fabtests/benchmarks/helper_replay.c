@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * helper_replay: measures the registered bytes of buffers of recorded MPI
- * programs with a helper, as in figure 11 of li2011. For bench.sh.
+ * programs with a helper, as in figure 11 of li2011. bench.sh runs
+ * helper_replay.
  *
  *	helper_replay -p CORE STRETCH SECONDS TRACE...
  *

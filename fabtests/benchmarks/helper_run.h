@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by helper_bench and helper_replay: runs with and without a helper,
- * each in a process of its own, and their registered bytes over time. Only one
- * thread calls these functions.
+ * Functions that helper_bench and helper_replay share: they open connections
+ * with and without a helper, run each load in a process of its own, and measure
+ * the registered bytes over time. Only one thread calls these functions.
  */
 #ifndef HELPER_RUN_H
 #define HELPER_RUN_H

@@ -26,7 +26,7 @@ enum {
 	 */
 	LATE_READ,
 	/*
-	 * clear to send, as NCCL does over verbs: the receiver writes address
+	 * "clear to send", as NCCL does over verbs: the receiver writes address
 	 * and key to a slot in the sender's memory; the sender polls the slot,
 	 * and writes with remote CQ data
 	 */
@@ -57,8 +57,8 @@ struct late_way {
 	void (*post)(unsigned i); /* the sender's data is ready */
 	void (*show)(unsigned i); /* the receiver's buffer is ready */
 	/*
-	 * Handles a message for a buffer at the sender; NULL: the sender gets
-	 * no message
+	 * called at the sender for a message about a buffer; NULL: the sender
+	 * gets no such message
 	 */
 	void (*asked)(const struct ft_comp *comp);
 	/* The receiver got its ith completion; may be NULL */

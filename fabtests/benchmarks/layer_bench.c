@@ -294,8 +294,8 @@ static uint64_t batch_latency(struct stack *st)
 /* ---- writes without a descriptor ---- */
 
 /*
- * Returns microseconds for BATCH writes, @window at a time, from buffers in
- * turn.
+ * Returns the microseconds of BATCH writes from buffers in turn, with @window
+ * writes under way at a time.
  */
 static uint64_t batch_write(struct stack *st, char *buf, unsigned window)
 {

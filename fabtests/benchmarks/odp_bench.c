@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * odp_bench: compares on-demand paging, by which a device follows the page
- * tables of the process, with pinned pages. Makes one RMA write at a time, from
- * memory of four kinds:
+ * tables of the process, with pinned pages. odp_bench makes one RMA write at a
+ * time, from memory of four kinds:
  *
  *   reused    8 buffers in turn
  *   replaced  one buffer; its pages are discarded before each write

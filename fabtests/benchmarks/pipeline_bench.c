@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * pipeline_bench: does it pay to register a cold buffer part by part, each
- * part being sent while the next one is registered (ou2009 section 5,
- * dalessandro2007)? Makes RMA writes of a buffer in 1 to 6 parts over the core
- * provider alone, with nothing cached, timed from the first registration to the
- * last completion. Deregistering is not timed.
+ * pipeline_bench: measures whether it pays to register a cold buffer part by
+ * part, and to send each part while the next part is registered (ou2009 section
+ * 5, dalessandro2007). Makes RMA writes of a buffer in 1 to 6 parts over the
+ * core provider alone, with nothing cached, timed from the first registration
+ * to the last completion. Deregistering is not timed.
  *
  * Prints "size parts us ratio registering". us is the median of interleaved
  * rounds; ratio is the time of the buffer in one part divided by us;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Preloaded into an MPI program with reg_count.c: at the program's end prints
- * "reg_report REGISTRATIONS STARTED PEAK NS START CPU" to stderr: the number of
- * the device's registrations, the number until MPI_Init() had returned, the
- * maximum bytes registered at a time, the nanoseconds of registering and
- * deregistering, and the processor time (ms) until MPI_Init() had returned and
- * in all.
+ * A library that is preloaded into an MPI program with reg_count.c, and at the
+ * program's end prints "reg_report REGISTRATIONS STARTED PEAK NS START CPU" to
+ * stderr: the number of the device's registrations, the number until MPI_Init()
+ * had returned, the maximum bytes registered at a time, the nanoseconds of
+ * registering and deregistering, and the processor time (ms) until MPI_Init()
+ * had returned and in all.
  */
 #define _GNU_SOURCE
 #include "reg_count.h"
