@@ -175,8 +175,8 @@ int main(int argc, char **argv)
 	mc.test = "MPI_Finalize";
 	MPI_Finalize();
 	/*
-	 * only one process prints the error: a launcher may end the others at
-	 * once
+	 * only one process prints the error: a launcher may end the other
+	 * processes at once
 	 */
 	if (mc.rank)
 		return 0;

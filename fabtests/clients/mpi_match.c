@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * mpi_check: tests which message a receive gets: unexpected messages,
+ * mpi_check: tests which message a receive gets, with unexpected messages,
  * wildcards, order, probes, cancelled receives.
  */
 #include "mpi_check.h"

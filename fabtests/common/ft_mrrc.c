@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Options, environment, checks and the deadline of a test.
+ * Handles the options, environment, checks and the deadline of a test.
  *
  * Every check that fails ends the process at once, without cleaning up: after
  * an error cleaning up may hang.

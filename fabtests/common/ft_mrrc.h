@@ -392,8 +392,8 @@ void ft_wait_fds(struct ft_ep *ep, unsigned max);
 /* Sends sbuf to the peer's rbuf and waits for both completions. */
 void ft_send_recv(struct ft_ep *from, const void *sbuf, void *rbuf, size_t len);
 /*
- * Like ft_send_recv(), but fills the buffer with this seed's contents before,
- * and checks the received contents.
+ * Does the same as ft_send_recv(), but fills the buffer with this seed's
+ * contents before, and checks the received contents.
  */
 void ft_verify_pair(struct ft_ep *from, void *sbuf, void *rbuf, size_t len,
 		    uint64_t seed);
@@ -471,8 +471,8 @@ int ft_file_make(const char *path, const void *data, size_t len);
  */
 bool ft_file_maps(struct ft_dom *dom, const char *dir);
 /*
- * Can files in this folder bypass the page cache? If not, prints the reason,
- * once.
+ * Can reads of files in this folder bypass the page cache? If reads cannot,
+ * prints the reason, once.
  */
 bool ft_file_direct(struct ft_dom *dom, const char *dir);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The main function of fi_mrrc_lat and fi_mrrc_bw: one provider, several
- * rounds over several sizes, medians. fi_mrrc_compare interleaves ways of
- * transferring; fi_mrrc_lat and fi_mrrc_bw use one way, for profilers and quick
- * measurements.
+ * The main function of fi_mrrc_lat and fi_mrrc_bw, which measure one provider
+ * in several rounds over several sizes, and print medians. fi_mrrc_compare
+ * interleaves ways of transferring; fi_mrrc_lat and fi_mrrc_bw use one way, for
+ * profilers and quick measurements.
  */
 #include "ft_sweep.h"
 

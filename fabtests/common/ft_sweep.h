@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Measures one way of transferring, over several sizes: fi_mrrc_lat and
+ * Measures one way of transferring over several sizes, for fi_mrrc_lat and
  * fi_mrrc_bw.
  */
 #ifndef FT_SWEEP_H

@@ -89,8 +89,9 @@ static void bring_together(pid_t pid)
 }
 
 /*
- * Starts a process that spins on this process's processor: a thread of this
- * process that spins gets as much of the processor, even on a busy machine.
+ * Starts a process that spins on this process's processor: even on a busy
+ * machine, a spinning thread of this process gets as much of the processor as
+ * the started process.
  */
 static pid_t spin(void)
 {

@@ -52,7 +52,7 @@ struct ft_twin_result {
 
 /*
  * Prints each unexplained difference, and with -v the count of each explained
- * one.
+ * difference.
  */
 void ft_twin_run(struct ft_twin *twin, struct ft_twin_result *result);
 /* Called in a child: adds a line to the round's results */
