@@ -107,9 +107,9 @@ static void unmap(char *p)
 }
 
 /*
- * Changes memory just after a use, when the helper expects its next use. Now
- * and then a helper that begins to register a buffer while its memory changes
- * may make new pages resident.
+ * Changes a buffer's memory just after a use, while the helper expects the
+ * buffer's next use. Now and then a helper that begins to register a buffer
+ * while its memory changes may make new pages resident.
  */
 static void changed(struct ft_pair *pair, char **buf, char *to,
 		    void (*change)(char *p), const char *how)

@@ -201,8 +201,8 @@ static void allocate(struct ft_pair *pair)
 	ret = fi_mr_alloc(domain, 2 * BYTES, 0, 0, &buf, NULL);
 	FT_CHECK(ret == -FI_ENOMEM, "twice the budget: %d", ret);
 	/*
-	 * a helper thread may deregister the regions evicted for this
-	 * allocation late
+	 * a helper thread may be late to deregister the regions that were
+	 * evicted for this allocation
 	 */
 	do
 		ret = fi_mr_alloc(domain, BYTES / 2, 0, 0, &buf, NULL);

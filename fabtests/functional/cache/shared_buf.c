@@ -3,7 +3,8 @@
  * fi_mrrc_shared_buf: tests many operations at once on one buffer and on
  * overlapping windows of this buffer; from one thread, and from two threads
  * with an endpoint each. Once the whole buffer was used, every window is a hit;
- * before, the first use of a part of a page makes later uses of that page hits.
+ * until then, the first use of a part of a page makes later uses of that page
+ * hits.
  */
 #include "ft_mrrc.h"
 

@@ -205,8 +205,8 @@ static void pending(void)
 }
 
 /*
- * A control connection cannot be accepted: the provider has to reject the
- * request, or the core never frees the request's memory.
+ * If a control connection cannot be accepted, the provider has to reject the
+ * request; otherwise the core never frees the request's memory.
  */
 static void accepts_not(void)
 {

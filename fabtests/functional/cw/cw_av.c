@@ -2,8 +2,8 @@
 /*
  * fi_mrrc_cw_av: tests names of reliable datagram endpoints with conditional
  * writes: the names have the length of the core's names, can be inserted in
- * arrays together with plain names, are returned unchanged, and affect nothing
- * else.
+ * arrays together with plain names, are returned unchanged, and affect no other
+ * calls.
  */
 #include "ft_mrrc.h"
 
@@ -324,8 +324,8 @@ static void run(const void *arg)
 }
 
 /*
- * Runs the test in a process: the first use of a plain name prints on standard
- * error what the name lacks.
+ * Runs the test in a process of its own, in which the first use of a plain name
+ * prints on standard error what the name lacks.
  */
 static void run_apart(enum fi_av_type type)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_cw_cancel: a tag is cancelled while the peer makes no progress, so
- * that the peer does not confirm the cancel. The peer may confirm until a
- * deadline. After the deadline the connection ends, the buffer's key becomes
- * invalid, and a sleeping thread is woken. The test moves the clock.
+ * fi_mrrc_cw_cancel: tests a tag that is cancelled while the peer makes no
+ * progress, so that the peer does not confirm the cancel. The peer may confirm
+ * until a deadline. After the deadline the connection ends, the buffer's key
+ * becomes invalid, and a sleeping thread is woken. The test moves the clock.
  */
 #include "fakes/clock.h"
 #include "ft_mrrc.h"
@@ -84,7 +84,7 @@ static void confirmed(void)
 
 /*
  * Sleeps until an operation completes, while the peer makes no progress.
- * Returns the seconds.
+ * Returns the seconds of the sleep.
  */
 static unsigned sleeps_for(void)
 {

@@ -365,7 +365,8 @@ static void hostile(void)
 
 /*
  * Sleeps on the CQ's descriptor until an operation completes. Whenever nothing
- * wakes the thread, the test's clock advances by a second. Returns the seconds.
+ * wakes the thread, the test's clock advances by a second. Returns the seconds
+ * of the sleep.
  */
 static unsigned sleep_for(struct raw_side *s, struct fi_cq_err_entry *err)
 {

@@ -2,9 +2,9 @@
 /*
  * fi_mrrc_cw_enable: tests fi_cw_enable(): in several threads at once, for
  * endpoints that share a completion queue that another thread reads, for one
- * endpoint, and while the queue's wait descriptor is taken; too late; and the
- * results of fi_mrrc_feature() and of other calls before and after
- * fi_cw_enable().
+ * endpoint, and while the queue's wait descriptor is taken; calls that come too
+ * late; and the results of fi_mrrc_feature() and of other calls before and
+ * after fi_cw_enable().
  */
 #include "ft_mrrc.h"
 
@@ -401,8 +401,8 @@ static void check_calls(bool enabled)
 }
 
 /*
- * Checks the results of other calls before and after enabling; and enabling
- * twice.
+ * Checks the results of other calls before and after fi_cw_enable(), and of a
+ * second fi_cw_enable().
  */
 static void calls(void)
 {

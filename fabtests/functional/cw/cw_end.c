@@ -239,8 +239,8 @@ static unsigned succeeded(struct ft_ep *ep)
 }
 
 /*
- * Fills the target, which reads nothing: the target has the bytes of many
- * writes, and was not told of these writes yet. Returns how many of the
+ * Fills the target, which reads no completions: the target has the bytes of
+ * many writes, and was not told of these writes yet. Returns how many of the
  * client's writes have ended.
  */
 static unsigned fill_up(struct ft_pair *pair)

@@ -145,9 +145,9 @@ static void closing(enum fi_threading threading)
 	}
 	ft_log("%u events in %u rounds", seen, n);
 	/*
-	 * The connection still works. The transfer also makes sure that the
-	 * connection is accepted: tcp (1.17) leaks a connection that is half
-	 * accepted when its event queue closes.
+	 * The write shows that the connection still works, and makes sure that
+	 * the connection is accepted: tcp (1.17) leaks a connection that is
+	 * half accepted when its event queue closes.
 	 */
 	FT_CALL(fi_cwrite(pair.c.cw, bytes, 1, NULL, 0, 1, NULL));
 	FT_CALL(fi_cwtag(pair.s.cw, bytes + 1, 1, NULL, 0, 1, NULL));
@@ -210,8 +210,8 @@ static void transfer(struct ft_ep *from, struct ft_ep *to, char *out, char *in)
 }
 
 /*
- * The queues of a connection that is being made are read by separate threads,
- * while the thread of the domain works on another connection.
+ * Separate threads read the queues of a connection that is being made, while
+ * the thread of the domain works on another connection.
  */
 static void connecting(void)
 {

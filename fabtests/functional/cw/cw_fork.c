@@ -130,8 +130,8 @@ int main(int argc, char **argv)
 	if (!ft_core("tcp"))
 		ft_skip("a child may not touch what it inherited");
 	/*
-	 * closing in a child, libfabric 2.x's tcp shuts the parent's connection
-	 * down
+	 * when a child closes an endpoint, libfabric 2.x's tcp shuts the
+	 * parent's connection down
 	 */
 	if (FI_MAJOR(fi_version()) > 1)
 		ft_skip("a child that closes breaks the parent's connection");

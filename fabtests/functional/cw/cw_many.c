@@ -105,8 +105,8 @@ static uint64_t cancels(struct ft_ep *ep, unsigned count)
 }
 
 /*
- * Posts operations of ep; then the peer posts their partners in the reverse
- * order.
+ * Posts operations of ep; then the peer posts the partners of these operations
+ * in the reverse order.
  */
 static uint64_t reverse(struct ft_ep *ep, unsigned count)
 {

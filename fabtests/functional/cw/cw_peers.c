@@ -93,8 +93,8 @@ static void strangers(void)
 				 "more are refused");
 	}
 	/*
-	 * a connection of a known peer is accepted while the strangers exist,
-	 * and after that
+	 * a connection of a known peer is accepted while the unknown peers
+	 * exist, and when they are gone
 	 */
 	for (k = 3; k < 5; k++) {
 		open_node(1);
@@ -130,7 +130,7 @@ static void expose_kept(int i, int k, uint64_t tag)
 
 /*
  * Two unknown peers together have more tags than one peer may have: one of the
- * two loses its connection.
+ * two peers loses its connection.
  */
 static void strange_tags(void)
 {

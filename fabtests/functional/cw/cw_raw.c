@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sides of connections without ft_pair's help, and a peer that sends messages
- * of the control protocol of conditional writes by itself. See cw_raw.h.
+ * Sides of connections that do not use struct ft_pair, and a peer that itself
+ * sends messages of the control protocol of conditional writes. See cw_raw.h.
  */
 #include "cw/cw_raw.h"
 

@@ -495,7 +495,7 @@ static void run(enum fi_wait_obj obj, bool fds, const char *what)
 }
 
 /*
- * The last endpoint is closed, and the event of its connection's end stays
+ * Closes the last endpoint, and leaves the event of its connection's end
  * unread: the event does not wake threads permanently.
  */
 static void left(void)

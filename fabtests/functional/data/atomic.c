@@ -253,8 +253,8 @@ static const struct {
 };
 
 /*
- * Transfers arrays with as many elements as the core takes: all elements
- * arrive.
+ * Transfers arrays with as many elements as the core takes, and checks that all
+ * elements arrive.
  */
 static void array(struct ft_ep *ep, struct bufs *b, unsigned t, uint64_t seed)
 {

@@ -194,7 +194,7 @@ static void nobody(void)
 
 /*
  * A message is under way while its receive is cancelled: the receive comes back
- * once in any case; a message that found no receive takes the next one.
+ * once in any case; a message that found no receive takes the next receive.
  */
 static void race(unsigned n)
 {

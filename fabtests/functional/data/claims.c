@@ -357,7 +357,7 @@ static void closed(void)
 
 /*
  * Closing an endpoint does not end operations of other endpoints, and neither
- * does a domain that refuses to close.
+ * does the failed close of a domain.
  */
 static void others(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_copied: tests that messages that ofi_rxm copies are not looked up
- * when they are sent, for any setting of ofi_rxm's parameters; longer messages
- * are looked up, since peers read these messages from the sender's buffer. The
- * test sends sizes around the limit, and memory that cannot be registered.
+ * when they are sent, for any setting of ofi_rxm's parameters; the provider
+ * looks longer messages up, since peers read these messages from the sender's
+ * buffer. The test sends sizes around the limit, and memory that cannot be
+ * registered.
  *
  * Each setting runs in its own process, since ofi_rxm reads its parameters
  * once.

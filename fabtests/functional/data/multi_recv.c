@@ -334,7 +334,7 @@ static void shared(void)
 	unsigned i;
 
 	/*
-	 * runs where connected endpoints have shared contexts with
+	 * this part runs where connected endpoints have shared contexts with
 	 * multi-receives
 	 */
 	if (ft_rxm() || (!ft_core("net") && FI_MAJOR_VERSION < 2))

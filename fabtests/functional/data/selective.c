@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_selective: tests FI_SELECTIVE_COMPLETION. Operations that ask for no
- * completion have no completion, other operations have exactly one; floods of
- * silent operations use a small queue that is not read until the end.
+ * completion have no completion, other operations have exactly one completion;
+ * floods of silent operations use a small queue that is not read until the end.
  */
 #include "ft_mrrc.h"
 

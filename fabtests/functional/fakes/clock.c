@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The clock of clock.h: replaces clock_gettime() and timerfd_settime() in the
- * whole process. Any thread may read the clock and set timers; only one thread
- * moves the clock.
+ * Implements the clock of clock.h, which replaces clock_gettime() and
+ * timerfd_settime() in the whole process. Any thread may read the clock and set
+ * timers; only one thread moves the clock.
  */
 #include "fakes/clock.h"
 

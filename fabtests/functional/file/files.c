@@ -423,8 +423,8 @@ static void busy(uint64_t flags)
 /* ---- writers ---- */
 
 /*
- * Time that a writer took: by CLOCK_MONOTONIC, and by ft_limit_us(), which load
- * slows
+ * Microseconds that a writer took: by CLOCK_MONOTONIC, and by the clock of
+ * ft_limit_us(), which load slows
  */
 static uint64_t writer_us, writer_limit_us;
 

@@ -191,7 +191,8 @@ static bool large(struct fid_mrrc_file *file)
 
 /*
  * Runs a stage a few times. The kernel may read more bytes at any time, or drop
- * pages that were read, so one expected result is enough.
+ * pages that were read, so the stage passes if one of its results is as
+ * expected.
  */
 static void expect(const char *what, uint64_t flags,
 		   bool (*stage)(struct fid_mrrc_file *file))

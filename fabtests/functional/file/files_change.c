@@ -230,8 +230,8 @@ static ssize_t post(struct fid_mrrc_file *file, bool cw, size_t offset,
 }
 
 /*
- * Chooses any part of the file, or the part after the latest, which may have
- * been read ahead.
+ * Chooses any part of the file, or the part after the latest part, which may
+ * have been read ahead.
  */
 static void choose(size_t *offset, size_t *len)
 {

@@ -162,8 +162,8 @@ static void send_bytes(const void *buf, size_t len)
 }
 
 /*
- * Sends a message longer than an injected one, so that its buffer stays in use.
- * Prints a line if there is no room for more messages.
+ * Sends a message too long to be injected, so that the message's buffer stays
+ * in use. Prints a line if there is no room for more messages.
  */
 static void send_msg(const struct serve_msg *msg)
 {
@@ -293,8 +293,8 @@ static bool all_sent(void)
 }
 
 /*
- * Do all threads of the server's process sleep? Then the server has handled all
- * data sent to it.
+ * Do all threads of the server's process sleep? If all sleep, the server has
+ * handled all data that were sent to the server.
  */
 static bool sleeps(const char *pid)
 {
@@ -371,8 +371,8 @@ static void pretend(const char *host, const char *port)
 }
 
 /*
- * Over reliable datagrams: sends in other clients' names, and data of no
- * message.
+ * Over reliable datagrams: sends messages in other clients' names, and data
+ * that are no message.
  */
 static void strange(const char *port, const char *other)
 {

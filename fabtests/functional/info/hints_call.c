@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random fi_getinfo() calls: see hints.c. A call depends on the round's random
- * numbers alone. Hints begin with few fields, as many applications' do, or as
- * an info that the provider gave, and get some random changes.
+ * Makes random calls of fi_getinfo() (hints.c). A call depends on the round's
+ * random numbers alone. Hints begin with few fields, as many applications' do,
+ * or as an info that the provider gave, and get some random changes.
  */
 #include "info/hints_call.h"
 

@@ -15,8 +15,8 @@ enum naming {
 	IN_ENVIRONMENT, /* by FI_PROVIDER alone */
 	IN_BOTH,
 	/*
-	 * "tcp" on both sides, and in FI_PROVIDER. Asked for "tcp;ofi_rxm",
-	 * libfabric does not call other providers.
+	 * the hints and FI_PROVIDER name "tcp" on both sides. If asked for
+	 * "tcp;ofi_rxm", libfabric does not call other providers.
 	 */
 	CORE_IN_HINTS,
 };

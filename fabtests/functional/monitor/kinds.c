@@ -338,8 +338,8 @@ static void run(struct ft_pair *pair, const struct kind *kind, char *other)
 }
 
 /*
- * A source in a library is sent. The library is then unloaded, and other memory
- * is mapped in its place.
+ * Sends data of a loaded library, then unloads the library, and maps other
+ * memory in the library's place.
  */
 static void library(struct ft_pair *pair, char *other)
 {

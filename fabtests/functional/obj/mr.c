@@ -89,8 +89,8 @@ static void peers_descriptors(void)
 }
 
 /*
- * The same memory is used with and without a descriptor; the explicit
- * registration is closed in between.
+ * Uses the same memory with and without a descriptor, and closes the explicit
+ * registration in between.
  */
 static void side_by_side(void)
 {

@@ -319,8 +319,8 @@ static void without_attributes(void)
 #define MANY  8000
 #define TRIES 5
 /*
- * factor by which closes count as slower: walks over a list of MANY objects
- * would make closes a hundred times slower
+ * a close that takes SLOWER times as long counts as slower: walks over a list
+ * of MANY objects would make closes a hundred times slower
  */
 #define SLOWER 4
 

@@ -179,9 +179,9 @@ static void *sleep_in_sread(void *arg)
 }
 
 /*
- * Shared contexts are closed while a thread, which may have read completions,
- * sleeps on their queue. The contexts' receives are released when the thread
- * wakes up, or is cancelled, without another close.
+ * Closes shared contexts while a thread, which may have read completions,
+ * sleeps on the contexts' queue. The contexts' receives are released when the
+ * thread wakes up, or is cancelled, without another close.
  */
 static void asleep(bool cancel_it)
 {

@@ -18,8 +18,8 @@
 #define REPLY_FD 3 /* descriptor of the client's process */
 
 /*
- * The name of the listener or endpoint, which the client needs; and the
- * client's reply.
+ * The name of the server's listener or endpoint, which the client needs; also
+ * the client's reply.
  */
 struct invitation {
 	char name[256];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_serve_endless: fi_mrrc_serve with directories that have no end, for
- * test_serve.sh. The first letter of the path selects the kind of all entries:
- * "links", "files", "dirs".
+ * fi_mrrc_serve_endless: runs fi_mrrc_serve with directories that have no end,
+ * for test_serve.sh. The first letter of the path selects the kind of all
+ * entries: "links", "files", "dirs".
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_serve_late: fi_mrrc_serve, for test_serve.sh: SIGUSR2 moves the
+ * fi_mrrc_serve_late: runs fi_mrrc_serve for test_serve.sh: SIGUSR2 moves the
  * server's clock forward by a thousand seconds, and reads of a file named
  * "hung" never end. The clocks of libfabric and its providers are unchanged:
  * only calls of code linked into the program are replaced (-Wl,--wrap).
