@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arrays apart from malloc (apart.h). The length of an array lies in front of
- * it.
+ * Arrays apart from malloc (apart.h). An array's length is stored in front of
+ * the array.
  */
 #include "config.h"
 #include "sys/base/apart.h"

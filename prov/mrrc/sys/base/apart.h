@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arrays in separate pages, apart from malloc: for arrays that are large and
- * short-lived. malloc would remember their size when they are freed and serve
- * the application's allocations differently from then on; and a thread that
- * uses malloc leaves a heap behind.
+ * Allocates large, short-lived arrays in pages of their own, not by malloc.
+ * malloc would serve the application's allocations differently after the free
+ * of a large array; and a thread that uses malloc leaves a heap behind.
  *
  * Any thread. No lock may be held (sys/base/lock.h).
  */
@@ -13,9 +12,9 @@
 #include <stddef.h>
 
 /*
- * Makes @old (NULL: none yet) at least @size bytes long; new bytes are zero,
- * and the array may move. Returns an array aligned to a cache line. NULL: no
- * memory is left, and @old is unchanged.
+ * Makes the array @old (NULL: no array yet) at least @size bytes long, with new
+ * bytes zero. Returns the array, which may have moved, aligned to a cache line;
+ * NULL: no memory is left, and @old is unchanged.
  */
 void *mrrc_apart_grow(void *old, size_t size);
 

@@ -91,9 +91,9 @@ void mrrc_biased_open(struct mrrc_biased_lock *biased)
 }
 
 /*
- * If membarrier becomes forbidden later (seccomp) a wait replaces it, during
- * which each processor's stores become visible. As the wait is long, biased
- * locks that are shut from then on stay shut.
+ * If seccomp forbids membarrier(2) later, the thread sleeps instead until each
+ * processor's stores are visible. Because this sleep is long, biased locks that
+ * are shut after the first such sleep stay shut.
  */
 void mrrc_biased_barrier(void)
 {

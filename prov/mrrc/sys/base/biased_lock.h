@@ -4,13 +4,13 @@
  * the owner enters with two plain stores; another thread shuts the lock, which
  * costs a system call.
  *
- * The owner stores that it is inside and then looks whether the lock is shut;
- * another thread shuts it, makes every running thread pass a barrier
- * (membarrier(2)), and waits until the owner is outside. Without membarrier the
- * lock never opens: its owner takes the slow path.
+ * The owner stores that it is inside the lock, and then looks whether the lock
+ * is shut. Another thread shuts the lock, makes every running thread pass a
+ * barrier (membarrier(2)), and waits until the owner is outside. Without
+ * membarrier(2) the lock never opens, and its owner takes the slow path.
  *
- * The callers serialise shutting. A thread that shuts holds no lock that the
- * owner takes while it is inside.
+ * The callers serialise shutting. A thread that shuts a biased lock holds no
+ * lock that the owner takes inside the biased lock.
  */
 #ifndef MRRC_BIASED_LOCK_H
 #define MRRC_BIASED_LOCK_H
@@ -32,7 +32,7 @@ struct mrrc_biased_lock {
 
 /*
  * Called before the first biased lock is made: checks once whether
- * membarrier(2) exists. The call may be forbidden later, when locks rely on it.
+ * membarrier(2) exists. A later call of membarrier(2) may still fail.
  */
 void mrrc_biased_setup(void);
 
@@ -49,8 +49,8 @@ bool mrrc_biased_possible(void);
 void mrrc_biased_init(struct mrrc_biased_lock *biased, bool works);
 
 /*
- * The owner, which is not inside, enters the lock. false: the lock is shut,
- * take the slow path.
+ * Called by the owner outside of the lock: enters the lock. false: the lock is
+ * shut, and the owner has to take the slow path.
  */
 static inline bool mrrc_biased_enter(struct mrrc_biased_lock *biased)
 {
@@ -85,16 +85,17 @@ void mrrc_biased_shut(struct mrrc_biased_lock *biased);
 void mrrc_biased_open(struct mrrc_biased_lock *biased);
 
 /*
- * Shut many locks with one barrier: mrrc_biased_begin() for each,
- * mrrc_biased_barrier(), mrrc_biased_end() for each.
+ * Shut many locks with one barrier: mrrc_biased_begin() for each lock, then
+ * mrrc_biased_barrier(), then mrrc_biased_end() for each lock.
  */
 void mrrc_biased_begin(struct mrrc_biased_lock *biased);
 void mrrc_biased_end(struct mrrc_biased_lock *biased);
 
 /*
- * Waits for the owners that are inside, without shutting: calls the barrier
- * once, then waits for each biased lock. An owner that enters after the barrier
- * sees all that was written before the barrier.
+ * To wait until the owners that are inside have left, without shutting their
+ * locks: call mrrc_biased_barrier() once, then mrrc_biased_wait() for each
+ * lock. An owner that enters after the barrier sees all stores made before the
+ * barrier.
  */
 void mrrc_biased_barrier(void);
 void mrrc_biased_wait(struct mrrc_biased_lock *biased);

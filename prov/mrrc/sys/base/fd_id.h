@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Tells whether a descriptor still refers to the same file. Programs that turn
- * into daemons close descriptors that they do not know, and the numbers are
- * reused for other files. Not for eventfd and the like, which share one inode.
+ * into daemons close descriptors that they do not know, and the numbers of
+ * these descriptors are reused for other files. Does not work for eventfds and
+ * the like, all of which share one inode.
  *
  * All calls: any thread.
  */
@@ -20,9 +21,8 @@ struct mrrc_fd_id {
 };
 
 /*
- * As fstat(2), but returns 0 or -E*. glibc's fstat() makes a call with an empty
- * path, and copying the path into the kernel takes longer than the rest of the
- * call.
+ * As fstat(2), but returns 0 or -E*. glibc's fstat() passes an empty path to
+ * the kernel, and copying this path takes longer than the rest of the call.
  */
 static inline int mrrc_fd_stat(int fd, struct stat *stat)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Locks with ranks. A thread takes locks in rising rank only; with MRRC_DEBUG
- * every fault of order or ownership fails an assertion; without MRRC_DEBUG the
- * locks are plain pthread mutexes.
+ * Locks with ranks. A thread takes locks in rising rank only. With MRRC_DEBUG
+ * every wrong order or owner fails an assertion; without MRRC_DEBUG the locks
+ * are plain pthread mutexes.
  *
  * No struct mrrc_lock is held across a registration, malloc, free, mmap or
  * munmap: the monitor's handler needs MONITOR and CACHE to let an unmapping
  * thread go on. A pool, which no monitor watches, maps its own addresses under
- * its leaf lock. struct mrrc_mutex is for the layer above: a mutex may be held
- * across all these calls, and across calls of a core provider.
+ * its leaf lock. struct mrrc_mutex is for the layer above sys: a mutex may be
+ * held across all these calls, and across calls of a core provider.
  */
 #ifndef MRRC_LOCK_H
 #define MRRC_LOCK_H
@@ -82,8 +82,8 @@ int mrrc_lock_init(struct mrrc_lock *lock, enum mrrc_rank rank);
 void mrrc_lock_fini(struct mrrc_lock *lock);
 
 /*
- * Is this thread inside any lock of ours, or about to take or leave one? Asked
- * in signal handlers, which must not wait for the thread that they interrupted.
+ * Is this thread inside a lock of ours, or about to take or release a lock? For
+ * signal handlers, which must not wait for the thread that they interrupted.
  */
 static inline bool mrrc_lock_inside(void);
 
@@ -104,9 +104,9 @@ int mrrc_lock_cond_init(pthread_cond_t *cond);
 void mrrc_lock_reset(struct mrrc_lock *lock, enum mrrc_rank rank);
 
 /*
- * Number of locks that this thread is inside. In static TLS: dynamic TLS of a
- * module is allocated at a thread's first access, and a thread that reads
- * events must not allocate.
+ * Number of locks that this thread is inside. In static TLS: a thread's first
+ * access to dynamic TLS allocates memory, and a thread that reads events must
+ * not allocate.
  */
 extern _Thread_local unsigned mrrc_locks_inside
 	__attribute__((tls_model("initial-exec")));
@@ -120,15 +120,15 @@ static inline bool mrrc_lock_inside(void)
 
 void mrrc_lock_acquire(struct mrrc_lock *lock);
 /*
- * Does not wait, so it may be called in any order of ranks. Not for a lock that
- * this thread holds.
+ * Does not wait for the lock, so locks may be tried in any order of ranks. This
+ * thread must not hold the lock already.
  */
 bool mrrc_lock_try(struct mrrc_lock *lock);
 void mrrc_lock_release(struct mrrc_lock *lock);
 void mrrc_lock_assert_held(const struct mrrc_lock *lock);
 /*
- * Asserts that this thread holds no mrrc_lock; for code that may block or call
- * out.
+ * Asserts that this thread holds no mrrc_lock. Called by code that may block or
+ * calls the core provider.
  */
 void mrrc_lock_assert_none(void);
 

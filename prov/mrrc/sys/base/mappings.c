@@ -108,8 +108,7 @@ bool mrrc_mappings_each(bool (*each)(void *arg,
 	int cancel;
 
 	/*
-	 * a thread cancelled in read(2) would leave with the caller's locks
-	 * held
+	 * a thread cancelled in read(2) would end with the caller's locks held
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	file.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The mappings of the process, as /proc/self/maps lists them. Other threads may
- * change them meanwhile.
+ * Reads the process's mappings from /proc/self/maps. Other threads may change
+ * mappings meanwhile.
  *
  * Any thread. Allocates and maps no memory.
  */
@@ -22,7 +22,7 @@ struct mrrc_mapping {
 
 /*
  * Calls @each for the mappings in order of addresses, until @each returns
- * false. Returns false if there is no /proc.
+ * false. Returns false if /proc is not mounted.
  */
 bool mrrc_mappings_each(bool (*each)(void *arg,
 				     const struct mrrc_mapping *mapping),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Did this process make an object, or is the process a forked child with a copy
- * of the object? A byte that the kernel clears in a child gives the answer,
- * however the child was made and whatever its process number is.
+ * Tells whether this process made an object, or is a forked child with a copy
+ * of the object, by a byte that the kernel clears in every child, whichever
+ * call made the child and whatever its process number is.
  *
  * Callers serialise get and put.
  */
@@ -14,9 +14,9 @@
 typedef volatile unsigned char mrrc_ours;
 
 /*
- * Returns a byte that is set until mrrc_ours_put(), or until it is cleared.
- * Never fails; if the kernel clears no bytes, or no byte is left, a fork
- * handler has to clear the returned byte.
+ * Returns a byte that is set until mrrc_ours_put(), or until the kernel clears
+ * the byte in a child. Never fails; if the kernel clears no bytes, or no byte
+ * is left, a fork handler has to clear the returned byte.
  */
 mrrc_ours *mrrc_ours_get(void);
 void mrrc_ours_put(mrrc_ours *ours);

@@ -25,8 +25,8 @@ static int own_file_check(int fd)
 }
 
 /*
- * A file that this call creates counts as the user's, even if a file server
- * reports another owner.
+ * A file that mrrc_own_file_open() creates counts as the user's, even if a file
+ * server reports another owner.
  */
 int mrrc_own_file_open(const char *path, int flags)
 {

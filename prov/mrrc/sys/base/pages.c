@@ -90,8 +90,8 @@ static void *map_aligned(size_t want, size_t align)
 	return from;
 
 	/*
-	 * The process has no mapping left to split. Other threads may already
-	 * use the part that was unmapped.
+	 * The process can have no more mappings. Other threads may already use
+	 * addresses that were unmapped above, so only [addr, end) is unmapped.
 	 */
 err:
 	munmap(addr, end - addr);
@@ -185,7 +185,8 @@ int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 
 /*
  * At vm.max_map_count the kernel cannot split a mapping that it has merged with
- * its neighbour: then the addresses stay mapped, but the memory is returned.
+ * its neighbour: then the addresses stay mapped, and only the memory is given
+ * back.
  */
 void mrrc_pages_return(void *addr, size_t len)
 {
@@ -204,7 +205,7 @@ size_t mrrc_pages_len(size_t mapped)
 }
 
 /*
- * Replaces the mapping in one step, as another thread may be writing there. If
+ * Replaces the mapping in one step, as another thread may be writing to it. If
  * the kernel refuses, because of too many mappings or too much locked memory,
  * the old mapping stays.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Anonymous memory in pages of the requested kind, or of the next smaller kind
- * available. Stateless; any thread, no lock held.
+ * Maps anonymous memory in pages of the requested kind, or of the next smaller
+ * kind available. Stateless; any thread, no lock held.
  */
 #ifndef MRRC_PAGES_H
 #define MRRC_PAGES_H
@@ -32,27 +32,27 @@ size_t mrrc_pages_round(size_t len, enum mrrc_pages kind);
 size_t mrrc_pages_size(enum mrrc_pages kind);
 
 /*
- * Maps memory at a multiple of align, a power of two of at least 1 MiB. *kind
- * and *mapped are set to the kind and length mapped. The rest of the last MiB
- * is reserved: it cannot be accessed, and no other mapping is placed there.
+ * Maps memory at a multiple of align, a power of two of at least 1 MiB. Sets
+ * *kind and *mapped to the kind of pages and the length mapped. The rest of the
+ * last MiB is reserved: it cannot be accessed, and stays free of other
+ * mappings.
  */
 int mrrc_pages_map(size_t len, size_t align, const struct mrrc_pages_attr *attr,
 		   void **addr, size_t *mapped, enum mrrc_pages *kind);
 void mrrc_pages_unmap(void *addr, size_t mapped);
 /*
- * Unmaps a private mapping, or a part of one, as munmap(2) does, which may
- * fail.
+ * Unmaps all or a part of a private mapping; if munmap(2) fails, only drops the
+ * pages.
  */
 void mrrc_pages_return(void *addr, size_t len);
 /* The address space that a mapping occupies. */
 size_t mrrc_pages_len(size_t mapped);
 
 /*
- * Gives the pages back and keeps the addresses: an empty mapping takes the
- * place of the old one. access: the new mapping can be read and written.
- * Children of fork and core dumps do not get the new mapping.
- * mrrc_pages_unmap() removes the new mapping. Returns false if nothing has
- * changed.
+ * Gives the pages back and keeps the addresses: an empty mapping replaces the
+ * old mapping. access: the new mapping can be read and written. Children of
+ * fork and core dumps do not get the new mapping. mrrc_pages_unmap() removes
+ * the new mapping. Returns false if nothing has changed.
  */
 bool mrrc_pages_retire(void *addr, size_t mapped, bool access);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Short waits for a thread that will finish in a moment, if sleeping and being
- * woken would take longer. Yielding alone is not enough: it does not let
- * threads of lower real-time priority run, so a thread that waits for such a
- * thread on its own processor would never stop waiting.
+ * Short waits for another thread that is about to finish, where sleeping until
+ * that thread wakes this thread would take longer. Only yielding is not enough:
+ * sched_yield(2) lets no thread of lower real-time priority run, so waiting for
+ * such a thread on the same processor would never end.
  *
- * Any thread. None of the calls is a cancellation point: locks may be held, but
- * no lock that the other thread needs.
+ * Any thread. No call is a cancellation point: locks may be held, but no lock
+ * that the other thread needs.
  */
 #ifndef MRRC_PAUSE_H
 #define MRRC_PAUSE_H
@@ -18,8 +18,8 @@
 void mrrc_pause(unsigned *tries);
 
 /*
- * For waits with a limit: @left tries are left. Sleeps before the last few
- * tries.
+ * Called before each try in a wait with a limit: @left tries are left. Yields,
+ * but sleeps before the last few tries.
  */
 void mrrc_pause_brief(unsigned left);
 

@@ -4,17 +4,17 @@
  *
  *	window:  | next[capacity] | pad | object 0 | object 1 | ... |
  *
- * The application may have a limit of addresses (RLIMIT_AS). So addresses are
- * reserved in steps, each step right behind the step before, and windows begin
- * far below all mappings, where the kernel places no mapping by itself. If
- * another mapping lies there, or the limit is reached, the pool gets no more
- * objects.
+ * The application may have a limit of addresses (RLIMIT_AS). So a pool reserves
+ * addresses in steps, each step right behind the step before, and windows begin
+ * far below all mappings, where the kernel places no mapping by itself. If the
+ * next step's addresses are mapped already, or the limit is reached, the pool
+ * gets no more objects.
  *
  * Freed objects form a stack linked by index through next[], outside the
- * objects; its head carries a tag that each free increments, so that a thread
- * that slept between load and exchange cannot take a stale link: an object that
- * left the head comes back only by a free. Objects never used yet follow
- * `fresh`.
+ * objects. The stack's head has a tag that each free increments, so that a
+ * thread that slept between load and exchange cannot take a stale link: an
+ * object that left the head comes back only by a free. Objects from `fresh` on
+ * have never been used.
  */
 #include "config.h"
 #include "sys/base/pool.h"
@@ -108,8 +108,8 @@ static int pool_reserve(struct mrrc_pool *pool, size_t end)
 }
 
 /*
- * Reserves the addresses of some more objects: at least the first @end bytes of
- * objects, and no more bytes near a limit of addresses.
+ * Reserves addresses until at least the first @end bytes of objects are
+ * reserved; beyond these bytes only if RLIMIT_AS allows it.
  */
 static int pool_step(struct mrrc_pool *pool, size_t end)
 {
@@ -156,7 +156,7 @@ static int pool_window(struct mrrc_pool *pool, uintptr_t area)
 
 	for (i = 0; ret == -EEXIST && i < MRRC_POOL_WINDOWS; i++) {
 		/*
-		 * the highest window first: ThreadSanitizer refuses low
+		 * tries the highest window first: ThreadSanitizer refuses low
 		 * addresses
 		 */
 		at = ~atomic_fetch_add(&last, 1) % MRRC_POOL_WINDOWS;
@@ -256,9 +256,9 @@ void mrrc_pool_close(struct mrrc_pool *pool)
 /* ---- objects ---- */
 
 /*
- * Backs object @i with memory. The kernel is called under a leaf lock, which is
- * safe here: nothing is unmapped, no monitor watches this range, and no monitor
- * takes this lock.
+ * Backs object @i with memory. Calling mmap and mprotect under a leaf lock is
+ * safe here: nothing is unmapped, no monitor watches the pool's addresses, and
+ * no monitor takes the leaf lock.
  */
 static bool pool_commit(struct mrrc_pool *pool, uint32_t i)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fixed-size objects in one reserved address range: a subtraction and a
- * comparison tell whether a pointer is ours. Used for records that travel
- * through a core provider as operation contexts.
+ * A pool of fixed-size objects in one reserved address range: a subtraction and
+ * a comparison tell whether a pointer is one of the pool's. Used for records
+ * that pass through a core provider as operation contexts.
  *
- * alloc and free are O(1), lock-free and usable from any thread; they never
- * call malloc, free or munmap, so a monitor event can never wait for them.
- * Addresses are reserved in steps, and memory is committed in chunks, as
- * objects are first used; addresses and memory stay until close. The objects'
- * content is the user's: alloc does not clear it, and an object freed and taken
- * again keeps its old bytes.
+ * alloc and free are O(1), lock-free and usable from any thread; alloc and free
+ * never call malloc, free(3) or munmap, so that no monitor event has to wait
+ * for them. Addresses are reserved in steps, and memory is committed in chunks,
+ * as objects are first used; addresses and memory stay until close. An object
+ * that is allocated again has the bytes that it had when it was freed.
  */
 #ifndef MRRC_POOL_H
 #define MRRC_POOL_H
@@ -47,10 +46,7 @@ typedef void (*mrrc_pool_cb)(void *object, void *arg);
  */
 int mrrc_pool_open(size_t size, uint32_t capacity, struct mrrc_pool **pool);
 
-/*
- * Closes the pool, with all objects that are still live, which the caller has
- * handled.
- */
+/* Closes the pool. Objects that are still live end with the pool. */
 void mrrc_pool_close(struct mrrc_pool *pool);
 
 /*
@@ -61,8 +57,8 @@ void *mrrc_pool_alloc(struct mrrc_pool *pool);
 void mrrc_pool_free(struct mrrc_pool *pool, void *object);
 
 /*
- * Is the pointer in the pool's window? Memory behind the objects may belong to
- * others.
+ * Does the pointer lie in the part of the window that has memory? Addresses
+ * beyond the backed objects may belong to other mappings.
  */
 static inline bool mrrc_pool_owns(const struct mrrc_pool *pool, const void *ptr)
 {
@@ -77,8 +73,9 @@ bool mrrc_pool_is_live(const struct mrrc_pool *pool, const void *ptr);
 uint32_t mrrc_pool_live(const struct mrrc_pool *pool);
 
 /*
- * Calls @cb for each live object in address order; @cb may free it. Objects
- * that other threads take or free at the same time may or may not be visited.
+ * Calls @cb for each live object in address order; @cb may free the object.
+ * Objects that other threads take or free at the same time may or may not be
+ * visited.
  */
 void mrrc_pool_foreach_live(struct mrrc_pool *pool, mrrc_pool_cb cb, void *arg);
 

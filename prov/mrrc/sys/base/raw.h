@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A system call without libc, for short calls: libc's syscall() is hooked
- * (hooks/libc_hooks.h), and setting errno alone takes a third of the time of a
- * short call.
+ * Makes a short system call without libc: libc's syscall() is hooked
+ * (hooks/libc_hooks.h), and setting errno takes a third of the time of a short
+ * system call.
  */
 #ifndef MRRC_RAW_H
 #define MRRC_RAW_H
@@ -19,8 +19,8 @@
 
 /*
  * Returns -E* on failure; errno may change. Inlined, so that the number is a
- * constant beside the instruction: this lets sys/proof tell what the
- * instruction does.
+ * constant beside the system-call instruction, from which sys/proof tells what
+ * the instruction does.
  */
 static inline __attribute__((always_inline)) long
 mrrc_raw(long number, long a, long b, long c, long d, long e, long f)

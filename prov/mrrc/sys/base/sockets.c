@@ -112,7 +112,7 @@ void mrrc_sockets_cloexec(const struct sockaddr *at)
 }
 
 /*
- * Makes reads on a listener not wait. Accepted sockets inherit the timeout,
+ * Sets a timeout for reads on a listener. Accepted sockets inherit the timeout,
  * which has no effect on non-blocking sockets.
  */
 static void sockets_set_impatient(int fd, void *arg)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A lock-free stack of free places in an array, numbered from 1. The head has
- * the number of the top place (0: the stack is empty), and a count of pushes:
- * by the count a thread that was interrupted in a pop notices that the same top
+ * the number of the top place (0: the stack is empty), and a count of pushes,
+ * by which a thread that was interrupted in a pop notices that the same place
  * was popped and pushed again. Places stay readable until the process ends.
  *
  * Threading: any.

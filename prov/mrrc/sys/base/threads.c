@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether the application has several threads (threads.h).
+ * Tells whether the application has several threads (threads.h).
  *
  * __nptl_nthreads is the variable that glibc's thread debugging library reads.
- * It is raised by pthread_create before the thread exists, and lowered by a
- * thread that ends.
+ * pthread_create raises __nptl_nthreads before the new thread exists, and a
+ * thread that ends lowers it.
  */
 #include "config.h"
 #include "sys/base/threads.h"
@@ -38,8 +38,8 @@ void mrrc_threads_look(void)
 }
 
 /*
- * Runs in the only thread of a child: the provider's threads stayed in the
- * parent.
+ * Runs in the only thread of a forked child, which has none of the provider's
+ * threads.
  */
 static void threads_fork_child(void)
 {
@@ -48,8 +48,8 @@ static void threads_fork_child(void)
 }
 
 /*
- * defined by ThreadSanitizer's runtime; not looked up by dlsym(3), which keeps
- * memory when it finds nothing
+ * defined by ThreadSanitizer's runtime; not looked up by dlsym(3), as a
+ * dlsym(3) that fails keeps memory
  */
 extern void __tsan_init(void) __attribute__((weak));
 

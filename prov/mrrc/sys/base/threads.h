@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider's threads, and whether the application has more than one thread.
+ * Starts the provider's threads, and tells whether the application has more
+ * than one thread.
  *
- * A process with one thread cannot unmap during a lookup, which saves a system
- * call for each lookup. libc's count of the threads of pthread is used only as
- * long as it proves right: with other C libraries, other linker namespaces and
- * sanitizers many threads are assumed. A process that once had two threads
- * stays threaded. libc does not know threads made by a bare clone(): such
- * threads are searched for after each unmap that no hook announced. Children
- * that share memory are not found; where code can be decoded, nothing relies on
- * the number of threads (struct mrrc_mon: lone).
+ * A process with one thread cannot unmap during a lookup, so that its lookups
+ * need no system call. libc's count of threads is used only while it is known
+ * to be right: with other C libraries, in other linker namespaces and under
+ * sanitizers, several threads are assumed. A process that once had two threads
+ * counts as threaded from then on. libc does not know threads made by a bare
+ * clone(): such threads are searched for after each unmap that no hook
+ * announced. Children that share memory are not found; where code can be
+ * decoded, nothing relies on the number of threads (struct mrrc_mon: lone).
  *
  * All calls: any thread.
  */
@@ -36,10 +37,10 @@ extern struct mrrc_threads mrrc_threads;
 void mrrc_threads_init(void);
 
 /*
- * Is ThreadSanitizer in this process? The application may be built with it, and
- * not the provider. ThreadSanitizer takes clone(2) for fork(2), and its
- * replacements of libc's functions must not be called in a thread that
- * ThreadSanitizer has finished already.
+ * Is ThreadSanitizer in this process? The application may be built with
+ * ThreadSanitizer, and the provider without. ThreadSanitizer takes clone(2) for
+ * fork(2), and its replacements of libc's functions must not be called in a
+ * thread that ThreadSanitizer has finished already.
  */
 bool mrrc_threads_sanitized(void);
 
@@ -47,8 +48,9 @@ bool mrrc_threads_sanitized(void);
 void mrrc_threads_look(void);
 
 /*
- * All signals except those of a thread's own faults: if a fault's signal were
- * blocked, the process would end without a handler that could report why.
+ * All signals except those of a thread's own faults: if the signal of a fault
+ * were blocked, the fault would end the process without running the
+ * application's handler.
  */
 void mrrc_thread_signals(sigset_t *set);
 
@@ -56,16 +58,16 @@ void mrrc_thread_signals(sigset_t *set);
  * Starts a thread that blocks the signals of mrrc_thread_signals(). Between
  * mrrc_thread_outside() and mrrc_thread_inside(), and only there, the thread
  * may unmap memory that the application could have registered (as free() may).
- * @stack: bytes, 0: 1 MiB; more where the program's thread-local variables need
- * it. Returns 0 or -E*.
+ * @stack: bytes of the stack, 0: 1 MiB; the stack is larger if the program's
+ * thread-local variables need more. Returns 0 or -E*.
  */
 int mrrc_thread_start(pthread_t *thread, size_t stack, void *(*run)(void *),
 		      void *arg);
 void mrrc_thread_join(pthread_t thread);
 
 /*
- * Called at the end of a thread that is joined late, by pthread_join(). For a
- * moment the thread counts as one of the application's.
+ * Called at the end of a thread that pthread_join() joins much later. Until it
+ * has ended the thread counts as one of the application's.
  */
 void mrrc_thread_over(void);
 
@@ -80,11 +82,11 @@ static inline void mrrc_thread_inside(void)
 }
 
 /*
- * Is this the only thread, apart from the provider's own, and is no thread of
- * the provider in code that may unmap? A thread needs a system call to reuse an
- * address that another thread unmapped. After that call the other thread is
- * counted here, unless it has ended or is inside again; then its effects are
- * visible to later loads.
+ * Is this the only thread apart from the provider's threads, and is no thread
+ * of the provider in code that may unmap? A thread needs a system call to reuse
+ * an address that another thread unmapped. After that system call the other
+ * thread is counted here, unless it has ended or is inside again; in these
+ * cases its unmap is visible to later loads.
  */
 static inline bool mrrc_threads_alone(void)
 {

@@ -37,8 +37,8 @@ size_t mrrc_vm_page(void)
 /*
  * Parses at most count numbers at text; returns their number. Uses neither
  * scanf() nor strtoul(): from glibc 2.38 on both have new symbol versions, and
- * a provider that uses these versions does not load where glibc is older,
- * without a message.
+ * libfabric silently skips a provider that needs a symbol version which an
+ * older glibc lacks.
  */
 static size_t vm_numbers(const char *text, size_t *value, size_t count)
 {
@@ -243,8 +243,8 @@ static bool vm_batch_private(int fd, uintptr_t start, size_t pages)
 	if (kind != MRRC_VM_ABSENT)
 		return kind == MRRC_VM_PRIVATE;
 	/*
-	 * Fault absent pages in: only then their entries show what backs the
-	 * pages.
+	 * Fault absent pages in: the entry of an absent page does not show
+	 * whether a file backs the page.
 	 */
 	if (madvise((void *) start, pages * mrrc_vm_page(), MADV_POPULATE_READ))
 		return false;
@@ -286,8 +286,8 @@ static bool vm_anon_huge(int fd, uintptr_t addr)
 }
 
 /*
- * Could a file behind the range be truncated, which drops its private pages as
- * well? false also if the kernel does not tell.
+ * Is a file mapped in the range, whose truncation would drop private pages as
+ * well? Also false if the kernel does not tell.
  */
 static bool vm_has_file(uintptr_t start, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Limits of the machine and the process: page size, memory, rlimits, and what
- * kind of memory a range is. Stateless; any thread, no lock held.
+ * Limits of the machine and the process: page size, memory, rlimits; and the
+ * kind of memory in a range. Stateless; any thread, no lock held.
  */
 #ifndef MRRC_VM_H
 #define MRRC_VM_H
@@ -28,8 +28,9 @@ size_t mrrc_vm_memlock(void);
 bool mrrc_vm_strict(void);
 
 /*
- * Bytes of address space that may stay unused: one in 128 of all addresses (1
- * TiB on x86-64), and an eighth of a limit (RLIMIT_AS, RLIMIT_DATA).
+ * Bytes of address space that the provider may keep unused: one in 128 of all
+ * addresses (1 TiB on x86-64), but at most an eighth of a limit (RLIMIT_AS,
+ * RLIMIT_DATA).
  */
 size_t mrrc_vm_spare(void);
 
@@ -39,8 +40,8 @@ struct mrrc_vm_limits {
 };
 
 /*
- * Reads at most @count numbers, after @key in a small /proc file, or the first
- * numbers of the file if @key is NULL.
+ * Reads at most @count numbers from a small /proc file: the numbers after @key,
+ * or the file's first numbers if @key is NULL.
  */
 size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
 		    size_t count);
@@ -48,12 +49,12 @@ size_t mrrc_vm_proc(const char *path, const char *key, size_t *value,
 /*
  * The default limits of a cache.
  *
- * Bytes: the smallest of memory / (2 * processors), as one process per
- * processor is the densest usual layout; memory / 4; and three quarters of the
- * memlock limit, the rest of which the core provider needs for its own queues.
- * Regions: an eighth of the mappings a process may have, since watching one
- * scattered region can split a mapping in three, at most 64 Ki. Never
- * unlimited, never zero.
+ * Bytes: the smallest of memory / (2 * processors), as usually no more than one
+ * process runs per processor; memory / 4; and three quarters of the memlock
+ * limit, the rest of which the core provider needs for its queues. Regions: an
+ * eighth of the mappings that a process may have, since watching one region can
+ * split a mapping in three, but at most 64 Ki. Both limits are finite and not
+ * zero.
  */
 void mrrc_vm_default_limits(struct mrrc_vm_limits *limits);
 
@@ -63,13 +64,13 @@ void mrrc_vm_derive_limits(size_t memory, size_t processors, size_t memlock,
 
 /*
  * Is every page of the page-aligned range private anonymous memory? Shared
- * memory can be watched by userfaultfd, yet loses pages by hole punching and
- * truncation without an event: it must not be cached. Private mappings of files
- * must not be cached either, as truncation empties them; the kernel tells them
- * from anonymous memory since Linux 6.11, and older kernels only as long as one
- * page has not been written to. Faults absent pages in for reading. Any doubt
- * (no /proc, an unmapped page, a page shared by all, as the zero page) answers
- * false.
+ * memory must not be cached: userfaultfd can watch shared memory, but makes no
+ * event when hole punching or truncation drops pages. Private mappings of files
+ * must not be cached either, as truncation empties them; Linux tells such
+ * mappings from anonymous memory since 6.11, and before only if a page of the
+ * range was never written to. Faults absent pages in for reading. Returns false
+ * in doubt: without /proc, or if a page is unmapped or is the kernel's zero
+ * page.
  */
 bool mrrc_vm_private(uintptr_t start, size_t len);
 
