@@ -44,7 +44,7 @@ static size_t budget_bytes(struct mrrc_budget_member *member)
 
 /*
  * Evicts regions. The calling thread must not call the core provider, so the
- * helper or the application's next call deregisters them.
+ * helper or the application's next call deregisters the evicted regions.
  */
 static size_t budget_evict(struct mrrc_budget_member *member, size_t bytes)
 {
@@ -83,7 +83,7 @@ void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache)
 
 /*
  * Deregisters the regions that wait for deregistration, and then idle regions
- * until @len bytes are free.
+ * of at least @len bytes in all.
  */
 static size_t budget_room(struct mrrc_cache_mt *cache, size_t len)
 {

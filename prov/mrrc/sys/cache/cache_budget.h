@@ -12,8 +12,8 @@ void mrrc_cache_mt_budget_close(struct mrrc_cache_mt *cache);
 
 /*
  * Takes bytes of the budget before a registration, and evicts regions to get
- * them. false: the registration exceeds the budget, so it serves one operation
- * only.
+ * the bytes. false: the registration exceeds the budget, and therefore may
+ * serve one operation only.
  */
 bool mrrc_cache_mt_budget_take(struct mrrc_cache_mt *cache, size_t len);
 

@@ -2,26 +2,26 @@
 /*
  * Lookups of the cache for threads (cache_mt.h).
  *
- * Hit: a region that this thread used before -> memory is quiet -> hold, if the
- *       region has the same tag and is indexed. No lock, and no system call if
- *       no other thread could unmap.
- * Else: quiet_lock (memory is quiet, lock, seq unchanged; or the lock alone, if
- *       no region is near) -> collect the threads' counters and requests ->
- *       lookup -> hold.
- * Miss: the caller copies the buffer, if a copy is cheaper. Else the regions of
- *       the plan are held, and each gap of the plan is published as pending,
- *       under the same lock if there is but one gap -> watch -> register ->
- *       quiet_lock -> insert, unless an event touched the pending range.
- *       Otherwise the registration serves this operation only.
+ * Hit: find a region that this thread used before -> memory is quiet -> hold
+ *       the region, if it has the same tag and is indexed. Takes no lock, and
+ *       makes no system call if no other thread could unmap.
+ * Else: quiet_lock (memory is quiet, lock, seq unchanged; only lock, if no
+ *       region is near) -> collect the threads' counters and requests -> lookup
+ *       -> hold.
+ * Miss: the caller copies the buffer, if a copy is cheaper. Else hold the
+ *       plan's regions, and publish each gap of the plan as pending, under the
+ *       lookup's lock if there is one gap only -> watch -> register ->
+ *       quiet_lock -> insert, unless an event touched the pending range: then
+ *       the registration serves this operation only.
  *
- * Why a hit is right: once memory is quiet, regions that were unmapped before
- * the call have left the index. Then the tag in the region's word has changed,
- * so the hint does not hold the region. Why an insertion is right: the range
- * was pending before it was watched, and watched before it was pinned. A later
- * unmap was either read, so that the pending range is stale, or is unfinished,
- * so that the probe reports it. If two threads miss at once, the second waits
- * for the first, if the first registers all of the second's range, and then
- * looks up again.
+ * A hit is right, because once memory is quiet, regions that were unmapped
+ * before the call have left the index: the tag in such a region's word has
+ * changed, so the hint does not hold the region. An insertion is right, because
+ * the range was pending before it was watched, and watched before it was
+ * pinned: the event of a later unmap either was read, so that the pending range
+ * is stale, or the unmap is unfinished, and the probe reports it. If two
+ * threads miss at once, and the first registers all of the second's range, the
+ * second waits for the first, and looks up again.
  */
 #include "config.h"
 #include "sys/cache/cache_get.h"
@@ -105,7 +105,7 @@ int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache)
 			return ret;
 		mrrc_mon_drain(cache->mon);
 		/*
-		 * The unmapping thread has not woken up yet; it may need this
+		 * The unmapping thread has not woken up yet, and may need this
 		 * processor.
 		 */
 		if (tries >= MRRC_SPIN)
@@ -152,8 +152,9 @@ static bool cache_mt_near(const struct mrrc_cache *cache,
 }
 
 /*
- * Takes the lock without asking the kernel, if the request will miss: no region
- * is used that could be stale, and the insertion asks the kernel.
+ * Takes the lock without asking the kernel whether memory is quiet, if the
+ * request will miss: a miss uses no region that could be stale, and its
+ * insertion asks the kernel.
  */
 static bool cache_mt_miss_lock(struct mrrc_cache_mt *cache,
 			       const struct mrrc_want *want)
@@ -171,8 +172,8 @@ static bool cache_mt_miss_lock(struct mrrc_cache_mt *cache,
 
 /*
  * Plans the request, and holds the existing regions of the plan, unless the
- * request should be copied. If the plan is a single gap, *pending is published,
- * unless another thread registers the gap. Errors are those of
+ * request should be copied. If the plan is a single gap, publishes *pending,
+ * unless another thread registers the gap. Returns the errors of
  * mrrc_cache_mt_quiet_lock().
  */
 static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
@@ -210,8 +211,8 @@ static int cache_mt_lookup(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 }
 
 /*
- * A request whose lookup failed counts as a miss. Its registration would not be
- * kept, so the registration is compared with a single copy.
+ * A request whose lookup failed counts as a miss. Because its registration
+ * would serve this request only, copying once may be cheaper.
  */
 static void cache_mt_unseen(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 			    int ret)
@@ -261,7 +262,7 @@ static int cache_mt_single(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Register the gaps of a plan; on failure no region of the plan is held. A
+ * Registers the gaps of a plan; on failure no region of the plan is held. A
  * merged plan has pages beyond the request, which may not be mapped any more.
  */
 static int cache_mt_complete(struct mrrc_cache_mt *cache,
@@ -331,8 +332,8 @@ static int cache_mt_plan(struct mrrc_cache_mt *cache, struct mrrc_want *want,
 }
 
 /*
- * Lookups that need the lock. The thread cannot be cancelled here, since its
- * pending range lies on its stack.
+ * Makes a lookup that needs the lock. The thread cannot be cancelled during the
+ * lookup, since its pending range lies on its stack.
  */
 static __attribute__((noinline)) int
 mrrc_cache_mt_get_slow(struct mrrc_cache_mt *cache, struct mrrc_want *want,
@@ -469,8 +470,8 @@ int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *ptr, size_t len,
 }
 
 /*
- * A forked child must not deregister the parent's regions. Regions that the
- * child registered itself were never counted.
+ * Puts a region in a forked child, which must not deregister the parent's
+ * regions. Regions that the child registered itself were never counted.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
@@ -484,9 +485,10 @@ mrrc_cache_mt_put_forked(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Called if the region was not indexed when the end of an operation, perhaps of
- * the last one, was counted. Retiring the region and each call of this function
- * take the lock, so one of them finds no operation left.
+ * Called when an operation, perhaps the last one, on a region that is no longer
+ * indexed has ended. Retiring the region and each call of this function take
+ * the lock, so either the retiring or one of these calls finds no operation
+ * left.
  */
 __attribute__((noinline)) void
 mrrc_cache_mt_put_last(struct mrrc_cache_mt *cache, struct mrrc_region *region)

@@ -6,9 +6,9 @@
 #include "sys/cache/cache_mt_priv.h"
 
 /*
- * Take the lock while memory is quiet, so that the index is up to date. On any
- * error the lock is not held: -EAGAIN: memory keeps changing; -ENODEV: no
- * monitor.
+ * Takes the cache's lock while memory is quiet, so that the index is up to
+ * date. Errors, without the lock held: -EAGAIN: memory keeps changing; -ENODEV:
+ * no monitor.
  */
 int mrrc_cache_mt_quiet_lock(struct mrrc_cache_mt *cache);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hit path of the cache (cache_mt.h), which is compiled into its callers:
- * hold a region that this thread used before, and put it. cache_get.c says why
- * a hit is right.
+ * The hit path of the cache (cache_mt.h), inlined into its callers: hold and
+ * put a region that this thread used before. cache_get.c says why a hit is
+ * right.
  *
  * Any thread, no lock held.
  */
@@ -53,8 +53,8 @@ mrrc_cache_hit_put(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 /*
  * Finds a valid hint in the thread's table whose region covers the range, and
  * returns the region, held. NULL: call mrrc_cache_mt_get(). Without @ask the
- * result is also NULL if the kernel would have to be asked. The range is not
- * empty.
+ * result is also NULL if the kernel would have to be asked whether memory is
+ * quiet. The range must not be empty.
  */
 static inline __attribute__((always_inline)) struct mrrc_region *
 mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
@@ -80,7 +80,7 @@ mrrc_cache_hit(struct mrrc_cache_mt *cache, struct mrrc_hints *hints,
 						      MRRC_REGION_STRIDE),
 			      1);
 	/*
-	 * The region may have left the index since. The region of an entry
+	 * The region may have left the index meanwhile. The entry's region
 	 * covers the page.
 	 */
 	if (__builtin_expect(!mrrc_region_is(region, ref) ||

@@ -2,11 +2,12 @@
 /*
  * The cache for threads (cache_mt.h): life, events, counts.
  *
- * Event: notify marks pending ranges stale and uncaches regions. Regions that
- * are not held wait in `victims` for the next call of the application, as the
- * thread that reads events must not call the core provider.
+ * An event marks pending ranges stale and takes regions out of the index.
+ * Regions that are not held wait in `victims` for the application's next call,
+ * which deregisters them: the thread that reads events must not call the core
+ * provider.
  *
- * Regions live in a pool whose memory is never used for anything else, so that
+ * Regions are objects of a pool whose memory is used for regions only, so that
  * a thread with a hint can read the region's word without a lock.
  */
 #include "config.h"
@@ -21,8 +22,8 @@
 #include "sys/cache/cache_budget.h"
 
 /*
- * Room for this many regions beyond the indexed ones: dead regions that are
- * still held.
+ * Number of dead regions, still held by operations, for which the pool has room
+ * beside the indexed regions.
  */
 #define MRRC_REGIONS_MORE ((size_t) 1 << 16)
 #define MRRC_REGIONS_MAX  ((size_t) 1 << 24)
@@ -205,8 +206,8 @@ size_t mrrc_cache_mt_flush(struct mrrc_cache_mt *cache)
 		return 0;
 	mrrc_lock_acquire(&cache->lock);
 	/*
-	 * the flush includes the region that the helper is registering at this
-	 * moment; the helper registers no further region
+	 * the flush waits for the region that the helper is registering now;
+	 * the helper registers no further region
 	 */
 	cache->flushes++;
 	cache_mt_settle(cache);

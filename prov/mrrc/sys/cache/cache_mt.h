@@ -4,9 +4,9 @@
  * changed mappings, and the registration calls.
  *
  * Any thread that holds no lock may call all of these functions
- * (sys/base/lock.h asserts it in debug builds). A hit takes no lock
- * (cache_hit.h). Registration happens outside locks, in the calling thread;
- * deregistration also, or in the cache's helper thread (attr.helper).
+ * (sys/base/lock.h asserts in debug builds that no lock is held). A hit takes
+ * no lock (cache_hit.h). The calling thread registers; the calling thread or
+ * the cache's helper thread (attr.helper) deregisters; both with no lock held.
  */
 #ifndef MRRC_CACHE_MT_H
 #define MRRC_CACHE_MT_H
@@ -18,14 +18,15 @@
 #include "sys/monitor/mon.h"
 
 /*
- * The calls that register and deregister memory. Called with no lock of the
- * cache held, by any threads that call get, put or flush, several at once.
+ * The calls that register and deregister memory. Threads in get, put or flush
+ * make these calls, several at once, with no lock of the cache held.
  */
 struct mrrc_reg_ops {
 	/*
-	 * 0, or -E*. -EFAULT, -EACCES, -EPERM: the memory does not allow the
-	 * access. -ENOMEM, -EAGAIN, -EMFILE, -ENFILE, -ENOSPC, -ENOBUFS,
-	 * -EBUSY: a limit is reached; tried again after evicting.
+	 * Registers memory. Returns 0 or -E*. -EFAULT, -EACCES, -EPERM: the
+	 * memory does not allow the access. -ENOMEM, -EAGAIN, -EMFILE, -ENFILE,
+	 * -ENOSPC, -ENOBUFS, -EBUSY: a limit is reached; the cache tries again
+	 * after evicting.
 	 */
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie, void **desc);
@@ -52,19 +53,19 @@ struct mrrc_cache_attr {
 	const struct mrrc_predictor *predictor;
 	enum mrrc_node_helpers helpers;
 	/*
-	 * The user's records, one for each use of a region; threads keep some
-	 * (cache_hit.h). Outlives the cache. NULL: no records
+	 * The pool of the user's records, one record for each use of a region;
+	 * threads keep some free records (cache_hit.h). Outlives the cache.
+	 * NULL: no records
 	 */
 	struct mrrc_pool *records;
 	/*
-	 * Registered bytes are taken from this budget. Outlives the cache; or
-	 * NULL
+	 * The budget of registered bytes, which outlives the cache. NULL: no
+	 * budget
 	 */
 	struct mrrc_budget *budget;
 	/*
-	 * With a helper: ns until a key is revoked after
-	 * mrrc_cache_mt_put_key() closed its registration; 0,
-	 * MRRC_REVOKE_NEVER: never
+	 * Nanoseconds from mrrc_cache_mt_put_key() until the helper revokes the
+	 * key; 0, MRRC_REVOKE_NEVER, or no helper: never
 	 */
 	uint64_t revoke;
 };
@@ -84,15 +85,15 @@ int mrrc_cache_mt_close(struct mrrc_cache_mt *cache);
 /*
  * Gets a registration that covers [addr, addr + len) and allows the access,
  * held until the caller puts it; the caller may read region->desc and
- * region->cookie. -EINVAL: empty; -EFAULT: NULL or wrapping; else the
- * registration's error.
+ * region->cookie. -EINVAL: the range is empty; -EFAULT: addr is NULL, or the
+ * range wraps around; else the registration's error.
  */
 int mrrc_cache_mt_get(struct mrrc_cache_mt *cache, const void *addr, size_t len,
 		      enum mrrc_access access, struct mrrc_region **region);
 
 /*
- * As mrrc_cache_mt_get(), with at most @pieces regions: those of the plan, each
- * held, cover the pages of the range in order.
+ * As mrrc_cache_mt_get(), but with at most @pieces regions: the regions of the
+ * plan, each held, cover the pages of the range in order.
  */
 int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 			     size_t len, enum mrrc_access access,
@@ -100,9 +101,8 @@ int mrrc_cache_mt_get_pieces(struct mrrc_cache_mt *cache, const void *addr,
 
 /*
  * mrrc_cache_mt_get_pieces() for a buffer that the caller could copy through
- * registered memory: *copy is set if copying is cheaper: then no region is
- * held, and the lookup is counted as a miss. admit is guarded by the cache's
- * lock.
+ * registered memory: Sets *copy if copying is cheaper: then no region is held,
+ * and the lookup counts as a miss. The cache's lock guards admit.
  */
 int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      struct mrrc_admit *admit, const void *addr,
@@ -111,8 +111,8 @@ int mrrc_cache_mt_get_or_copy(struct mrrc_cache_mt *cache,
 			      bool *copy);
 
 /*
- * Is the whole range registered as one region? Then the region is held, as by
- * the other calls.
+ * Is the whole range registered as one region? Then holds this region, like
+ * mrrc_cache_mt_get().
  */
 bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache, const void *addr,
 			 size_t len, enum mrrc_access access,
@@ -120,9 +120,9 @@ bool mrrc_cache_mt_known(struct mrrc_cache_mt *cache, const void *addr,
 
 /*
  * As mrrc_cache_mt_get_or_copy(), after mrrc_cache_mt_known() has found
- * nothing. The source is in a mapping that its owner alone changes, and
- * invalidates before unmapping it, so it is not watched. admit: NULL if the
- * source cannot be copied.
+ * nothing. The source lies in a mapping that only its owner changes, and which
+ * the owner invalidates before unmapping it: so the source is not watched.
+ * admit: NULL if the source cannot be copied.
  */
 int mrrc_cache_mt_get_stable(struct mrrc_cache_mt *cache,
 			     struct mrrc_admit *admit, const void *addr,
@@ -137,9 +137,10 @@ void mrrc_cache_mt_put(struct mrrc_cache_mt *cache, struct mrrc_region *region);
 /* reaper.c: deregistration */
 
 /*
- * For a region whose key peers are given: mrrc_cache_mt_key_given() after
- * getting it, and mrrc_cache_mt_put_key() in place of mrrc_cache_mt_put(). If
- * the region is not got again, the helper deregisters it within attr.revoke.
+ * For a region whose key is given to peers: call mrrc_cache_mt_key_given()
+ * after getting the region, and mrrc_cache_mt_put_key() instead of
+ * mrrc_cache_mt_put(). If no call gets the region again, the helper deregisters
+ * it within attr.revoke ns.
  */
 void mrrc_cache_mt_key_given(struct mrrc_cache_mt *cache,
 			     struct mrrc_region *region);
@@ -147,13 +148,13 @@ void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
 			   struct mrrc_region *region);
 
 /*
- * Deregisters the evicted regions that wait for deregistration, those queued
- * for the helper included.
+ * Deregisters the evicted regions that wait for deregistration, including the
+ * regions queued for the helper.
  */
 size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache);
 
 /*
- * Does the cache's helper predict uses, so that they have to be noted
+ * Does the cache's helper predict uses, so that uses have to be noted
  * (cache_use.h)?
  */
 bool mrrc_cache_mt_predicts(const struct mrrc_cache_mt *cache);
@@ -165,8 +166,8 @@ void mrrc_cache_mt_set_cost(struct mrrc_cache_mt *cache,
 			    const struct mrrc_cost *cost);
 
 /*
- * Count an event that the cache itself does not see; a negative @change lowers
- * a gauge.
+ * Count an event that the cache does not know of; a negative @change lowers a
+ * gauge.
  */
 void mrrc_cache_mt_stat(struct mrrc_cache_mt *cache, enum mrrc_stat stat,
 			int64_t change);

@@ -16,8 +16,8 @@ bool mrrc_cache_mt_use_first(struct mrrc_cache_mt *cache, const void *addr,
 void mrrc_cache_mt_wake(struct mrrc_cache_mt *cache);
 
 /*
- * Notes a use. Returns true if it was noted: then the helper has to be woken
- * after the call.
+ * Notes a use. Returns true if the use was noted: then the caller calls
+ * mrrc_cache_use_wake() when it holds the regions.
  */
 static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
 				  size_t len, const void *site)
@@ -33,8 +33,8 @@ static inline bool mrrc_cache_use(struct mrrc_cache_mt *cache, const void *addr,
 }
 
 /*
- * Wakes the helper, after the regions of noted uses were held: a helper that
- * ran earlier would deregister them.
+ * Wakes the helper, once the caller holds the regions of the noted uses: a
+ * helper that ran earlier would deregister these regions.
  */
 static inline void mrrc_cache_use_wake(struct mrrc_cache_mt *cache)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A miss: plan (cache_get.c), publish, watch, register, insert. The order is in
- * mrrc_cache_mt_fill(), with the reasons. If the range cannot be cached, the
- * operation is served by a region in state NEW, which is deregistered with its
- * last put.
+ * The steps of a miss: plan (cache_get.c), publish, watch, register, insert.
+ * mrrc_cache_mt_fill() has the reasons for this order. If the range cannot be
+ * cached, the operation is served by a region in state NEW, which is
+ * deregistered with its last put.
  *
  * Runs in the thread of the application that missed; no lock is held across
  * calls out.
@@ -45,8 +45,8 @@ static void miss_count(struct mrrc_cache_mt *cache, enum mrrc_stat stat)
 }
 
 /*
- * Registers [start, start + len) in one attempt; fills miss->region. The
- * registration is counted when the lock is taken next.
+ * Registers [start, start + len) in one attempt; fills miss->region. The thread
+ * counts the registration when it takes the lock next.
  */
 static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			 enum mrrc_access as)
@@ -72,8 +72,8 @@ static int miss_reg_once(struct mrrc_miss *miss, uintptr_t start, size_t len,
 }
 
 /*
- * Registers the range; if a limit is reached, evicts idle regions and tries
- * again: a few at first, then more each time.
+ * Registers the range; each time a limit is reached, evicts idle regions, more
+ * from attempt to attempt, and tries again.
  */
 static int miss_reg_tries(struct mrrc_miss *miss, uintptr_t start, size_t len,
 			  enum mrrc_access as)
@@ -174,9 +174,9 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 /*
  * Publish the range as pending. If another thread has registered the range,
  * returns that region, held. If another thread is registering the range, waits
- * for that registration once, as its region may not be indexed. Otherwise
- * returns NULL. The thread waits before it publishes, so no thread ever waits
- * for a thread that is waiting itself.
+ * for that registration, but only once, as the new region may not get indexed.
+ * Otherwise returns NULL. Because a thread waits before it publishes, no thread
+ * waits for a waiting thread.
  */
 static struct mrrc_region *miss_begin(struct mrrc_miss *miss,
 				      const uint64_t *changes)
@@ -226,8 +226,9 @@ static void miss_withdraw(struct mrrc_miss *miss)
 }
 
 /*
- * Watches the range. At the limit of watched ranges, other caches or idle
- * regions make room, unless the range is registered ahead of use.
+ * Watches the range. At the limit of watched ranges, evicts other caches'
+ * regions or idle regions to make room, unless the range is registered ahead of
+ * use.
  */
 static int miss_watch(struct mrrc_miss *miss)
 {
@@ -248,8 +249,8 @@ static int miss_watch(struct mrrc_miss *miss)
 			break;
 	}
 	/*
-	 * A refusal has changed nothing: an existing watch may be another
-	 * user's.
+	 * If the kernel refused the watch, this miss has nothing to unwatch: a
+	 * watch of the range may be another user's.
 	 */
 	pending->watched = mrrc_mon_watched(ret);
 	return ret;
@@ -296,9 +297,9 @@ static bool miss_fits(const struct mrrc_cache *cache,
 }
 
 /*
- * CACHE lock held, memory quiet: index the region, or find what another thread
- * indexed meanwhile. Returns the region for the operation; *cause says why the
- * returned region is another one, or is not indexed.
+ * CACHE lock held, memory quiet: indexes the region, or finds the region that
+ * another thread indexed meanwhile. Returns the region for the operation;
+ * *cause says why the returned region is another one, or is not indexed.
  */
 static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 				      struct mrrc_region_list *victims,
@@ -317,10 +318,7 @@ static struct mrrc_region *miss_index(struct mrrc_miss *miss,
 		*cause = MRRC_STAT_UNCACHED_RACED;
 		return region;
 	}
-	/*
-	 * if no region has moved since the lookup, the place is still the
-	 * lookup's
-	 */
+	/* finds a new place only if regions have moved since the lookup */
 	mrrc_cache_seek(cache, pending->start, pending->access,
 			&pending->place);
 	found = mrrc_cache_find_at(&pending->place, pending->len);
@@ -417,9 +415,9 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 					  pending->access,
 					  MRRC_STAT_UNCACHED_TOO_BIG, out);
 	/*
-	 * Publish, unless the lookup did: from now on events mark the range
-	 * stale, no thread ends its watch, and threads that need the range
-	 * wait.
+	 * Publish the range, unless the lookup did: from now on events mark the
+	 * range stale, no thread ends the range's watch, and threads that need
+	 * the range wait.
 	 */
 	*out = pending->published ? NULL : miss_begin(&miss, changes);
 	if (*out)
@@ -429,8 +427,8 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	if (!miss.region)
 		goto err_withdraw;
 	/*
-	 * Watch the range before its pages are pinned: no change of pinned
-	 * pages is missed.
+	 * Watch the range before registration pins its pages: so no change of
+	 * pinned pages goes unnoticed.
 	 */
 	ret = watch = miss_watch(&miss);
 	if (ret)
@@ -440,14 +438,14 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 	if (ret)
 		goto err_withdraw;
 	/*
-	 * All pages of the range are present now: would the watch report each
-	 * change?
+	 * All pages of the range are present now, so mrrc_mon_sees() can tell
+	 * whether the watch would report each change.
 	 */
 	miss.seen = !miss.token || mrrc_mon_sees(cache->mon, pending->start,
 						 pending->len, miss.token);
 	/*
-	 * Insert, once memory is quiet, with the lock: a change since the watch
-	 * began either has made the range stale, or is still in progress.
+	 * Insert under the lock, once memory is quiet: a change since the watch
+	 * began has made the range stale.
 	 */
 	miss_insert(&miss, out);
 	return 0;

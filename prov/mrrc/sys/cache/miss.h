@@ -6,8 +6,8 @@
 #include "sys/cache/cache_mt_priv.h"
 
 /*
- * After a lookup that found a gap, under the same lock: publish the gap as
- * pending. false: another thread is registering it.
+ * Called under the lock of a lookup that found a gap: publishes the gap as
+ * pending. false: another thread is registering the gap.
  */
 bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 			   struct mrrc_pending *pending);
@@ -15,8 +15,8 @@ bool mrrc_cache_mt_publish(struct mrrc_cache_mt *cache,
 /*
  * After a lookup that found no region: registers the range of @pending,
  * publishes the range if the lookup did not, and inserts the region unless the
- * memory may have changed. The region is held. No lock held. @changes: NULL, or
- * the count of changes at which pages beyond the request were known to be
+ * memory may have changed. The returned region is held. No lock held. @changes:
+ * NULL, or the count of changes when pages beyond the request were known to be
  * mapped.
  */
 int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
@@ -24,10 +24,10 @@ int mrrc_cache_mt_fill(struct mrrc_cache_mt *cache,
 		       struct mrrc_region **region);
 
 /*
- * Register a region ahead of its use, without making room for it. @token:
- * proves that the memory is unchanged (mrrc_mon_unchanged). @flushes: the
- * cache's count of flushes, which must not have grown. -EEXIST: the range is
- * registered already; other errors: the range cannot be registered now.
+ * Registers a region ahead of its use, without making room for the region.
+ * @token: proves that the memory is unchanged (mrrc_mon_unchanged). @flushes:
+ * the cache's count of flushes, which must not have grown. -EEXIST: the range
+ * is registered already; other errors: the range cannot be registered now.
  */
 int mrrc_cache_mt_ahead(struct mrrc_cache_mt *cache, uintptr_t start,
 			size_t len, enum mrrc_access access, uint64_t token,

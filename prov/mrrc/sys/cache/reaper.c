@@ -4,12 +4,11 @@
  * failed, and ends the keys of closed registrations.
  *
  * With a helper thread (li2011, section 5) a thread that misses appends its
- * victims and goes on. The helper sleeps for a moment once it has been woken,
- * so that it is woken once for many victims. Victims that wait are still
- * registered: beyond a part of the byte limit the thread that misses
- * deregisters its own victims. Without a helper a thread that misses
- * deregisters its victims; the next call deregisters regions that the monitor
- * invalidated.
+ * victims and goes on. After being woken the helper first sleeps for a moment,
+ * so that many victims wake it only once. Waiting victims are still registered:
+ * when they exceed a part of the byte limit, the thread that misses deregisters
+ * its own victims. Without a helper a thread that misses deregisters its
+ * victims; the next call deregisters regions that the monitor invalidated.
  */
 #include "config.h"
 #include "sys/cache/reaper.h"
@@ -51,7 +50,7 @@ size_t mrrc_cache_mt_reap_now(struct mrrc_cache_mt *cache)
 	mrrc_lock_acquire(&cache->lock);
 	if (cache->helping) {
 		/*
-		 * do not wait for regions that the helper takes next: such a
+		 * does not wait for regions that the helper takes next: such a
 		 * wait might never end
 		 */
 		round = cache->rounds;
@@ -115,9 +114,9 @@ size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 /*
  * ---- the end of keys of closed registrations (core/cache/revoke.h) ----
  *
- * If a new registration finds a region just before the region leaves the index,
- * the registration holds the region, which is then deregistered when the
- * registration is closed.
+ * If a new registration of the application finds a region just before the
+ * region leaves the index, the registration holds the region, which is
+ * deregistered when the registration is closed.
  */
 
 __attribute__((noinline)) static void
@@ -147,7 +146,7 @@ void mrrc_cache_mt_put_key(struct mrrc_cache_mt *cache,
 }
 
 /*
- * Makes victims of closed regions whose time has passed. Lock held. Returns the
+ * Makes victims of regions whose keys have to end now. Lock held. Returns the
  * time of the next call; 0: at once, UINT64_MAX: when the helper is signalled.
  */
 static uint64_t cache_mt_revoke(struct mrrc_cache_mt *cache)
@@ -227,8 +226,9 @@ static void helper_wait(struct mrrc_cache_mt *cache, uint64_t wake)
 }
 
 /*
- * Lets the helper predict, then sleep. CACHE lock held, but released for the
- * prediction: the helper may have been woken meanwhile. @wake: the end of keys.
+ * Lets the helper predict, then sleep. CACHE lock held, but released during the
+ * prediction, when the helper may be woken. @wake: the time when the next key
+ * ends.
  */
 static void helper_turn(struct mrrc_cache_mt *cache, uint64_t wake)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deregistration of regions that left the index, room for a registration that
- * failed, and the helper thread.
+ * Deregisters regions that left the index, makes room for a registration that
+ * failed, and runs the helper thread.
  */
 #ifndef MRRC_REAPER_H
 #define MRRC_REAPER_H
@@ -20,7 +20,7 @@ void mrrc_cache_mt_queue(struct mrrc_cache_mt *cache,
 			 struct mrrc_region_list *list);
 
 /*
- * To be called when the helper has deregistered the regions that it took. No
+ * Called by the helper when it has deregistered the regions that it took. No
  * lock held.
  */
 void mrrc_cache_mt_helped(struct mrrc_cache_mt *cache);
@@ -41,9 +41,9 @@ static inline size_t mrrc_cache_mt_reap(struct mrrc_cache_mt *cache)
 }
 
 /*
- * A registration of @len bytes failed for lack of room. Deregisters victims
- * that wait; if there are no such victims, evicts about @len bytes, twice as
- * many with each attempt. Returns the number of regions; 0: no region is idle.
+ * A registration of @len bytes failed for lack of room. Deregisters waiting
+ * victims; if no victims wait, evicts about @len bytes, twice as many regions
+ * with each attempt. Returns the number of regions; 0: no region is idle.
  */
 size_t mrrc_cache_mt_make_room(struct mrrc_cache_mt *cache, size_t len,
 			       unsigned attempt);

@@ -4,7 +4,7 @@
  * (region_hints.h).
  *
  * Lock order: HINTS (the list of tables of a cache, and the cache's existence)
- * -> CACHE. Memory is allocated and freed under neither lock.
+ * -> CACHE. No memory is allocated or freed under these locks.
  */
 #include "config.h"
 #include "sys/cache/region_hints.h"
@@ -127,8 +127,8 @@ static void mrrc_hints_settle(const struct mrrc_holders *holders)
 }
 
 /*
- * Moves the table's counts of operations to the regions' own counters. The
- * cache's lock held, or in a child.
+ * Moves the table's counts of operations to the regions' own counters. Called
+ * with the cache's lock held, or in a forked child.
  */
 static void mrrc_hints_fold(struct mrrc_hints *hints)
 {
@@ -183,8 +183,8 @@ static void hints_collect_one(struct mrrc_hints *hints, struct mrrc_cache *core)
 		what = atomic_load_explicit(&note->what, memory_order_relaxed);
 		len = what >> 3;
 		/*
-		 * The owner may be writing at this moment: any valid range is
-		 * good enough.
+		 * The owner may be writing the entry now: any valid range will
+		 * do.
 		 */
 		if (len && len < UINTPTR_MAX - addr)
 			mrrc_cache_served(core, addr, len, what & 7);
@@ -240,7 +240,7 @@ static void hints_thread_ends(void *arg)
 
 /*
  * Runs in the only thread of a forked child, which does not use the parent's
- * caches again; the locks of these caches may be held permanently.
+ * caches again; these caches' locks may be held permanently.
  */
 static void hints_fork_child(void)
 {
@@ -412,7 +412,7 @@ void mrrc_hints_detach(struct mrrc_hints_list *list)
 	if (!mrrc_hints_ready())
 		return;
 	/*
-	 * The lock is taken even if the list is empty: an ending thread may
+	 * Takes the lock even if the list is empty, as an ending thread may
 	 * still be using the list.
 	 */
 	mrrc_lock_acquire(&mrrc_hints_all.lock);

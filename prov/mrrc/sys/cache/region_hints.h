@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Region hints: each thread has a table per cache, which maps pages to the
- * regions that the thread used before. Only its thread reads and writes the
- * table, so a hit takes no lock and shares no cache line except the region's.
- * An entry is a hint: the region's word says whether it is still valid
- * (core/index/region.h).
+ * regions that the thread used before. Only the owner thread reads and writes
+ * its table, so a hit takes no lock and shares no cache line except the
+ * region's. A table's entry is only a hint: the region's word says whether the
+ * hint is still valid (core/index/region.h).
  *
  * A table also counts operations (lanes): it has an integer for each region,
  * which only the owner writes, so that a hold takes no atomic operation. The
- * integer is negative if the owner ended operations that other threads began.
- * The number of operations is the sum over all tables and the region's own
- * counter. A thread that ends a region's life makes the owners' stores visible
- * by membarrier(2); without membarrier(2) there are no tables.
+ * integer is negative if the owner ended operations that other threads began. A
+ * region's number of operations is the sum of its integers in all tables and of
+ * the region's own counter. A thread that retires a region makes the owners'
+ * stores visible by membarrier(2); without membarrier(2) there are no tables.
  *
- * The owner also counts its hits here, and logs its requests for the policy;
- * the holder of the cache's lock collects both. The log has the last
- * MRRC_HINTS_LOG requests before a miss; older requests are lost.
+ * In its table the owner also counts its hits, and logs its requests for the
+ * policy; the holder of the cache's lock collects counts and logs. The log has
+ * the last MRRC_HINTS_LOG requests before a miss; older requests are lost.
  *
- * The first slow lookup creates the table; the end of the thread or of the
- * cache frees it. The table also keeps free operation records of the cache's
- * user, so that a thread can take and return them without the shared pool.
+ * A thread's first slow lookup creates its table; the table is freed when the
+ * thread or the cache ends. The table also keeps free operation records of the
+ * cache's user, so that a thread can take and return records without the shared
+ * pool.
  *
  * Threads: only the owner searches and uses its table; collect and detach name
  * the lock that they need.
@@ -114,8 +115,8 @@ void mrrc_hints_list_init(struct mrrc_hints_list *list, struct mrrc_lock *lock,
 void mrrc_hints_list_note(struct mrrc_hints_list *list, bool counter);
 
 /*
- * To be called when the cache closes: no thread uses the cache, no lock is
- * held; not in a child.
+ * To be called when the cache closes, and no thread uses the cache; with no
+ * lock held, and not in a forked child.
  */
 void mrrc_hints_detach(struct mrrc_hints_list *list);
 
@@ -206,9 +207,9 @@ static inline _Atomic uint32_t *mrrc_hints_lane(const struct mrrc_hints *hints,
 
 /*
  * Counts an operation, or its end. Owner only. After another thread's
- * membarrier(2) the owner's next loads are ordered after this store. The count
- * is a single instruction if the processor has one, so that a signal handler
- * cannot interrupt it half-way.
+ * membarrier(2) the owner's next loads are ordered after this store. Counts by
+ * a single instruction, if the processor has one, so that no signal handler can
+ * run between load and store.
  */
 static inline __attribute__((always_inline)) void
 mrrc_hints_count_hold(_Atomic uint32_t *lane, int more)
@@ -245,9 +246,9 @@ static inline uint64_t mrrc_hints_big_key(uintptr_t addr,
 }
 
 /*
- * A hash by folding the bits of the unit: buffers are often a power of two
- * apart, and such buffers share no set as long as there is room. Multiplication
- * would take fewer instructions, but a quarter more time.
+ * Hashes by folding the bits of the unit: so buffers that are a power of two
+ * apart, as buffers often are, share no set as long as there is room. A hash by
+ * multiplication takes fewer instructions, but a quarter more time.
  */
 static inline struct mrrc_hint *mrrc_hints_set(const struct mrrc_hints *hints,
 					       uintptr_t addr, unsigned unit)
@@ -294,8 +295,8 @@ mrrc_hints_find(const struct mrrc_hints *hints, uintptr_t addr,
 }
 
 /*
- * Records that a hint served a request. Returns whether to add the hits to the
- * cache's counters now.
+ * Counts a request that a hint served. Returns whether the caller has to add
+ * the hits to the cache's counters now.
  */
 static inline bool mrrc_hints_hit(struct mrrc_hints *hints, uintptr_t addr,
 				  size_t len, enum mrrc_access access)

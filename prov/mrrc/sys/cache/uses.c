@@ -63,8 +63,8 @@ size_t mrrc_uses_read(struct mrrc_uses *uses, struct mrrc_use *out, size_t max,
 	}
 	mrrc_fence(acquire);
 	/*
-	 * the thread may be overwriting the slot that lies one ring before its
-	 * head
+	 * the owner may be overwriting the oldest slot, which is MRRC_USES_RING
+	 * before the head
 	 */
 	head = atomic_load_explicit(&uses->head, memory_order_relaxed);
 	good = head < MRRC_USES_RING ? 0 : head - MRRC_USES_RING + 1;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The uses that a thread makes of memory, for the helper that predicts them:
- * the deregistration queue of li2011, section 4.1.
+ * Rings of memory uses, for the helper that predicts uses: the deregistration
+ * queue of li2011, section 4.1.
  *
  * Each thread has a ring for each cache. The thread alone writes its ring, and
  * never waits: when the helper is late the oldest uses are overwritten and
- * counted as lost. Nothing is looked up, locked or allocated, and no system
- * call is made.
+ * counted as lost. Noting a use takes no lookup, lock, allocation or system
+ * call.
  *
- * Times are ticks of the processor's counter where that runs at one rate on all
- * processors, else nanoseconds; struct mrrc_ticks converts them.
+ * Times are ticks of the processor's counter, if all processors' counters run
+ * at one rate, else nanoseconds; struct mrrc_ticks converts ticks.
  */
 #ifndef MRRC_USES_H
 #define MRRC_USES_H
@@ -81,8 +81,8 @@ static inline void mrrc_uses_add(struct mrrc_uses *uses, uint64_t site,
 	struct mrrc_uses_slot *slot = &uses->slot[head % MRRC_USES_RING];
 
 	/*
-	 * a reader that sees a part of this use also sees the head that was
-	 * stored before
+	 * a reader that sees a part of this use also sees the head that the use
+	 * before has stored
 	 */
 	mrrc_fence(release);
 	atomic_store_explicit(&slot->site, site, memory_order_relaxed);
@@ -108,8 +108,8 @@ static inline bool mrrc_uses_any(const struct mrrc_uses *uses)
 }
 
 /*
- * Reads the oldest uses, at most @max, and returns their number; for the
- * helper. *lost grows by the number of overwritten uses.
+ * Called by the helper: reads the oldest uses, at most @max, and returns their
+ * number. *lost grows by the number of overwritten uses.
  */
 size_t mrrc_uses_read(struct mrrc_uses *uses, struct mrrc_use *out, size_t max,
 		      uint64_t *lost);
