@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leased files and the thread that gives them up (lease.h).
+ * Leased files, and the thread that gives leases up (lease.h).
  *
  * A lease is in the tree while it seems to be whole, then in the list of
- * breaking leases until no operation holds a part. The kernel sends a signal to
- * the thread when a lease is to be given up, and to no other thread: the
- * application's handlers do not run. The signal does not tell which leases are
- * meant, so the thread checks all of them. Each hold checks its own lease: if
- * the signal is lost, the lease is forced by the kernel, or its descriptor is
- * closed by the application, the hold fails.
+ * breaking leases until no operation holds a part of the file. When a lease is
+ * to be given up, the kernel sends a signal to the set's thread alone, so that
+ * no signal handler of the application runs. The signal does not tell which
+ * lease is meant, so the thread checks all leases. Each hold checks its own
+ * lease: the hold fails if the signal was lost and the kernel has taken the
+ * lease, or if the application has closed the lease's descriptor.
  */
 #include "config.h"
 #include "sys/file/lease.h"
@@ -379,9 +379,9 @@ static struct mrrc_lease *lease_find(struct mrrc_leases *set,
 }
 
 /*
- * Adds a lease, or returns that of another thread, which has taken the same
- * file in the meantime. A signal that came before the lease was listed did not
- * find the lease.
+ * Adds a lease, or returns the lease of another thread that has leased the same
+ * file meanwhile. Checks the lease, as a signal that came before the lease was
+ * in the tree has had no effect.
  */
 static struct mrrc_lease *lease_add(struct mrrc_lease *lease)
 {
@@ -540,8 +540,8 @@ bool mrrc_lease_lost(const struct mrrc_lease_hold *hold)
 
 	if (overdue && !mrrc_lease_file_whole(&lease->file)) {
 		/*
-		 * the lease was given up under this lock, when the failing
-		 * holds were known
+		 * the thread sets given, under the lock, only after it has
+		 * marked the holds that fail
 		 */
 		mrrc_lock_acquire(&lease->set->lock);
 		given = lease->given;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The leased files of a domain: mappings that operations read from, and a
- * thread that gives a file's lease up when a writer waits for it.
+ * The leased files of a domain: mappings from which operations read, and a
+ * thread that gives a file's lease up when a writer waits for the file.
  *
- * An operation holds the part of a mapping that it reads, from before it is
- * posted until it has ended. A hold succeeds only while the lease is whole.
- * When a lease is to be given up, no hold succeeds any more, and the thread
- * waits until no hold is left. Operations that take longer than
+ * An operation holds the part of a mapping that it reads, from before the
+ * operation is posted until it has ended. A hold succeeds only while the lease
+ * is whole. When a lease is to be given up, no hold succeeds any more, and the
+ * thread waits until no hold is left. Operations that take longer than
  * MRRC_LEASE_COPY_MS read a copy at the same addresses; where the network reads
  * the pages themselves (attr.pins), such operations are marked as failed after
  * MRRC_LEASE_FAIL_MS. Then the lease is given up, and the writer goes on.
  *
- * A lease that is not given up in time, as in a process that was stopped, is
- * taken by force. The kernel waits attr.break_ms before that, so data of holds
- * that are shorter than attr.break_ms are right. Holds that last longer are
- * lost if a writer waits, or has waited.
+ * If a lease is not given up within mrrc_lease_break_ms(), because the process
+ * was stopped, for example, the kernel takes the lease. So data of holds that
+ * are shorter are right; longer holds are lost if a writer waits, or has
+ * waited.
  *
  * A mapping without users is kept, with its lease, for the next user of the
- * same file. Any thread that holds no lock, except open and close.
+ * same file. All calls except open and close: any thread that holds no lock.
  */
 #ifndef MRRC_LEASE_H
 #define MRRC_LEASE_H
@@ -72,14 +72,14 @@ int mrrc_lease_get(struct mrrc_leases *leases, int fd,
 		   const struct mrrc_fd_id *id, struct mrrc_lease **lease);
 
 /*
- * Ends a use, when its holds were released, or a further hold failed with
- * -ESTALE.
+ * Removes a user of the lease, whose holds were released, or whose last hold
+ * failed with -ESTALE.
  */
 void mrrc_lease_put(struct mrrc_lease *lease);
 
 /*
- * Holds a part of the file, which is then at *addr. -ENODATA: the file is
- * shorter. -ESTALE: the lease is not whole: this user should put the lease.
+ * Holds a part of the file, and sets *addr to the part's address. -ENODATA: the
+ * file is shorter. -ESTALE: the lease is not whole, and the user should put it.
  */
 int mrrc_lease_hold(struct mrrc_lease *lease, uint64_t offset, size_t len,
 		    struct mrrc_lease_hold *hold, char **addr);

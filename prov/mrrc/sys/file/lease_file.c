@@ -2,8 +2,9 @@
 /*
  * Takes and gives up leases (lease_file.h).
  *
- * A lease belongs to an open file description, and the application may have
- * opened its own for writing: so the file is opened again.
+ * A lease belongs to an open file description, and the application's
+ * description may be open for writing: so the file is opened again for the
+ * lease.
  */
 #include "config.h"
 #include "sys/file/lease_file.h"
@@ -29,9 +30,9 @@
 #define LEASE_PAGES ((size_t) 1024)    /* pages looked at at once */
 
 /*
- * Does this file system's inode show each writer? Not on overlayfs, which
- * grants a lease next to a writable mapping (Linux 6.18); nor on network file
- * systems, whose server has other clients.
+ * Does the kernel know of each writer of files in this file system? Not on
+ * overlayfs, which grants a lease on a file with a writable mapping (Linux
+ * 6.18), nor on network file systems, whose servers have other clients.
  */
 static bool lease_kept_by(int fd, bool *memory)
 {
@@ -116,8 +117,8 @@ err_close:
 bool mrrc_lease_file_whole(const struct mrrc_lease_file *file)
 {
 	/*
-	 * the application may have closed the descriptor, and its number may be
-	 * another file's
+	 * the application may have closed the lease's descriptor, and its
+	 * number may be another file's
 	 */
 	return mrrc_fd_is(file->fd, &file->id) &&
 	       fcntl(file->fd, F_GETLEASE) == F_RDLCK;
@@ -167,8 +168,8 @@ size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 }
 
 /*
- * A read fault in a hole of tmpfs allocates memory; if tmpfs is full, the fault
- * raises SIGBUS.
+ * Holes of a file in tmpfs are not readable: a read fault in a hole allocates
+ * memory, and raises SIGBUS if tmpfs is full.
  */
 bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len)
@@ -193,11 +194,11 @@ bool mrrc_file_cached(int fd, uint64_t offset, size_t len)
 }
 
 /*
- * A page fault reads as many bytes around the page as the disk reads ahead. So
- * the pages are requested. For parts in order one byte is read behind the pages
- * in the cache: so the kernel's own read-ahead goes on, in larger and larger
- * requests and pages, and faults of the same open file description keep it
- * going.
+ * Requests the part's pages, since each page fault would read all of the disk's
+ * read-ahead around one page. If parts follow each other, also reads the first
+ * byte that is not in the page cache: this continues the kernel's own
+ * read-ahead, in larger and larger requests and pages, and page faults by the
+ * same open file description keep the read-ahead going.
  */
 void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 			   size_t len, bool follows)

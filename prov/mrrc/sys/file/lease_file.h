@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A file under a read lease (F_SETLEASE of fcntl(2)), mapped. While the lease
- * is whole no process has the file open for writing, so neither its bytes nor
- * its length change, and a read of the mapping cannot fault. An open for
- * writing and a truncation wait until the lease is given up, but no longer than
+ * A mapped file under a read lease (F_SETLEASE of fcntl(2)). While the lease is
+ * whole no process has the file open for writing, so neither its bytes nor its
+ * length change, and a read of the mapping cannot fault. An open for writing
+ * and a truncation wait until the lease is given up, but no longer than
  * mrrc_lease_break_ms().
  *
  * Stateless; any thread, no lock held.
@@ -20,7 +20,7 @@
 #include "sys/base/fd_id.h"
 
 /*
- * Not SIGIO, as is usual: a thread that waits for SIGIO also takes SIGIO
+ * Not the usual SIGIO: a thread that waits for SIGIO would also take SIGIO
  * signals sent to the process. Linux never sends SIGSTKFLT by itself.
  */
 #ifdef SIGSTKFLT
@@ -38,8 +38,8 @@ struct mrrc_lease_file {
 };
 
 /*
- * Takes a lease on the file behind fd, which is id, and maps the file. The
- * thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up.
+ * Takes a lease on the file behind fd, whose identity is id, and maps the file.
+ * The thread @owner gets MRRC_LEASE_SIGNAL when the lease is to be given up.
  * -EBADF: fd is another file by now; -EAGAIN: the file is open for writing;
  * -EACCES: the file belongs to another user; -EOPNOTSUPP: its file system does
  * not keep leases; -ENODATA: the file is empty; else an error of the system.
@@ -57,14 +57,14 @@ void mrrc_lease_file_close(struct mrrc_lease_file *file);
 
 /*
  * Replaces a page-aligned part of the mapping by a copy, in one step for
- * threads that read it. On failure the part becomes zeros.
+ * threads that read the part. On failure the part becomes zeros.
  */
 int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len);
 
 /*
- * The number of bytes from the start of a non-empty part that are in the page
- * cache; all bytes if the system does not tell.
+ * The number of bytes that the page cache has from the start of a non-empty
+ * part on; all bytes if the system does not tell.
  */
 size_t mrrc_lease_file_cached(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
@@ -74,15 +74,16 @@ bool mrrc_lease_file_readable(const struct mrrc_lease_file *file, size_t offset,
 			      size_t len);
 
 /*
- * Is a whole non-empty part in the page cache? Needs no lease. true: yes, or
- * unknown.
+ * Is all of a non-empty part in the page cache? Needs no lease. Also true if
+ * the system does not tell.
  */
 bool mrrc_file_cached(int fd, uint64_t offset, size_t len);
 
 /*
- * Has a part read from the disk before it is read through the mapping, by
- * requests that are cheaper than page faults. follows: the part begins at the
- * end of the previous one, so that the bytes after it are read, too.
+ * Has the kernel read a part from the disk before the part is read through the
+ * mapping, by requests that are cheaper than page faults. follows: the part
+ * begins where the previous part ended, so the bytes after the part are read,
+ * too.
  */
 void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 			   size_t len, bool follows);
@@ -91,8 +92,8 @@ void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 unsigned mrrc_lease_break_ms(void);
 
 /*
- * Reads all of [offset, offset + len) by read(2). -ENODATA: the file ends
- * before.
+ * Reads all of [offset, offset + len) by pread(2). -ENODATA: the file is
+ * shorter.
  */
 int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset);
 

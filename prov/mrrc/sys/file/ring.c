@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads past the page cache, and the thread that submits them (ring.h).
+ * Reads past the page cache, and the thread that submits these reads (ring.h).
  *
- * A read is a request for each MiB. The thread submits the queued requests,
- * waits for the next completion, or a short while, since more may be queued,
- * and counts. Submitted requests are waited for in any case, since the kernel
- * writes into their memory: if the application has closed the ring's
- * descriptor, by looking at the completion queue, which is mapped.
+ * A read has a request for each MiB. The thread submits the queued requests,
+ * waits for the next completion, but only a short while, since reads may be
+ * queued meanwhile, and counts completed requests. Even after a failure the
+ * thread waits for submitted requests, since the kernel writes into their
+ * memory: if the application has closed the ring's descriptor, the thread polls
+ * the mapped completion queue.
  */
 #include "config.h"
 #include "sys/file/ring.h"
@@ -57,9 +58,9 @@ struct mrrc_ring {
 #define URING_FN(name) __typeof__(io_uring_##name) *name
 
 /*
- * Functions of liburing, loaded by the first ring, not with the provider:
+ * Functions of liburing, which the first ring loads, not the provider's start:
  * liburing calls mmap and munmap past libc, in places that are not hooked, so
- * that lookups of each process that has loaded it must ask the kernel
+ * that in a process that has loaded liburing lookups must ask the kernel
  * (prove.h).
  */
 static struct {
@@ -104,8 +105,8 @@ static void uring_load(void)
 }
 
 /*
- * Is the descriptor still the ring's? The application may have closed it, and
- * its number may be another file's.
+ * Is the descriptor still the ring's? The application may have closed the
+ * descriptor, and its number may be another file's.
  */
 static bool ring_whole(const struct mrrc_ring *ring)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads of files past the page cache (O_DIRECT) by io_uring: a thread that has
- * a ring, for the files of a domain.
+ * Reads files of a domain past the page cache (O_DIRECT), by io_uring: one
+ * thread has the domain's ring.
  *
- * The kernel interrupts system calls of the threads that have opened a ring or
- * submitted a request, when the request ends and after the ring is closed: an
+ * When a request ends, and after a ring is closed, the kernel interrupts system
+ * calls of the threads that opened the ring or submitted a request: an
  * epoll_wait(2) of the application would fail with EINTR. So one thread makes
- * all these calls, and the others queue reads.
+ * all io_uring calls, and other threads queue reads.
  *
- * Any thread that holds no lock of rank LEAF, except open and close.
+ * All calls except open and close: any thread that holds no lock of rank LEAF.
  */
 #ifndef MRRC_RING_H
 #define MRRC_RING_H
@@ -50,7 +50,7 @@ void mrrc_ring_close(struct mrrc_ring *ring);
 /*
  * Registers memory with the ring once, so that reads need not register it:
  * returns a slot, or -1. The memory stays pinned until mrrc_ring_unpin(), which
- * is called when no read uses the memory.
+ * may be called when no read uses the memory.
  */
 int mrrc_ring_pin(struct mrrc_ring *ring, void *addr, size_t len);
 void mrrc_ring_unpin(struct mrrc_ring *ring, int slot);
@@ -59,7 +59,7 @@ void mrrc_ring_start(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*
  * Waits until the read has ended. false: fewer than need bytes were read, for
- * any reason: read the bytes in another way.
+ * any reason, and the caller has to read the bytes in another way.
  */
 bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
@@ -67,9 +67,9 @@ bool mrrc_ring_wait(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 void mrrc_ring_cancel(struct mrrc_ring *ring, struct mrrc_ring_read *read);
 
 /*
- * Opens the file behind fd for mrrc_ring_start(); *align: the number of which
- * offsets and addresses have to be multiples. -EOPNOTSUPP: the file system
- * cannot read past the page cache.
+ * Opens the file behind fd for mrrc_ring_start(); *align: offsets and addresses
+ * have to be multiples of this number. -EOPNOTSUPP: the file system cannot read
+ * past the page cache.
  */
 int mrrc_ring_file(int fd, size_t *align, int *direct_fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Linked by configure --disable-files in place of the other files of this
- * folder: no io_uring is opened.
+ * Linked in place of the other files of this folder if configure was called
+ * with --disable-files: opens no io_uring.
  */
 #include "config.h"
 #include "sys/file/ring.h"
