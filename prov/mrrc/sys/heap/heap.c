@@ -3,8 +3,8 @@
  * The allocator's calls (heap.h): allocate and free. heap_open.c has the rarely
  * used calls.
  *
- * The fast path is inline (heap_fast.h). All other cases, from an empty
- * magazine to a mistake, come here.
+ * The fast path is inline (heap_fast.h). This file handles all other cases,
+ * from an empty magazine to a wrong free.
  */
 #include "config.h"
 #include "sys/heap/heap_priv.h"
@@ -65,8 +65,8 @@ static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 }
 
 /*
- * Wait for blocks that other threads are adding, which the limits count
- * already. Returns whether a block was added since @seen.
+ * Waits for blocks that other threads are adding: the limits count these blocks
+ * already. Returns whether a block was added since heap->grown was @seen.
  */
 static bool heap_wait(struct mrrc_heap *heap, unsigned seen)
 {
@@ -107,11 +107,11 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 enum grow_step { GROW_OWN, GROW_ALL, GROW_ADD };
 
 /*
- * Makes room in the arena. Magazines and the depot give their objects back if
- * no block can be added, as the last refused block shows, or if they have many
- * objects. This thread's magazines come first, since emptying them takes no
- * barrier. Otherwise a block is added. Several threads that need room at once
- * add a block each, if limits allow.
+ * Makes room in the arena. If the last block was refused, or magazines and the
+ * depot have many objects, they give their objects back, this thread's
+ * magazines first, since emptying these takes no barrier. Otherwise adds a
+ * block. Several threads that need room at once add a block each, if limits
+ * allow.
  */
 static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 {
@@ -225,8 +225,8 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 	*object = take(heap, class, align);
 	while (!*object) {
 		/*
-		 * the limits are checked before a block is tried, because all
-		 * heaps are trimmed for a block
+		 * checks the limits first, because adding a block beyond them
+		 * would trim all heaps
 		 */
 		if (ret || heap_full(heap, room))
 			*object = take_other(heap, class, align);
@@ -236,8 +236,8 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 			return ret;
 		ret = heap_grow(heap, room, &step);
 		/*
-		 * take even if adding a block failed: magazines may have been
-		 * emptied
+		 * tries again even if adding a block failed: magazines may have
+		 * been emptied
 		 */
 		*object = take(heap, class, align);
 	}
@@ -247,10 +247,7 @@ static int alloc_class(struct mrrc_heap *heap, unsigned class, size_t align,
 
 /* ---- allocations that are a block ---------------------------------------- */
 
-/*
- * Finds an idle block that is not much too large: the block that was freed
- * last.
- */
+/* Finds the idle block that was freed last among those not much too large. */
 static struct mrrc_heap_block *own_reuse(struct mrrc_heap *heap, size_t len,
 					 size_t align)
 {
@@ -344,8 +341,8 @@ int mrrc_heap_alloc_slow(struct mrrc_heap *heap, size_t align, size_t asked,
 /* ---- free ---------------------------------------------------------------- */
 
 /*
- * Frees a block of one object, which the caller has claimed, like all objects
- * freed below.
+ * Frees a block of one object. The caller has claimed the object, as for all
+ * functions below that free.
  */
 static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
@@ -365,8 +362,8 @@ static int free_own(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 		TAILQ_INSERT_HEAD(&heap->own_idle, block, link);
 	mrrc_lock_release(&heap->lock);
 	/*
-	 * from here on other threads may end the block and map another one
-	 * there
+	 * from here on other threads may end the block, and map another block
+	 * at its address
 	 */
 	if (isolated)
 		mrrc_heap_block_end(heap, block);
@@ -399,10 +396,10 @@ static void free_class(struct mrrc_heap *heap, uintptr_t object, unsigned class)
 
 /*
  * Claims the object at addr for a free. Returns 0: the caller has claimed the
- * object, of *class (MRRC_CLASSES: a block of one object), and has to give it
- * back; the object's block exists until then. Otherwise the free is a mistake,
- * described in *note, and nothing has changed. Called between mrrc_heap_look()
- * and mrrc_heap_looked().
+ * object, whose class is *class (MRRC_CLASSES: a block of one object), and has
+ * to give the object back; its block exists until then. Otherwise the free is
+ * wrong, *note says why, and nothing has changed. Called between
+ * mrrc_heap_look() and mrrc_heap_looked().
  */
 static int free_claim(struct mrrc_heaps *heaps, uintptr_t addr,
 		      struct mrrc_heap_block **out, unsigned *class,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The allocator of registered memory: core/heap/heap_arena.h for threads, over
- * memory that the allocator maps and has registered.
+ * The allocator of registered memory: makes core/heap/heap_arena.h usable by
+ * several threads, and maps and registers the arenas' memory.
  *
  * A domain (mrrc_heaps) has heaps. A heap has blocks, each one registration.
  * Allocated and freed objects pass through each thread's magazines
- * (heap_mag.c), which are refilled from the heap under its lock. Mapping,
- * registering, and the reverse happen in the calling thread, with no lock held.
+ * (heap_mag.c), which are refilled from the heap under its lock. The calling
+ * thread maps, registers, deregisters and unmaps, with no lock held.
  *
- * All calls are for any thread that holds no lock, except open and close.
+ * All calls except open and close: any thread that holds no lock.
  */
 #ifndef MRRC_HEAP_H
 #define MRRC_HEAP_H
@@ -56,9 +56,9 @@ struct mrrc_heap_note {
 /* Called with no lock held, by several threads at once. */
 struct mrrc_heap_ops {
 	/*
-	 * Returns 0 or -E*; see struct mrrc_reg_ops for the errors that mean a
-	 * limit. -EDQUOT: a limit of the owner, which has already freed what it
-	 * can.
+	 * Registers a block. Returns 0 or -E*; struct mrrc_reg_ops names the
+	 * errors that mean a limit. -EDQUOT: a limit of the owner, which has
+	 * already freed all memory that it can free.
 	 */
 	int (*reg)(void *arg, uintptr_t start, size_t len,
 		   enum mrrc_access access, void **cookie);
@@ -69,8 +69,8 @@ struct mrrc_heap_ops {
 	bool (*reap)(void *arg);
 	void (*note)(void *arg, const struct mrrc_heap_note *note);
 	/*
-	 * Reports the allocations and frees since the last call, from time to
-	 * time. NULL: no report.
+	 * Called from time to time to report the allocations and frees since
+	 * the last call. NULL: no report.
 	 */
 	void (*count)(void *arg, uint64_t allocs, uint64_t frees);
 };
@@ -88,9 +88,9 @@ int mrrc_heaps_open(const struct mrrc_heap_ops *ops, void *arg,
 void mrrc_heaps_close(struct mrrc_heaps *heaps);
 
 /*
- * Closes the domain, but not its allocations: deregisters their blocks, which
- * stay mapped as long as the process lives. Freeing an allocation has no effect
- * then; no other call may follow.
+ * Closes the domain, but not its allocations: deregisters the blocks of
+ * allocations, which stay mapped as long as the process lives. Freeing such an
+ * allocation has no effect; no other call may follow.
  */
 void mrrc_heaps_abandon(struct mrrc_heaps *heaps);
 
@@ -134,8 +134,8 @@ int mrrc_heap_open(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap **heap);
 
 /*
- * Ends the heap's allocations, too, and reports them. No call for the heap may
- * follow.
+ * Closes the heap, ends its live allocations, and reports them as leaks. No
+ * call for the heap may follow.
  */
 void mrrc_heap_close(struct mrrc_heap *heap);
 
@@ -154,7 +154,7 @@ const struct mrrc_heap_attr *mrrc_heap_attr(const struct mrrc_heap *heap);
  * int mrrc_heap_alloc(struct mrrc_heap *heap, size_t align, size_t len,
  *		       unsigned flags, void **addr, void **cookie);
  *
- *	Frees an object of any heap of the domain. -EALREADY, -EINVAL, -EDOM (of
+ *	Frees an object of any heap of the domain. -EALREADY, -EINVAL, -EDOM (in
  *	another domain), -EOVERFLOW.
  * int mrrc_heap_free(struct mrrc_heaps *heaps, void *addr);
  */
@@ -173,7 +173,7 @@ struct mrrc_heap_place {
 };
 
 /*
- * heap_thread.c: begins and ends the time in which the result of
+ * heap_thread.c: begin and end the time in which the result of
  * mrrc_heap_query() is valid
  */
 struct mrrc_tcache *mrrc_heap_look(void);
@@ -183,17 +183,18 @@ void mrrc_heap_looked(struct mrrc_tcache *look);
 
 /*
  * Finds the live allocation around addr. -ENOENT: no such allocation. Unless
- * the caller knows that the allocation stays live, call this between
- * mrrc_heap_look() and mrrc_heap_looked(); *place is valid that long. Between
- * these two calls, make no other call of the allocator, and wait for no other
- * thread.
+ * the caller knows that the allocation stays live, it calls mrrc_heap_query()
+ * between mrrc_heap_look() and mrrc_heap_looked(), and uses *place only until
+ * mrrc_heap_looked(). Between look and looked the caller calls no other
+ * function of the allocator, and waits for no other thread.
  */
 int mrrc_heap_query(struct mrrc_heaps *heaps, uintptr_t addr,
 		    struct mrrc_heap_place *place);
 
 /*
- * The registration of the block of this domain that contains the range, or
- * NULL. Valid as long as an object in the range is allocated.
+ * The registration of the block of this domain that contains the range; NULL:
+ * no such block. The registration is valid as long as an object in the range is
+ * allocated.
  */
 void *mrrc_heap_cookie(const struct mrrc_heaps *heaps, const void *addr,
 		       size_t len);
@@ -214,8 +215,8 @@ void mrrc_heap_stats(struct mrrc_heap *heap, struct mrrc_heap_stats *stats);
 void mrrc_heaps_stats(struct mrrc_heaps *heaps, struct mrrc_heap_stats *stats);
 
 /*
- * Checks the invariants, for tests and debug builds; no other thread may be
- * inside.
+ * Checks the heap's invariants, for tests and debug builds; no other thread may
+ * be in a call of the allocator.
  */
 bool mrrc_heap_valid(struct mrrc_heap *heap);
 

@@ -60,8 +60,8 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap)
 }
 
 /*
- * Reserves bytes within the domain's limit. Never exceeds the limit, even for a
- * moment: other threads' requests would fail.
+ * Reserves bytes within the domain's limit. The reserved bytes never exceed the
+ * limit, even for a moment, as other threads' requests would fail.
  */
 static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 {
@@ -76,8 +76,8 @@ static bool domain_reserve(struct mrrc_heaps *heaps, size_t len)
 }
 
 /*
- * Reserves len bytes of the heap and of the domain; *note says which limit is
- * exceeded.
+ * Reserves len bytes within the limits of the heap and the domain; *note says
+ * which limit would be exceeded.
  */
 static int block_reserve(struct mrrc_heap *heap, size_t len,
 			 struct mrrc_heap_note *note)
@@ -211,9 +211,9 @@ static void count_reg_fail(struct mrrc_heap *heap)
 }
 
 /*
- * Registers a block. On a limit, the cache's idle regions are deregistered
- * first, then the domain's idle blocks. Tries again only if memory was freed,
- * even if another thread takes that memory.
+ * Registers a block. At a limit, first deregisters the cache's idle regions and
+ * tries again, if there were any; then deregisters the domain's idle blocks and
+ * tries a last time.
  */
 static int block_register(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 {
@@ -376,8 +376,8 @@ static int block_new(struct mrrc_heap *heap, size_t len, size_t align,
 }
 
 /*
- * The thread cannot be cancelled in the core, or while it logs: other threads
- * wait for the block.
+ * Disables cancellation of the thread in the core provider and while it logs:
+ * other threads wait for the block.
  */
 int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 			size_t asked, bool isolated,
@@ -400,8 +400,8 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	mrrc_lock_assert_none();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/*
-	 * from here on no thread finds the block; threads that found it before
-	 * are waited for
+	 * from here on no thread finds the block; mrrc_mags_settle() waits for
+	 * threads that found the block before
 	 */
 	mrrc_heap_map_remove(block);
 	mrrc_mags_settle(block->base, len);
@@ -487,8 +487,8 @@ static bool tick_due(atomic_uint_fast64_t *last, uint64_t now, uint64_t ms)
 }
 
 /*
- * Returns unused objects to the arena twice in @idle ms, and ends blocks that
- * were idle for @idle ms.
+ * Called often: twice in @idle ms, returns unused objects to the arena, and
+ * ends blocks that were idle for @idle ms.
  */
 void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 {
@@ -505,8 +505,8 @@ void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 }
 
 /*
- * Does periodic work, in a thread that has taken the heap's lock for other
- * reasons.
+ * Does the heap's periodic work, in a thread whose allocation or free has taken
+ * the heap's lock.
  */
 void mrrc_heap_tick(struct mrrc_heap *heap)
 {

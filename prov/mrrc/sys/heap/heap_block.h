@@ -6,8 +6,9 @@
 #include "sys/heap/heap_priv.h"
 
 /*
- * Maps and registers a block of at least len bytes; asked: the size of its only
- * object, or 0: the block is for the arena. The caller has to link the block.
+ * Maps and registers a block of at least len bytes; asked: the size of the
+ * block's only object; 0: the block is for the arena. The caller has to link
+ * the block.
  */
 int mrrc_heap_block_new(struct mrrc_heap *heap, size_t len, size_t align,
 			size_t asked, bool isolated,
@@ -21,7 +22,7 @@ size_t mrrc_heap_left(const struct mrrc_heap *heap);
 void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block);
 /*
  * Ends blocks that have had no objects since the time @since, or longer.
- * Returns their number.
+ * Returns the number of ended blocks.
  */
 size_t mrrc_heap_release(struct mrrc_heap *heap, uint64_t since);
 

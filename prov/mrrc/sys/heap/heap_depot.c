@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The depot: the freed objects that a heap keeps for the magazines of all
- * threads, before they go back to its arena. The heap's lock is held in all
- * these functions except the last.
+ * The depot: freed objects that a heap keeps for the magazines of all threads,
+ * before the objects go back to the heap's arena. The heap's lock held in all
+ * functions except mrrc_depot_reclaim().
  */
 #include "config.h"
 #include "sys/heap/heap_depot.h"
@@ -21,7 +21,7 @@
 /*
  * Maximum number of objects in the depot: fewer for large classes. The depots
  * of all shards together hold as many objects as the depot of one heap, but
- * each depot has room for at least enough to fill a magazine.
+ * each depot has room for enough objects to fill a magazine.
  */
 static unsigned depot_cap(const struct mrrc_heap *heap, unsigned class)
 {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The depot of a heap. The heap's lock is held, except for
- * mrrc_depot_reclaim().
- */
+/* The depot of a heap. The heap's lock held, except in mrrc_depot_reclaim(). */
 #ifndef MRRC_HEAP_DEPOT_H
 #define MRRC_HEAP_DEPOT_H
 
 #include "sys/heap/heap_priv.h"
 
 /*
- * Takes at most count objects from the depot or the arena; returns the number
- * of objects.
+ * Takes at most count objects from the depot, or from the arena if the depot is
+ * empty; returns the number of objects.
  */
 unsigned mrrc_depot_fill(struct mrrc_heap *heap, unsigned class, unsigned count,
 			 struct mrrc_mag_entry *entry);

@@ -2,10 +2,10 @@
 /*
  * Allocate and free (heap.h), the fast path: enter the thread's biased lock,
  * and take or put one address, which is in the hot slot or in the thread's
- * magazine for heap and class. All other cases, from an empty magazine to a
- * mistake, are left to the functions named slow, which start from the
- * beginning: the fast path has not changed anything by then. Where tools watch
- * (heap_watch.h) biased locks stay shut, so that the tools see each call.
+ * magazine for heap and class. In all other cases, from an empty magazine to a
+ * wrong free, the fast path changes nothing, and the functions named slow start
+ * the call anew. Where tools watch (heap_watch.h) biased locks stay shut, so
+ * that the tools see each call.
  */
 #ifndef MRRC_HEAP_FAST_H
 #define MRRC_HEAP_FAST_H
@@ -16,8 +16,8 @@
 #define mrrc_always_inline inline __attribute__((always_inline))
 
 /*
- * Tables filled by heap_mag.c: the class for a length, since a bit scan is
- * slower; and how pages of a class are cut.
+ * Tables that heap_mag.c fills: the class for a length, as computing the class
+ * by a bit scan is slower; and how pages of a class are cut.
  */
 extern MRRC_HIDDEN struct mrrc_class_table {
 	uint8_t by_16[64];   /* to 1 KiB */
@@ -27,8 +27,8 @@ extern MRRC_HIDDEN struct mrrc_class_table {
 } mrrc_class_table;
 
 /*
- * len - 1, plus the canary of debug builds; the caller excludes 0 and too large
- * lengths
+ * Returns len - 1, plus the canary of debug builds. For len 0 and too large
+ * lengths the result has no class.
  */
 static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 {
@@ -38,8 +38,8 @@ static mrrc_always_inline size_t mrrc_heap_last(size_t len)
 }
 
 /*
- * Tells the compiler that the table has only valid classes, so that it need not
- * test for others.
+ * Tells the compiler that the table has only valid classes, so that the
+ * compiled code does not test for other numbers.
  */
 static mrrc_always_inline unsigned mrrc_heap_some(unsigned class)
 {
@@ -49,8 +49,8 @@ static mrrc_always_inline unsigned mrrc_heap_some(unsigned class)
 }
 
 /*
- * The class for len; MRRC_CLASSES: take the slow path. Small lengths take no
- * jump.
+ * The class for len, found without a taken jump for small lengths;
+ * MRRC_CLASSES: take the slow path.
  */
 static mrrc_always_inline unsigned mrrc_heap_class(size_t len)
 {
@@ -165,9 +165,9 @@ static mrrc_always_inline bool mrrc_heap_get(struct mrrc_tcache *tcache,
 
 /*
  * Allocates from the heap that mrrc_heap_usual() gave the key. false: the key
- * has another heap; take the path that finds the heap. Does not call
- * mrrc_heap_class(): choosing the magazines by the class takes two of the 20
- * cycles of an allocation and its free.
+ * has another heap, or the slow path is needed. Does not call
+ * mrrc_heap_class(), since choosing the magazines by the class would take two
+ * of the 20 cycles of an allocation and its free.
  */
 static mrrc_always_inline bool mrrc_heap_alloc_key(uintptr_t key, size_t len,
 						   struct mrrc_heap_got *got)
@@ -217,8 +217,8 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 					      memory_order_relaxed) == heaps))
 		return false;
 	/*
-	 * another thread may have freed the object, or be freeing it; or an
-	 * object of another class may have this address now
+	 * otherwise another thread has freed the object, or is freeing it; or
+	 * an object of another class has this address now
 	 */
 	if (!mrrc_likely(__atomic_load_n(hot->mark, __ATOMIC_RELAXED) ==
 				 MRRC_MARK_LIVE(addr) &&
@@ -237,7 +237,7 @@ static mrrc_always_inline bool mrrc_heap_put_hot(struct mrrc_heaps *heaps,
 
 /*
  * Frees an object that is not the hot slot's, and leaves the biased lock.
- * false: take the slow path. heaps may be NULL, which owns no object.
+ * false: take the slow path. heaps may be NULL: then the result is false.
  */
 static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 						 struct mrrc_tcache *tcache,
@@ -257,8 +257,8 @@ static mrrc_always_inline bool mrrc_heap_put_mag(struct mrrc_heaps *heaps,
 		goto other;
 	mark = mrrc_mib_mark(mib, addr);
 	/*
-	 * else the address is that of a block of one object, or of no object;
-	 * or another thread is freeing the object, too
+	 * otherwise the address is that of a block of one object, or of no live
+	 * object; or another thread is freeing the object, too
 	 */
 	if (!mrrc_likely(__atomic_load_n(mark, __ATOMIC_RELAXED) ==
 			 MRRC_MARK_LIVE(addr)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Magazines: the freed objects of each heap that a thread keeps; they are
- * filled from the heap's store, the depot.
+ * Magazines: freed objects of a heap that a thread keeps. A thread refills its
+ * magazines from the heap's depot.
  */
 #include "config.h"
 #include "sys/heap/heap_mag.h"
@@ -15,9 +15,9 @@
 #include "sys/heap/heap_shard.h"
 
 /*
- * Capacity of a magazine: many objects of small sizes, 16 in flight of larger
- * sizes. An object in a magazine cannot serve another size or thread, and
- * leaves the processor's caches.
+ * Capacity of a magazine: many small objects, or enough larger objects for 16
+ * operations in flight. A magazine is not larger, since its objects cannot
+ * serve another size or thread, and leave the processor's caches.
  */
 static const uint8_t mag_cap[MRRC_CLASSES] = {
 	[0 ... 31] = MRRC_MAG, /* to 1 KiB */
@@ -71,8 +71,8 @@ void mrrc_heap_usual(struct mrrc_heap *heap, uintptr_t key)
 }
 
 /*
- * Maximum number of objects that are kept of a shard from which the thread does
- * not allocate.
+ * Capacity of a magazine for objects of a shard from which the thread does not
+ * allocate.
  */
 #define MAG_AWAY 16u
 
@@ -103,8 +103,8 @@ struct mrrc_mags *mrrc_mags_get(struct mrrc_tcache *tcache,
 						     mag_cap[class]);
 	}
 	/*
-	 * other threads read @mags under the list's lock, with this biased lock
-	 * shut
+	 * other threads read @mags under the lock of the list of threads, and
+	 * with this biased lock shut
 	 */
 	tcache->mags[heap->slot] = set;
 	return set;
@@ -127,8 +127,8 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 }
 
 /*
- * Flushes the older half of a magazine, or all of it if it belongs to another
- * thread's shard.
+ * Gives the older half of a magazine to the depot; all objects, if they belong
+ * to a shard from which the thread does not allocate.
  */
 static void mags_flush(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		       unsigned class)
@@ -204,8 +204,8 @@ void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
 }
 
 /*
- * The number of allocations from these magazines; calls that found them empty
- * are not counted.
+ * The number of allocations from these magazines, without calls that found a
+ * magazine empty.
  */
 static uint64_t mags_allocs(const struct mrrc_mags *set)
 {
@@ -213,8 +213,8 @@ static uint64_t mags_allocs(const struct mrrc_mags *set)
 }
 
 /*
- * The class of this heap's object in the hot slot, or MRRC_CLASSES. The biased
- * lock is shut.
+ * The class of the free object of this heap in the hot slot; MRRC_CLASSES: the
+ * slot has no such object. The biased lock is shut.
  */
 static unsigned hot_class(const struct mrrc_tcache *tcache, unsigned slot)
 {
@@ -257,8 +257,8 @@ void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 	unsigned class, n;
 
 	/*
-	 * objects that came from the heap or a free and were not allocated are
-	 * still in the magazines
+	 * objects that came from the heap or a free, and were not allocated,
+	 * are still in the magazines, by which the number of frees is computed
 	 */
 	*bytes = 0;
 	if (hot != MRRC_CLASSES) {

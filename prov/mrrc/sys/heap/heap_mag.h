@@ -25,15 +25,15 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 bool mrrc_mags_put(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 		   unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * Called inside the biased lock when an object of a magazine is allocated: the
- * hot slot takes this object, if it is empty, or was of no use since the last
- * check.
+ * Called inside the biased lock when an object of a magazine is allocated:
+ * makes this object the hot slot's, if the slot has no freed object and was of
+ * no use since the last check.
  */
 void mrrc_hot_offer(struct mrrc_tcache *tcache, struct mrrc_heap *heap,
 		    unsigned class, const struct mrrc_mag_entry *entry);
 /*
- * If this thread's magazines and the depot have at least @least bytes, returns
- * all their objects to the arena, and true.
+ * If this thread's magazines and the depot have at least @least bytes, gives
+ * all their objects to the arena and returns true.
  */
 bool mrrc_mags_reclaim_own(struct mrrc_heap *heap, size_t least);
 
@@ -43,13 +43,13 @@ void mrrc_mags_count(const struct mrrc_tcache *tcache, unsigned slot,
 		     uint64_t *allocs, uint64_t *frees, size_t *bytes);
 size_t mrrc_mags_bytes(const struct mrrc_tcache *tcache, unsigned slot);
 /*
- * Returns the objects of the magazines to the arena, by way of the depot. The
- * heap's lock held.
+ * Gives the objects of the magazines to the depot, or to the arena if the depot
+ * is full. The heap's lock held.
  */
 void mrrc_mags_empty(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
 /*
- * Frees magazines that are empty and counted; the caller unmaps them. The lock
- * of the list of threads held.
+ * Empties the magazines, and adds their counts to the heap's; the caller unmaps
+ * the magazines. The lock of the list of threads held.
  */
 void mrrc_mags_retire(struct mrrc_heap *heap, struct mrrc_tcache *tcache);
 

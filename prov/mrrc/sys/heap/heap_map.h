@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Maps an address to the allocator's record of its MiB: a table of two levels,
- * with an entry for each MiB, which belongs to one block. Any thread reads the
- * table, without a lock; parts of the table are made when needed, and stay.
+ * Finds the allocator's record of the MiB around an address, in a table of two
+ * levels with an entry for each MiB; a MiB belongs to one block. Any thread
+ * reads the table without a lock; parts of the table are made when needed, and
+ * stay.
  */
 #ifndef MRRC_HEAP_MAP_H
 #define MRRC_HEAP_MAP_H
@@ -35,9 +36,10 @@ extern MRRC_HIDDEN struct mrrc_map_leaf *_Atomic mrrc_heap_map_hot;
 
 /*
  * The record of the MiB at addr, which may be beyond its block's end. NULL: the
- * address belongs to no block. Valid as long as an object in that block is
- * allocated, or inside the thread's biased lock: a block that ends leaves the
- * map, and then waits for all biased locks (mrrc_mags_settle()).
+ * address belongs to no block. The record is valid as long as an object in that
+ * block is allocated, or the thread is inside its biased lock: the thread that
+ * ends a block takes it out of the map, and then waits for all biased locks
+ * (mrrc_mags_settle()).
  */
 static inline struct mrrc_heap_mib *mrrc_heap_map_mib(uintptr_t addr)
 {
@@ -69,8 +71,8 @@ static inline struct mrrc_heap_block *mrrc_heap_map_find(uintptr_t addr)
 }
 
 /*
- * Enter a block into the map, and take it out. 0, -ENOMEM, or -EFAULT for too
- * high an address.
+ * Enter a block into the map (returns 0, -ENOMEM, or -EFAULT: the address is
+ * too high), and take a block out.
  */
 int mrrc_heap_map_add(const struct mrrc_heap_block *block);
 void mrrc_heap_map_remove(const struct mrrc_heap_block *block);

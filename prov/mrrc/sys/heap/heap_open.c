@@ -110,8 +110,8 @@ void mrrc_heaps_abandon(struct mrrc_heaps *heaps)
 }
 
 /*
- * The first open heap after @heap (NULL: the first of all); the heap cannot be
- * closed while the caller uses it.
+ * The first open heap after @heap (NULL: the domain's first open heap). The
+ * returned heap cannot be closed until the next call has it as @heap.
  */
 static struct mrrc_heap *heaps_next(struct mrrc_heaps *heaps,
 				    struct mrrc_heap *heap)
@@ -237,8 +237,8 @@ static void leak(struct leaks *leaks, uintptr_t addr, size_t size)
 
 	leaks->bytes += size;
 	/*
-	 * the object's memory is unmapped: leak checkers must not search it any
-	 * more
+	 * the object's memory is about to be unmapped: leak checkers must not
+	 * search it any more
 	 */
 	if (mrrc_heap_watched)
 		mrrc_heap_watch_free(addr, size);

@@ -11,8 +11,8 @@ int mrrc_heap_make(struct mrrc_heaps *heaps, const struct mrrc_heap_attr *attr,
 		   struct mrrc_heap **heap);
 
 /*
- * Calls a function for each heap of the domain that is not being closed, no
- * lock held.
+ * Calls a function, with no lock held, for each heap of the domain that is not
+ * being closed.
  */
 void mrrc_heaps_each(struct mrrc_heaps *heaps,
 		     void (*call)(struct mrrc_heap *heap, void *arg),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Structs, and inline functions on them, that the files of the allocator share
- * (heap.h).
+ * Structs and inline functions that the files of the allocator (heap.h) share.
  */
 #ifndef MRRC_HEAP_PRIV_H
 #define MRRC_HEAP_PRIV_H
@@ -61,7 +60,7 @@ struct mrrc_mag_entry {
 };
 
 /*
- * Freed objects of each class, taken out of the arena; the top one was freed
+ * Freed objects of each class, taken out of the arena; the last entry was freed
  * last.
  */
 struct mrrc_depot {
@@ -73,7 +72,7 @@ struct mrrc_depot {
  * A heap, or a shard of one: threads that allocate at the same time get small
  * objects from different shards, each with an arena, a depot and a lock, so
  * that they share neither locks nor the cache lines of objects and marks. Large
- * objects are all the heap's own.
+ * objects belong to the heap itself.
  */
 struct mrrc_heap {
 	struct mrrc_heaps *domain;
@@ -81,7 +80,7 @@ struct mrrc_heap {
 	unsigned slot; /* index in mrrc_tcache; 0: no magazines */
 	/*
 	 * in a heap: for each value of mrrc_tcache.shard, the slot of the heap
-	 * or shard that serves it, or 0
+	 * or shard that serves threads with this value, or 0
 	 */
 	atomic_uint serves[MRRC_SHARDS_MAX];
 	struct mrrc_heap *main; /* a shard's heap; in a heap: itself */
@@ -143,10 +142,11 @@ struct mrrc_mag_count {
 };
 
 /*
- * The hot slot: one object that the thread frees to here, and allocates from
- * here. The slot's data stay when the object is allocated again, so that a
- * later free finds the data by the object's address. The slot has a fixed
- * place, so an allocation need not look it up. Guarded by the biased lock.
+ * The hot slot: the one object that the thread frees into the slot, and
+ * allocates from the slot. The slot's data stay when the object is allocated
+ * again, so that a later free finds the data by the object's address. The slot
+ * has a fixed place, so an allocation need not search for the slot. Guarded by
+ * the biased lock.
  */
 struct mrrc_hot {
 	/* home; NULL: the slot is empty, or its object is allocated */
@@ -159,8 +159,8 @@ struct mrrc_hot {
 	struct mrrc_heap_cut *cut;
 	void *cookie; /* the cookie of the object's block */
 	/*
-	 * the block's domain; an address that no domain has: the block may be
-	 * gone
+	 * the domain of the object's block; an address that no domain has: the
+	 * block may have ended
 	 */
 	void *_Atomic domain;
 	uint64_t *count; /* mrrc_mag_count.hot of the object's heap */
@@ -171,9 +171,9 @@ struct mrrc_hot {
 #define MRRC_HOT_MISSES 512
 
 /*
- * The magazines of the heap from which the thread allocated last, or of the
- * shard that serves the thread, by a key that the user of heaps gives, so that
- * the next allocation needs no lookup. Guarded by the biased lock.
+ * The magazines of the heap, or of its shard that serves the thread, from which
+ * the thread allocated last, and the key that the user of heaps gave the heap:
+ * an allocation with the same key needs no lookup. Guarded by the biased lock.
  */
 struct mrrc_usual {
 	uintptr_t key;			 /* 0: no key */
@@ -200,8 +200,8 @@ extern MRRC_HIDDEN struct mrrc_mags mrrc_mags_none;
 extern struct mrrc_tcache mrrc_tcache_none;
 
 /*
- * The thread's table. In static TLS: dynamic TLS of a module costs a call, and
- * is allocated at a thread's first access.
+ * The thread's table. In static TLS: access to dynamic TLS takes a call, and a
+ * thread's first access allocates memory.
  */
 extern MRRC_HIDDEN _Thread_local struct mrrc_tcache *mrrc_tcache_self
 	__attribute__((tls_model("initial-exec")));
@@ -213,8 +213,8 @@ static inline unsigned mrrc_mag_n(const struct mrrc_mag *mag)
 }
 
 /*
- * Changes the object's mark to FREED: if several threads free the object, one
- * succeeds.
+ * Changes the object's mark to FREED. If several threads free the object, one
+ * thread succeeds.
  */
 static inline bool mrrc_object_claim(uint16_t *mark, uintptr_t object,
 				     uint16_t was)

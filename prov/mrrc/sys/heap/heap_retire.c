@@ -2,20 +2,20 @@
 /*
  * Addresses of blocks that have ended.
  *
- * A core that looks a key up only at the begin of a transfer, as tcp does,
- * continues that transfer after the registration is closed: it would overwrite,
- * or send, the memory that is mapped at the address by then. So the domain
- * keeps the addresses of a block that peers could reach. An empty mapping takes
- * the place of the block, and only such transfers reach it. The oldest
- * addresses are given back when there are too many, and all when the domain
- * closes.
+ * A core provider that looks a key up only when a transfer begins, as tcp does,
+ * continues the transfer after the registration is closed: the transfer would
+ * overwrite, or send, memory that is mapped at the address by then. So the
+ * domain keeps the addresses of a block that peers could reach, with an empty
+ * mapping in the block's place, which only such transfers reach. The domain
+ * gives back the oldest addresses when it keeps too many addresses, and all
+ * addresses when it closes.
  *
  * The mapping can be written to: tcp copies the last bytes of a transfer
- * itself, and would end the process with a fault. Data that peers write there
- * take memory, which is given back from time to time (retired_purge). The
- * mapping cannot be accessed where a tool has to find uses of freed memory, and
- * where such memory counts against a limit before it is used (overcommit_memory
- * 2).
+ * itself, and would end the process with a fault. Data that peers write to the
+ * mapping take memory, which retired_purge() gives back from time to time. The
+ * mapping cannot be accessed if a tool has to find uses of freed memory, or if
+ * writable memory counts against a limit before it is used
+ * (vm.overcommit_memory is 2).
  */
 #include "config.h"
 #include "sys/heap/heap_retire.h"
@@ -61,8 +61,8 @@ static bool unmap_list(struct mrrc_heaps *heaps, struct mrrc_heap_blocks *list)
 }
 
 /*
- * Moves the oldest addresses to another list until at most @max blocks, of at
- * most @max_bytes bytes, are kept.
+ * Moves the oldest addresses to another list until the domain keeps at most
+ * @max blocks, of at most @max_bytes bytes in all.
  */
 static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 			 size_t max_bytes, struct mrrc_heap_blocks *to)
@@ -79,8 +79,8 @@ static void retired_take(struct mrrc_heaps *heaps, unsigned max,
 }
 
 /*
- * Gives back the memory of all retired addresses, which are off the list
- * meanwhile, so that other threads do not unmap them.
+ * Gives back the memory of all retired addresses. Meanwhile the addresses are
+ * not in the domain's list, so that other threads do not unmap them.
  */
 static void retired_purge(struct mrrc_heaps *heaps)
 {

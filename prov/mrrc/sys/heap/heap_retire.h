@@ -8,8 +8,8 @@
 void mrrc_heap_retire_open(struct mrrc_heaps *heaps);
 /*
  * Retires a block that is deregistered, in no list and not in the map: gives
- * the block's pages back to the system at once, and the block's addresses later
- * if peers could reach the block.
+ * the block's pages back to the system at once, and its addresses at once, or
+ * later if peers could reach the block.
  */
 void mrrc_heap_retire(struct mrrc_heaps *heaps, struct mrrc_heap_block *block);
 /* Gives all retired addresses back. false: no addresses were retired. */

@@ -15,7 +15,7 @@
 
 /*
  * Bytes that a limit must allow for each shard, since a shard's blocks have at
- * least a MiB.
+ * least one MiB.
  */
 #define SHARD_LIMIT ((size_t) 64 << 20)
 
@@ -35,8 +35,8 @@ unsigned mrrc_heap_shards(const struct mrrc_heap *heap)
 	unsigned shards = attr->shards ? attr->shards : processors();
 
 	/*
-	 * attributes that the application chose for a heap apply to one heap,
-	 * not to each shard
+	 * attributes that the application chose for a heap must not apply to
+	 * each shard
 	 */
 	if (mrrc_heap_watched || attr->isolated || attr->prefault ||
 	    attr->block_size || attr->pages >= MRRC_PAGES_2M)
@@ -62,8 +62,8 @@ struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class)
 	i = tcache->shard % heap->shards;
 	part = atomic_load(&heap->part[i]);
 	/*
-	 * until the shard exists the heap serves the thread; permanently if
-	 * making it fails
+	 * until the shard exists the heap serves the thread; permanently if the
+	 * shard cannot be made
 	 */
 	if (part || atomic_exchange(&heap->making, true))
 		return part ? part : heap;

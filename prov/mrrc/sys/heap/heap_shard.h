@@ -6,8 +6,8 @@
 #include "sys/heap/heap_priv.h"
 
 /*
- * The number of shards that a heap may have, by its attributes, limits and the
- * processors.
+ * The number of shards that a heap may have, by the heap's attributes and
+ * limits and the number of processors.
  */
 unsigned mrrc_heap_shards(const struct mrrc_heap *heap);
 
@@ -21,8 +21,8 @@ static inline bool mrrc_heap_serves(const struct mrrc_heap *heap,
 /* The heap or shard that serves this thread, made if needed and possible. */
 struct mrrc_heap *mrrc_heap_mine(struct mrrc_heap *heap, unsigned class);
 /*
- * The heap's next shard after @before; NULL: the first shard, which is the heap
- * itself.
+ * The heap's next shard after @before; for @before NULL the first shard, which
+ * is the heap itself.
  */
 struct mrrc_heap *mrrc_heap_part(struct mrrc_heap *heap,
 				 const struct mrrc_heap *before);

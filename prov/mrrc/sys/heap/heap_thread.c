@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All threads that allocate, from their first allocation to their end, also in
- * forks: the places of heaps in the threads' tables, trimming, exact counting
- * and closing.
+ * Keeps the list of all threads that allocate, from their first allocation to
+ * their end, also across forks; gives heaps their slots in the threads' tables;
+ * trims, counts exactly and closes.
  *
- * A thread's magazines are behind its biased lock (biased_lock.h), which it
- * enters with plain stores. Trimming, exact counting and closing shut that
- * lock. The list of threads has a lock of its own, without a rank, as fork
+ * A thread's biased lock (biased_lock.h), which the thread enters with plain
+ * stores, guards its magazines. Trimming, exact counting and closing shut the
+ * biased lock. The list of threads has its own lock, without a rank, as fork
  * handlers run in an order that the provider does not choose. Under the list's
  * lock biased locks are shut and heaps' locks taken; no thread takes the list's
  * lock inside a biased lock or under another lock.
@@ -106,9 +106,9 @@ static void mags_fork_parent(void)
 }
 
 /*
- * The only thread of a child gets no magazines, so that its calls take the path
- * that refuses the parent's domains. Other threads' magazines stay. The
- * parent's heaps release their slots, which the child's heaps may use.
+ * The only thread of a child has no magazines at first, so that its calls take
+ * the slow path, which refuses the parent's domains. Other threads' magazines
+ * stay. The slots of the parent's heaps become free for the child's heaps.
  */
 static void mags_fork_child(void)
 {
@@ -146,9 +146,9 @@ static void mags_init(void)
 }
 
 /*
- * The shard number that the fewest threads have. Threads that follow each other
- * get the same shard, so that no more shards have blocks than threads run at
- * once.
+ * The shard number that the fewest threads have. Threads that run one after
+ * another get the same shard, so that no more shards have blocks than threads
+ * run at once.
  */
 static unsigned mags_shard(void)
 {
@@ -267,8 +267,8 @@ size_t mrrc_mags_kept(struct mrrc_heap *heap, uint64_t *allocs, uint64_t *frees)
 
 	pthread_mutex_lock(&mags.lock);
 	/*
-	 * a thread that ends adds its own counts to the heap's, but not while
-	 * the list's lock is held
+	 * under the list's lock no thread ends, which would add the thread's
+	 * counts to the heap's
 	 */
 	mrrc_lock_acquire(&heap->lock);
 	*allocs = heap->allocs;
@@ -312,10 +312,10 @@ void mrrc_heap_looked(struct mrrc_tcache *look)
 }
 
 /*
- * The owner may store another object in the slot at this moment. Then that
- * object's domain is lost, and its free finds the object in the map. The other
- * object cannot be of this block: no object of this block is allocated, or
- * available to be allocated.
+ * The owner may store another object in the slot at the same time. If that
+ * object's domain is lost, its free finds the object by the map. The other
+ * object cannot be of this block, which has no object that is allocated or can
+ * be allocated.
  */
 static void hot_forget(struct mrrc_hot *hot, uintptr_t base, size_t len)
 {
@@ -332,8 +332,8 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 	TAILQ_FOREACH(tcache, &mags.threads, link)
 		hot_forget(&tcache->hot, base, len);
 	/*
-	 * a thread that enters after this finds the block neither in a slot nor
-	 * in the map
+	 * a thread that enters its biased lock after the barrier finds the
+	 * block neither in a slot nor in the map
 	 */
 	mrrc_biased_barrier();
 	TAILQ_FOREACH(tcache, &mags.threads, link)
@@ -346,8 +346,8 @@ void mrrc_mags_settle(uintptr_t base, size_t len)
 void mrrc_mags_attach(struct mrrc_heap *heap)
 {
 	/*
-	 * half of the slots are left for heaps: a heap without a slot has no
-	 * magazines, while a shard need not exist
+	 * leaves half of the slots to heaps: a heap without a slot has no
+	 * magazines, but a shard without a slot is not made
 	 */
 	const unsigned end = heap->main == heap ? MRRC_SLOTS : MRRC_SLOTS / 2;
 	unsigned i;
@@ -365,8 +365,8 @@ void mrrc_mags_attach(struct mrrc_heap *heap)
 }
 
 /*
- * Threads may end meanwhile, so the magazines of one thread are detached at a
- * time: these are then the caller's alone.
+ * Detaches the magazines of one thread at a time, as threads may end meanwhile:
+ * detached magazines belong to the caller alone.
  */
 void mrrc_mags_detach(struct mrrc_heap *heap)
 {

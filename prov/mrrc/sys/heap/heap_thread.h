@@ -8,8 +8,8 @@
 /* This thread's table; NULL: no memory, or the thread is about to end. */
 struct mrrc_tcache *mrrc_tcache_get(void);
 /*
- * Returns the objects of all threads' magazines of a heap, or only of the idle
- * magazines, to the arena.
+ * Gives the objects of all threads' magazines of a heap, or only of idle
+ * magazines, to the depot and the arena.
  */
 void mrrc_mags_drain(struct mrrc_heap *heap, bool idle_only);
 /* Like mrrc_mags_reclaim_own() (heap_mag.h), for magazines of all threads. */
@@ -24,8 +24,8 @@ void mrrc_mags_attach(struct mrrc_heap *heap);
 void mrrc_mags_detach(struct mrrc_heap *heap);
 /*
  * Called when a block has left the map: makes all threads forget the block's
- * objects, and waits until every thread that called mrrc_heap_look() before has
- * finished.
+ * objects, and waits for each thread that is inside its biased lock, or between
+ * mrrc_heap_look() and mrrc_heap_looked().
  */
 void mrrc_mags_settle(uintptr_t base, size_t len);
 /* Adds a domain that a fork must mark, and removes it. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells memory checkers which memory is allocated: valgrind by its client
- * requests, AddressSanitizer, which is linked to the program, by weak
- * functions. Without a checker this costs one load. Where there is no tool,
- * builds with MRRC_DEBUG check memory themselves: they fill freed objects, and
- * the bytes behind an allocation, and check later whether these bytes have
- * changed.
+ * Tells memory checkers which memory is allocated: valgrind by client requests,
+ * AddressSanitizer by weak functions, as it is linked to the program. Without a
+ * checker each call costs one load. Without a checker, builds with MRRC_DEBUG
+ * check memory themselves: they fill freed objects, and the bytes behind an
+ * allocation, and check later whether these bytes have changed.
  */
 #ifndef MRRC_HEAP_WATCH_H
 #define MRRC_HEAP_WATCH_H
@@ -22,8 +21,8 @@ extern bool mrrc_heap_watched; /* set once, by mrrc_heap_watch_init() */
 
 void mrrc_heap_watch_init(void);
 /*
- * mrrc_heap_watch_map() marks memory as not accessible yet, which
- * mrrc_heap_watch_unmap() undoes.
+ * mrrc_heap_watch_map() marks memory as not accessible yet;
+ * mrrc_heap_watch_unmap() undoes this before the memory is unmapped.
  */
 void mrrc_heap_watch_map(uintptr_t addr, size_t len);
 void mrrc_heap_watch_unmap(uintptr_t addr, size_t len);
@@ -42,14 +41,14 @@ void mrrc_heap_debug_alloc(struct mrrc_heaps *heaps,
 bool mrrc_heap_debug_intact(const struct mrrc_heap_block *block, uintptr_t addr,
 			    size_t size);
 /*
- * Called before the object goes to a magazine. Logs nothing: called inside a
- * biased lock.
+ * Called inside a biased lock, before an object goes to a magazine: so logs
+ * nothing.
  */
 void mrrc_heap_debug_freed(struct mrrc_heap_block *block, uintptr_t addr,
 			   size_t size);
 /*
- * Checks and fills a freed object; an overflow is logged: -EOVERFLOW. No lock
- * and no biased lock held.
+ * Checks and fills a freed object; logs an overflow and returns -EOVERFLOW. No
+ * lock and no biased lock held.
  */
 int mrrc_heap_debug_free(struct mrrc_heaps *heaps,
 			 struct mrrc_heap_block *block, uintptr_t addr,
