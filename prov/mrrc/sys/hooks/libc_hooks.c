@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Announcing libc's unmaps (libc_hooks.h).
+ * Announces libc's unmaps (libc_hooks.h).
  *
  * Flow: libc's function -> stub -> mrrc_patch_called (patch.h) -> is anything
  * watched there? -> block signals -> the monitors' callbacks -> unblock -> stub
@@ -9,19 +9,19 @@
  * "Is anything watched there?" is answered by a table of marks, one for all
  * chunks of the address space that hash to it: no lock, no system call, and a
  * wrong "yes" costs a lookup in the caches. A mark names its chunk, or says
- * that there are several. A mark is made before a range is watched, under the
- * monitor's lock, and removed when an announcement finds nothing in the mark's
- * only chunk. There is never a wrong "no", since a monitor may rely on
- * announcements (mrrc_libc_hooks_rely).
+ * that several chunks share the mark. A monitor makes a mark, under its lock,
+ * before it watches a range, and removes the mark when an announcement finds
+ * nothing in the mark's only chunk. The answer is never a wrong "no", since a
+ * monitor may rely on announcements (mrrc_libc_hooks_rely).
  *
- * Signals are blocked during an announcement: otherwise a handler could jump
- * out of the announcement (siglongjmp, a cancelled thread) with locks held, or
- * unmap inside it.
+ * Signals are blocked during an announcement: otherwise a handler could unmap
+ * inside the announcement, or leave it by a jump (siglongjmp, a cancelled
+ * thread) with locks held.
  *
- * A process made by a raw clone(2) or vfork(2) runs this code with a copy of
- * the parent's data, or shares its memory: only the process that called
- * mrrc_libc_hooks_add() announces. A forked child must not announce, since it
- * would end the parent's watch.
+ * A child made by a raw clone(2) or by vfork(2) runs this code with a copy of
+ * its parent's memory, or shares that memory: only the process that called
+ * mrrc_libc_hooks_add() announces. A forked child must not announce, since its
+ * announcement would end the parent's watch.
  */
 #include "config.h"
 #include "sys/hooks/libc_hooks_priv.h"
@@ -85,8 +85,8 @@ static struct {
 	atomic_uint added;  /* changed under the REGISTRY lock */
 	atomic_uint inside; /* threads inside callbacks */
 	/*
-	 * @ours and @pid identify the process that announces, not processes
-	 * that share its memory
+	 * @ours and @pid identify the process that announces; children that
+	 * share its memory differ in @pid
 	 */
 	mrrc_ours *ours; /* changed under the REGISTRY lock */
 	atomic_long pid;
@@ -276,8 +276,8 @@ void mrrc_libc_hooks_unblock(uint64_t old)
 }
 
 /*
- * Handles an unmap by a child that shares the memory. Proven trust ends for the
- * time of the call (libc_hooks_call.c).
+ * Handles an unmap by a child that shares the memory. In mode PROVEN trust ends
+ * until the call has returned (libc_hooks_call.c).
  */
 static void hooks_missed(uintptr_t start, uintptr_t end)
 {
@@ -398,8 +398,8 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 	if (!i || i == HOOKS_CNT + HOOKS_MORE)
 		return -ENOSPC;
 	/*
-	 * the code near the instruction is enough: no other filler has to be
-	 * found
+	 * uses only code near the instruction, as filler farther away is out of
+	 * a short jump's reach
 	 */
 	if (site - start > HOOKS_AROUND)
 		start = site - HOOKS_AROUND;
@@ -430,8 +430,8 @@ bool mrrc_libc_hooks_has(uintptr_t at)
 		if (!mrrc_patch_is_on(&hooks.patch[i]))
 			return false;
 		/*
-		 * else, if the hook came back just now, its next loss would not
-		 * count
+		 * otherwise, if the hook has just come back, its next loss
+		 * would not be noticed
 		 */
 		atomic_store(&hooks.seen[i], hooks.patch[i].after);
 		return true;
@@ -464,10 +464,7 @@ bool mrrc_libc_hooks_use(uintptr_t start, size_t len)
 	return false;
 }
 
-/*
- * Ends trust: the code in the hook's place is examined before trust is given
- * again.
- */
+/* Ends trust until the code in the hook's place has been examined. */
 static void hooks_changed(const struct mrrc_patch *patch)
 {
 	const uint64_t old = mrrc_libc_hooks_block();
@@ -503,8 +500,8 @@ void mrrc_libc_hooks_check(void)
 }
 
 /*
- * Places hooks and returns their number; @why: the hooks that failed, and the
- * reason of the first failure.
+ * Places hooks and returns the number placed; @why: the hooks that failed, and
+ * the reason of the first failure.
  */
 static unsigned hooks_place(char *why)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hooks of libc: its calls that take memory away are announced before the
- * system call.
+ * Hooks of libc: announce calls of libc that take memory away, before the
+ * system call is made.
  *
  * Hooks only make unmapping cheap. A monitor that is told in time ends its
- * watch of the range, and the kernel has no event to wait for. Calls that go
- * past the hooks (raw system calls, another patcher, contention, a signal at a
- * bad moment) are reported by the kernel as if there were no hooks.
+ * watch of the range, so that the unmapping thread waits for no event. Calls
+ * that hooks do not announce in time (raw system calls, another patcher,
+ * contention, a signal at a bad moment) are reported by the kernel, as without
+ * hooks.
  *
  * Announced: munmap(), mremap(), madvise() that drops pages, mmap() with
  * MAP_FIXED, brk() and sbrk() that shrink, and the same by way of syscall().
@@ -14,10 +15,9 @@
  * event: the announcement is the only report. shmdt() is not announced: shared
  * memory is never kept.
  *
- * Calls of madvise() and shmat() are announced once more when they have been
- * made. Before a call has been made, other threads can still find the old pages
- * and register them, and the kernel makes its event, if any, before the pages
- * go.
+ * Calls of madvise() and shmat() are announced once more after the call: until
+ * the call has dropped the old pages, other threads can still register them,
+ * and the kernel makes its event, if any, before it drops them.
  *
  * Threading: add, remove and forked under the REGISTRY lock (mon_registry.c);
  * the rest anywhere, signal handlers included.
@@ -43,24 +43,25 @@ enum mrrc_libc_hooks_how {
 };
 
 /*
- * Called in the thread that takes the range away, under any lock, perhaps one
- * of ours, all signals blocked; must not malloc, free, map or unmap, nor wait
- * for any lock. The caller keeps errno. An empty range: the application may
- * have made as many mappings as mrrc_libc_hooks_count() was told.
+ * Called in the thread that takes the range away, with all signals blocked and
+ * any lock held, perhaps one of ours; must not malloc, free, map or unmap, nor
+ * wait for any lock. The caller keeps errno. An empty range means that the
+ * application may have made as many mappings as were passed to
+ * mrrc_libc_hooks_count().
  */
 typedef void (*mrrc_libc_hooks_cb)(void *arg, uintptr_t start, uintptr_t end,
 				   enum mrrc_libc_hooks_how how);
 
 /*
- * Calls @tell from now on; the first user has libc patched. @why (NULL, or
- * MRRC_LIBC_HOOKS_WHY bytes): on failure the reason, on success the functions
- * that could not be hooked, or "".
+ * Adds a user, whose callback @tell is called from now on; for the first user,
+ * patches libc. @why (NULL, or MRRC_LIBC_HOOKS_WHY bytes): on failure the
+ * reason, on success the functions that could not be hooked, or "".
  */
 int mrrc_libc_hooks_add(mrrc_libc_hooks_cb tell, void *arg, char *why);
 
 /*
- * After this call the callback of @arg is neither called nor running. The last
- * user's removal unpatches libc.
+ * Removes the user @arg, whose callback is then neither called nor running.
+ * Removing the last user unpatches libc.
  */
 void mrrc_libc_hooks_remove(void *arg);
 
@@ -73,14 +74,15 @@ void mrrc_libc_hooks_forked(void);
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len);
 
 /*
- * Has the hooks tell their users once that @calls calls of mmap(2) were made.
- * false: mmap(2) is not hooked, or @arg is no user.
+ * Has the hooks call each user's callback once, with an empty range, when
+ * @calls calls of mmap(2) were made. false: mmap(2) is not hooked, or @arg is
+ * no user.
  */
 bool mrrc_libc_hooks_count(const void *arg, size_t calls);
 
 /*
- * Removes the mark of the chunk around @addr, in which no range is watched any
- * more.
+ * Removes the mark of the chunk around @addr, when no range in this chunk is
+ * watched any more.
  */
 void mrrc_libc_hooks_unmark(uintptr_t addr);
 #define MRRC_LIBC_HOOKS_CHUNK ((uintptr_t) 1 << 21)
@@ -109,23 +111,23 @@ int mrrc_libc_hooks_place(uint8_t *at, long number, uintptr_t start,
 			  uintptr_t end, uint8_t *filler);
 
 /*
- * List all code, before trust is given: mrrc_libc_hooks_code() adds a mapping.
- * One thread.
+ * Replace the list of all code, before trust is given; mrrc_libc_hooks_code()
+ * adds a mapping. One thread.
  */
 void mrrc_libc_hooks_code_begin(void);
 void mrrc_libc_hooks_code(uintptr_t start, uintptr_t end);
 void mrrc_libc_hooks_code_end(void);
 
 /*
- * Is libc's function for system call @number hooked? Another patcher may have
- * overwritten the hook.
+ * Is libc's function for system call @number hooked now? false if another
+ * patcher has overwritten the hook.
  */
 bool mrrc_libc_hooks_on(long number);
 
 /*
- * Checks that all hooks are in place: a hook that another library has
- * overwritten, or whose page was unmapped, ends trust until that code was
- * examined. Any thread, hooks included.
+ * Checks that all hooks are in place. If another library has overwritten a
+ * hook, or its page was unmapped, ends trust until the code in the hook's place
+ * has been examined. Any thread, inside hooks, too.
  */
 void mrrc_libc_hooks_check(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which ranges a system call takes away (libc_hooks.h): turns libc's calls into
- * announcements. Any thread, signal handlers included; errno is kept.
+ * Turns libc's calls into announcements of the ranges that they take away
+ * (libc_hooks.h). Any thread, signal handlers included; errno is kept.
  */
 #include "config.h"
 #include "sys/hooks/libc_hooks_priv.h"
@@ -40,7 +40,7 @@
 #define HOOKS_ASK_PERSONALITY 0xffffffffu
 
 /*
- * Defined here, so that libc_hooks.c needs this object file: link-time
+ * Defined in this file, so that libc_hooks.c needs this object file: link-time
  * optimization does not see that assembly calls mrrc_patch_called.
  */
 size_t mrrc_libc_hooks_page;
@@ -54,8 +54,8 @@ static bool hooks_valid(uintptr_t start, size_t len)
 }
 
 /*
- * Announces a range. Returns whether the range was announced, or need not be;
- * so do the functions below.
+ * Announces a range. This function and the functions below return whether each
+ * range was announced or needs no announcement.
  */
 static bool hooks_any(uintptr_t start, size_t len, enum mrrc_libc_hooks_how how)
 {
@@ -87,12 +87,12 @@ static bool hooks_moves(const struct mrrc_patch_call *call)
 }
 
 /*
- * The kernel moves and enlarges only one mapping, and a watched part makes
- * several mappings of it. Once unwatched, the parts are one mapping again,
- * unless another thread watches a part at this moment: so the hook makes the
- * call, and repeats it. Regions that are being deregistered are watched, too,
- * though no cache knows them: such regions are unwatched when the kernel has
- * refused.
+ * Makes a call of mremap(2), again while the kernel refuses. The kernel moves
+ * and enlarges only a single mapping, and watching a part of a mapping splits
+ * the mapping. The announcement has unwatched the parts, but other threads may
+ * watch parts again. Regions that are being deregistered are watched, too,
+ * though no cache knows these regions: the hook unwatches them when the kernel
+ * has refused.
  */
 static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 {
@@ -109,8 +109,8 @@ static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
 }
 
 /*
- * A mapping that moves is announced even if no memory goes, so that the mapping
- * is in one piece.
+ * Announces a mapping that moves even if no memory goes: unwatching makes the
+ * mapping one piece again, which the kernel can move.
  */
 static bool hooks_mremap(const struct mrrc_patch_call *call)
 {
@@ -132,9 +132,10 @@ static bool hooks_mremap(const struct mrrc_patch_call *call)
 /* ---- other calls ---- */
 
 /*
- * A mapping of huge pages replaces whole pages, however short it is. If the
- * call does not tell the pages' size, the address is aligned to it. A file may
- * have huge pages without MAP_HUGETLB.
+ * Announces whole huge pages, as a mapping of huge pages replaces whole pages
+ * even if the call's length is shorter. If the call does not name the pages'
+ * size, the size is at most the alignment of the address. A file may have huge
+ * pages without MAP_HUGETLB.
  */
 static bool hooks_fixed(const struct mrrc_patch_call *call)
 {
@@ -170,8 +171,8 @@ static bool hooks_madvise(uintptr_t start, size_t len, long advice, bool after)
 }
 
 /*
- * Can the word be read? Asks for an invalid change of the signal mask, for
- * which the kernel only reads the word.
+ * Can the word be read? Asks the kernel for an invalid change of the signal
+ * mask: before the kernel refuses, it reads the word.
  */
 static bool hooks_readable(const void *word)
 {
@@ -212,9 +213,9 @@ static __attribute__((noinline)) bool hooks_brk(uintptr_t end)
 }
 
 /*
- * shmat(2) is the only call that replaces memory and makes no event. The length
- * depends on the page size of the segment, which is not known: all memory from
- * @addr on is announced.
+ * shmat(2) is the only call that replaces memory and makes no event. How much
+ * memory goes depends on the segment, which the hook does not know: so all
+ * memory from @addr on is announced.
  */
 static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
 						  bool after)
@@ -229,8 +230,8 @@ static __attribute__((noinline)) bool hooks_shmat(uintptr_t addr, int flags,
 }
 
 /*
- * Calls that the kernel reports before it makes the change, or not at all:
- * regions that are registered in between are forgotten after the call.
+ * Does the kernel report the change before making the change, or not at all?
+ * Then regions registered before the change are forgotten after the call.
  */
 static bool hooks_early(const struct mrrc_patch_call *call)
 {
@@ -332,8 +333,9 @@ static bool hooks_brings(const struct mrrc_patch_call *call)
 }
 
 /*
- * Dropped pages of code have the bytes of their file again. Stubs would be
- * lost, and one stub is being executed: the page of stubs is left out.
+ * Drops pages, but not the provider's page of stubs: dropped pages of code have
+ * the bytes of their file again, so stubs would be lost, and a thread executes
+ * one of these stubs now.
  */
 static long hooks_drop(const struct mrrc_patch_call *call)
 {
@@ -366,8 +368,8 @@ static long hooks_made(const struct mrrc_patch_call *call, bool moves)
 }
 
 /*
- * After the call, trust may be given again when the code that the call has
- * changed was looked at.
+ * Called after the call: names the code that has to be examined before trust is
+ * given again.
  */
 static void hooks_end(const struct mrrc_patch_call *made, long result,
 		      bool brings)
@@ -386,10 +388,11 @@ static void hooks_end(const struct mrrc_patch_call *made, long result,
 }
 
 /*
- * Makes the system call in libc's place. Lookups ask the kernel from before the
- * call until after it (mrrc_trust_begin, mrrc_trust_end). None of these calls waits for long; a
- * signal handler that left a call by a jump or an exception would leave trust
- * lost permanently.
+ * Makes the system call in libc's place. If the call brings code or was not
+ * announced, lookups ask the kernel from before the call until after it
+ * (mrrc_trust_begin, mrrc_trust_end), and signals are blocked: a handler that
+ * left the call by a jump would end trust permanently. The calls do not wait
+ * for long.
  */
 static void hooks_make(struct mrrc_patch_call *call, bool told, bool moves,
 		       bool brings)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to libc_hooks.c (announcing, placing) and libc_hooks_call.c (what a
- * call takes away).
+ * Private to libc_hooks.c (announces, places hooks) and libc_hooks_call.c
+ * (finds the ranges that a call takes away).
  */
 #ifndef MRRC_LIBC_HOOKS_PRIV_H
 #define MRRC_LIBC_HOOKS_PRIV_H
@@ -11,15 +11,15 @@
 extern size_t mrrc_libc_hooks_page; /* bytes; 0: nothing was hooked yet */
 
 /*
- * Announce whole pages that are about to go, if anything is watched there.
+ * Announces whole pages that are about to go, if any of them are watched.
  * false: a watched range could not be announced.
  */
 bool mrrc_libc_hooks_tell(uintptr_t start, uintptr_t end,
 			  enum mrrc_libc_hooks_how how);
 
 /*
- * Block and unblock signals: no handler runs in between, so that no handler can
- * leave a hook by a jump.
+ * Block and unblock signals: so no signal handler runs inside a hook, and can
+ * leave the hook by a jump.
  */
 uint64_t mrrc_libc_hooks_block(void);
 void mrrc_libc_hooks_unblock(uint64_t old);

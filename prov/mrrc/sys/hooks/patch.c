@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patching libc in place: the part that is the same on all processors
+ * Patches libc in place: the part that is the same on all architectures
  * (patch.h).
  */
 #include "config.h"
@@ -109,9 +109,9 @@ static void patch_nearer(uintptr_t *best, uintptr_t fit, uintptr_t near)
 }
 
 /*
- * The heap grows up, and the stack down. If all other holes are full, as beside
- * large mappings, the far end of the hole beside the heap or the stack is used,
- * which costs them one page.
+ * Compares a hole between mappings with the best one so far. The heap grows up,
+ * and the stack down: so a hole beside the heap or the stack is used, at its
+ * far end, only if no other hole is near enough.
  */
 static bool patch_look(void *arg, const struct mrrc_mapping *mapping)
 {
@@ -153,8 +153,8 @@ static uintptr_t patch_hole(uintptr_t near)
 }
 
 /*
- * Maps a page for stubs. The page is executable later, and then is only written
- * to while a stub is made.
+ * Maps a page for stubs. The page becomes executable later, and can be written
+ * to only while a stub is made.
  */
 static int patch_page(uintptr_t near, uint8_t **out)
 {
@@ -262,8 +262,8 @@ static int patch_open(uint8_t *stub, bool on)
 }
 
 /*
- * Writes the stub, and the code at @near that leads to it if the stub is not
- * there; fills in the patch.
+ * Writes the stub and, if the stub is not at @near, code at @near that leads to
+ * the stub; fills in the patch.
  */
 static int patch_write(const struct mrrc_patch_code *code, uint8_t *site,
 		       long number, uint8_t *stub, uint8_t *near,
@@ -369,8 +369,9 @@ static uint64_t patch_bytes(const struct mrrc_patch *patch)
 }
 
 /*
- * Of the bytes that the jump changes, patch_first() gives the bit at which the
- * first one in memory begins, patch_rest() all bits of the others.
+ * patch_first(): the bit at which the first byte in memory that the jump
+ * changes begins; patch_rest(): all bits of the other bytes that the jump
+ * changes.
  */
 static unsigned patch_first(const struct mrrc_patch *patch)
 {
@@ -397,7 +398,7 @@ static uint64_t patch_seen(const struct mrrc_patch *patch, uint64_t now)
 }
 
 /*
- * Is all of the jump there, except its first byte, which is a probe or the
+ * Is the jump whole, except for its first byte, which is a probe's or the
  * file's?
  */
 static bool patch_is_cut(const struct mrrc_patch *patch, uint64_t now)
@@ -441,8 +442,8 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		return ret;
 	}
 	/*
-	 * The jump in the filler stays for now: a thread may be executing it
-	 * (patch_clean.c).
+	 * Taking the patch back leaves the jump in the filler, as a thread may
+	 * be executing this jump (patch_clean.c).
 	 */
 	if (patch->filler &&
 	    memcmp(patch->filler, patch->filling, sizeof(patch->filling)))
@@ -496,8 +497,8 @@ bool mrrc_patch_is_on(const struct mrrc_patch *patch)
 /* ---- probes ---- */
 
 /*
- * Reads or writes a file of /proc. Does not call libc, since hooks of libc call
- * this function.
+ * Reads or writes a file of /proc, by raw system calls: hooks of libc's calls
+ * use this function.
  */
 static long patch_proc(const char *name, long how, long number, void *bytes,
 		       size_t len, uintptr_t at)
@@ -522,8 +523,8 @@ static long patch_proc(const char *name, long how, long number, void *bytes,
 }
 
 /*
- * Is there a debugger? A debugger puts back the byte that it found, and not the
- * file's.
+ * Is there a debugger? A debugger that removes a breakpoint writes the byte
+ * that it found when it placed the breakpoint, not the file's byte.
  */
 static bool patch_debugged(void)
 {
@@ -565,8 +566,9 @@ static uint8_t *patch_in(uint8_t *copy, uintptr_t start, uintptr_t end,
 }
 
 /*
- * A byte of our patch may have a probe's value: the copy then has the file's
- * byte in that place, and gets our byte back.
+ * A byte of our patch may have the value of a probe's instruction: then the
+ * copy has the file's byte in its place. Puts these bytes of our patch into the
+ * copy.
  */
 static void patch_unprobe(uint8_t *copy, const void *patched, const void *was,
 			  size_t len)

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patching libc's system calls in place: a patched function of the running libc
+ * Patches libc's system calls in place: a patched function of the running libc
  * calls mrrc_patch_called() before it enters the kernel.
  *
- * One instruction is replaced, by one atomic store within an aligned word, so
- * that a thread which executes it meanwhile sees the old or the new
- * instruction. The new instruction leads to a stub of ours, which keeps every
- * register, runs the instruction that was replaced, then mrrc_patch_called(),
- * makes the system call unless mrrc_patch_called() has made it, and returns
- * behind the system call; libc handles errors and errno as before. Only code
- * that looks exactly as known is patched (patch_x86_64.c, patch_aarch64.c).
+ * One atomic store within an aligned word replaces one instruction, so that a
+ * thread that executes the instruction meanwhile sees the old or the new one.
+ * The new instruction leads to a stub of ours, which keeps every register, runs
+ * the replaced instruction, calls mrrc_patch_called(), makes the system call
+ * unless mrrc_patch_called() has made it, and returns behind libc's system-call
+ * instruction; libc handles errors and errno as before. Only code that looks
+ * exactly as known is patched (patch_x86_64.c, patch_aarch64.c).
  *
- * Stubs lie in a page of this library, which has unwind information for them.
- * If libc is too far away for a jump, libc jumps to a page near it, and this
- * page to the stub. On 64-bit ARM the stub itself is near libc, without unwind
- * information.
+ * Stubs lie in a page of this library, which has unwind information for stubs.
+ * If a jump from libc cannot reach this page, libc jumps to a page near libc,
+ * which jumps to the stub. On 64-bit ARM the stub itself lies near libc,
+ * without unwind information.
  *
- * Stubs and the pages that they are in stay permanently: a thread may be in a
- * stub.
+ * Stubs and their pages are never freed: a thread may be in a stub.
  *
  * Threading: one thread at a time, except for mrrc_patch_called().
  */
@@ -47,8 +46,8 @@ struct mrrc_patch_call {
 					 * first byte can be changed */
 
 /*
- * A word of code, and the word in its place that leads to a stub. All zero: no
- * word.
+ * An aligned word of code, and the word that replaces it to lead to a stub. All
+ * fields zero: no patch.
  */
 struct mrrc_patch {
 	uint8_t *at; /* the system-call instruction */
@@ -56,8 +55,8 @@ struct mrrc_patch {
 	uint64_t before;
 	uint64_t after;
 	/*
-	 * The place of the long jump, if the word has no room for it: bytes
-	 * that were never executed before.
+	 * The place of the long jump, if the word has room for a short jump
+	 * only: bytes that are never executed without the patch.
 	 */
 	uint8_t *filler;
 	uint8_t filling[MRRC_PATCH_FILLER];
@@ -66,12 +65,13 @@ struct mrrc_patch {
 };
 
 /*
- * Finds the only place in the function @name of libc that makes system call
- * @number in the way known here. Other code of the function is not examined.
- * -EOPNOTSUPP: not known on this processor or not the GNU libc; -ENOENT: the
- * code is not as known, perhaps because another patcher changed it; -ESRCH:
- * there is no such function; -ENOMEM: no memory for a stub near the function;
- * -EACCES: memory of ours may not be executed.
+ * Finds the only place in libc's function @name that makes system call @number
+ * by instructions that are known here. Other code of the function is not
+ * examined. -EOPNOTSUPP: this architecture is not known, or libc is not the GNU
+ * libc; -ENOENT: the instructions are not the known ones, perhaps because
+ * another patcher changed them; -ESRCH: there is no such function; -ENOMEM: no
+ * memory for a stub near the function; -EACCES: memory of ours may not be
+ * executed.
  */
 int mrrc_patch_find(const char *name, long number, struct mrrc_patch *patch);
 
@@ -85,21 +85,22 @@ struct mrrc_patch_code {
 };
 
 /*
- * mrrc_patch_find() for the system-call instruction at @site, which is known to
- * pass @number.
+ * Like mrrc_patch_find(), for the system-call instruction at @site, which is
+ * known to pass the number @number.
  */
 int mrrc_patch_site(const struct mrrc_patch_code *code, uint8_t *site,
 		    long number, struct mrrc_patch *patch);
 
 /*
- * Are all pages of the range pages of stubs? The kernel joins a page of the
- * application's that is mapped beside a page of stubs to the same mapping.
+ * Are all pages of the range pages of stubs? The kernel may merge a page of the
+ * application's beside a page of stubs into one mapping.
  */
 bool mrrc_patch_stubs(uintptr_t start, uintptr_t end);
 
 /*
- * Make a patch, and take it back. -EACCES: code may not be changed here
- * (SELinux, MemoryDenyWriteExecute); -EBUSY: other code has changed the word.
+ * mrrc_patch_on() makes a patch, mrrc_patch_off() takes the patch back.
+ * -EACCES: code may not be changed here (SELinux, MemoryDenyWriteExecute);
+ * -EBUSY: other code has changed the word.
  */
 int mrrc_patch_on(const struct mrrc_patch *patch);
 int mrrc_patch_off(const struct mrrc_patch *patch);
@@ -116,24 +117,24 @@ uint64_t mrrc_patch_now(const struct mrrc_patch *patch);
 bool mrrc_patch_is_on(const struct mrrc_patch *patch);
 
 /*
- * If only the first byte of the jump was written over, as by a uprobe, takes
- * back the rest of the jump: the kernel ends the probe by writing the file's
- * byte, and then the instruction is whole again. Writes by /proc/self/mem;
- * without that file the rest stays.
+ * If only the first byte of the jump was overwritten, as by a uprobe, takes
+ * back the rest of the jump: when the kernel ends the probe by writing the
+ * file's byte, the instruction is whole again. Writes by /proc/self/mem;
+ * without that file the rest of the jump stays.
  */
 void mrrc_patch_yield(const struct mrrc_patch *patch);
 
 /*
- * Restores the bytes before the patch in a copy of the code in [start, end);
- * the copy may have bytes of the file in place of probes. Returns whether the
- * code was patched, and the jump is whole.
+ * Restores the unpatched bytes in a copy of the code in [start, end); the copy
+ * may have bytes of the file in place of probes. Returns whether the code was
+ * patched, with the whole jump.
  */
 bool mrrc_patch_undo(const struct mrrc_patch *patch, uint8_t *copy,
 		     uintptr_t start, uintptr_t end);
 
 /*
- * @copy has the code of [start, end): the stubs of the provider's own page are
- * taken out of @copy, as if no stub had been written.
+ * Takes the stubs of the provider's own page out of @copy, which has the code
+ * of [start, end), as if no stub had been written.
  */
 void mrrc_patch_hide(uint8_t *copy, uintptr_t start, uintptr_t end);
 
@@ -144,9 +145,9 @@ bool mrrc_patch_uses(const struct mrrc_patch *patch, uintptr_t start,
 /* patch_clean.c */
 
 /*
- * Takes back the jumps in filler of patches that were taken back: the code is
- * as it was, to the last byte. Does nothing if another thread may be about to
- * run such a jump.
+ * Takes back the jumps that patches which were taken back have left in filler:
+ * then every byte of the code is as before the patches. Does nothing if another
+ * thread may be about to run such a jump.
  */
 void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
 
@@ -154,9 +155,9 @@ void mrrc_patch_clean(const struct mrrc_patch *all, size_t count);
 
 /*
  * Called in the thread that calls libc, perhaps in a signal handler or under
- * locks of libc's; must keep errno. Returns whether the system call is still to
- * be made; if not, number is its result (or -errno). Called from assembly,
- * which link-time optimization does not look into.
+ * locks of libc's; must keep errno. Returns whether the stub has to make the
+ * system call; if not, number is the call's result (or -errno). Called from
+ * assembly, which link-time optimization does not see.
  */
 #ifdef __clang__
 __attribute__((used))
@@ -168,9 +169,9 @@ bool mrrc_patch_called(struct mrrc_patch_call *call);
 /* patch_x86_64.c, patch_aarch64.c: for each processor */
 
 /*
- * mrrc_patch_make() makes the system call, not by way of libc, whose calls are
- * patched, and returns its result, or -errno. mrrc_patch_made(): the address of
- * its system-call instruction.
+ * mrrc_patch_make() makes the system call, not by libc, whose calls are
+ * patched, and returns the call's result, or -errno. mrrc_patch_made(): the
+ * address of mrrc_patch_make()'s system-call instruction.
  */
 long mrrc_patch_make(const struct mrrc_patch_call *call);
 uintptr_t mrrc_patch_made(void);
@@ -191,17 +192,17 @@ uintptr_t mrrc_patch_word(const uint8_t *site, size_t before, long number);
 uint8_t *mrrc_patch_search(const struct mrrc_patch_code *code, long number);
 
 /*
- * Looks whether the code is as known, writes the stub at @stub, where it is
- * executed, and fills in the patch, which leads to @near: the stub itself, or
- * code that leads to the stub.
+ * Checks that the instructions are known, writes a stub at @stub, and fills in
+ * the patch, which leads to @near: the stub itself, or code that leads to the
+ * stub.
  */
 int mrrc_patch_build(const struct mrrc_patch_code *code, uint8_t *site,
 		     long number, uint8_t *stub, const uint8_t *near,
 		     struct mrrc_patch *patch);
 
 /*
- * A page of this library for stubs, whose callers unwinders find; NULL: no such
- * page.
+ * The page of this library for stubs, from which unwinders find a stub's
+ * caller; NULL: no such page.
  */
 uint8_t *mrrc_patch_home(void);
 

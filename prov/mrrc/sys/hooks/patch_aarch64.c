@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patching on 64-bit ARM (patch.h).
+ * Patches libc on 64-bit ARM (patch.h).
  *
  * glibc enters the kernel by one of
  *
  *	mov	x8, #NR		mov	x6, x7
  *	svc	#0		svc	#0
  *
- * the second in syscall(2), the first everywhere else. The svc becomes a
- * branch: both are among the instructions that the architecture lets one
- * processor replace while another executes them.
+ * the second in syscall(2), the first everywhere else. A branch replaces the
+ * svc: svc and branch are among the instructions that the architecture lets one
+ * processor replace while another processor executes them.
  */
 #include "config.h"
 #include "sys/hooks/patch.h"
@@ -28,8 +28,8 @@
 const size_t mrrc_patch_reach = (size_t) 127 << 20;
 
 /*
- * Keeps all general registers and flags; no caller of the functions that we
- * patch expects vector registers to survive. The stub keeps x29 and x30.
+ * Keeps all general registers and flags, but no vector registers: no caller of
+ * the patched functions expects these to survive. The stub keeps x29 and x30.
  */
 __asm__(".text\n"
 	".p2align 4\n"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The last bytes of patches that were taken back: the jumps in filler, by which
- * a short jump led to a stub (patch.h). A thread may have made the short jump
- * before the patch was taken back, and not yet the long jump. So each other
- * thread has to be seen elsewhere first, as the kernel shows where a thread
- * sleeps. If a thread never sleeps in that time, the jumps stay where they are;
- * no code leads to them.
+ * Removes the last bytes of patches that were taken back: the long jumps in
+ * filler, to which a short jump led (patch.h). Before the patch was taken back,
+ * a thread may have made the short jump, and not yet the long jump. So the
+ * jumps are removed only when each other thread was seen asleep elsewhere, as
+ * the kernel shows where a thread sleeps. If a thread does not sleep, the jumps
+ * stay, but no code leads to them.
  *
- * A thread whose signal handler sleeps cannot be seen where the handler
- * interrupted it. The case that the thread was between these two jumps is not
- * considered.
+ * If a thread sleeps in a signal handler, the kernel does not show where the
+ * handler interrupted the thread: an interruption between these two jumps goes
+ * unnoticed.
  */
 #include "config.h"
 #include "sys/hooks/patch.h"
@@ -37,8 +37,8 @@ static bool clean_has(const struct mrrc_patch *all, size_t count, uintptr_t at)
 }
 
 /*
- * The address where the thread sleeps; -EBUSY: it does not sleep; 0: it has
- * ended.
+ * Sets *at to the address where the thread sleeps. -EBUSY: the thread does not
+ * sleep; 0 and *at unchanged: the thread has ended.
  */
 static int clean_where(const char *tid, uintptr_t *at)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Patching on x86-64 (patch.h).
+ * Patches libc on x86-64 (patch.h).
  *
  * glibc enters the kernel by one of
  *
  *	b8 NR NR NR NR  0f 05		mov $NR, %eax;         syscall
  *	4c 8b 4c 24 08  0f 05		mov 8(%rsp), %r9;      syscall
  *
- * the second in syscall(2), the first everywhere else. The first instruction of
- * both has the five bytes that a jump needs, does not depend on its address,
- * and does in the stub what it did here; a jump to it or to the second
- * instruction still works. The stub makes the system call itself, unless
- * mrrc_patch_called() has made it and set rax.
+ * the second in syscall(2), the first everywhere else. Both mov instructions
+ * have the five bytes that a jump needs, and do not depend on their address, so
+ * the stub can execute them; jumps in libc to the mov or to the syscall still
+ * work. The stub makes the system call itself, unless mrrc_patch_called() has
+ * made it and set rax.
  *
- * Where these bytes lie in two aligned words, their first two become a short
- * jump to filler (bytes that align labels and are never executed), and the long
- * jump is written there. Where the first two also lie in two words, or the
- * number is loaded elsewhere (mmap in glibc 2.41), the syscall, of two bytes,
- * becomes the short jump. Where the syscall itself lies across two words, only
+ * If the mov lies across two aligned words, a short jump to filler (bytes that
+ * align labels and are never executed) replaces its first two bytes, and the
+ * filler gets the long jump. If these two bytes also lie in two words, or the
+ * number is loaded elsewhere (mmap in glibc 2.41), the short jump replaces the
+ * two bytes of the syscall. If the syscall itself lies across two words, only
  * its first byte changes: 0f 05 becomes eb 05, a jump to the address seven
  * bytes further on, where filler has to be.
  */
@@ -36,8 +36,8 @@
 const size_t mrrc_patch_reach = (size_t) 1 << 30;
 
 /*
- * Keeps all registers but those of vectors, which no caller of libc's functions
- * expects to survive.
+ * Keeps all registers except vector registers, which no caller of libc's
+ * functions expects to survive.
  */
 __asm__(".text\n"
 	".macro mrrc_push reg\n"
@@ -129,13 +129,13 @@ long mrrc_patch_raw(const struct mrrc_patch_call *call);
 extern const uint8_t mrrc_patch_raw_at[];
 
 /*
- * A page for stubs, here and not in memory that is mapped for them: then all
- * unwinders and debuggers find the page's unwind information, whichever they
- * are and whenever they are loaded. The unwind information says that the caller
- * is the code to which the stub jumps back, the word at byte 48 of each stub,
- * with all registers as they are, except for the stack pointer between both lea
- * instructions (bytes 10 to 23). valgrind's reader of expressions knows few
- * operations, and dies of others.
+ * The page for stubs is a part of the library's code, not mapped memory, so
+ * that all unwinders and debuggers, whenever they are loaded, find the page's
+ * unwind information. By this information a stub's caller is the code to which
+ * the stub jumps back, the word at byte 48 of each stub, and all registers are
+ * unchanged, except the stack pointer between both lea instructions (bytes 10
+ * to 23). valgrind's reader of DWARF expressions knows few operations, and
+ * aborts at others.
  */
 __asm__(".text\n"
 	".p2align 12\n"
@@ -207,8 +207,8 @@ static void put_jump(uint8_t *out, const uint8_t *at, const uint8_t *to)
 }
 
 /*
- * Writes a stub. @first: an instruction that the stub has to run; NULL: none,
- * as it runs where it lies.
+ * Writes a stub. @first: the instruction that the stub has to run; NULL: no
+ * instruction, as the mov is not replaced.
  */
 static void put_stub(uint8_t *stub, const uint8_t *first, const uint8_t *at)
 {
@@ -269,8 +269,9 @@ static bool is_short(ptrdiff_t offset)
 }
 
 /*
- * Finds filler within a short jump from @place. Behind a return only filler of
- * this length counts, as a return may be the end of another instruction.
+ * Finds filler that a short jump at @place reaches. Filler is a no-op of ten
+ * bytes behind a return: shorter filler does not count, as the byte of the
+ * return may be the end of another instruction.
  */
 static uint8_t *find_filler(const struct mrrc_patch_code *code,
 			    const uint8_t *place)
@@ -298,8 +299,8 @@ static bool is_inside(const uint8_t *at, const void *word)
 }
 
 /*
- * A short jump at @from, by a filler to @near. The filler is written before the
- * word is, so it must not lie in the word.
+ * Makes a short jump at @from, by a filler, to @near. The filler must not lie
+ * in the word, as it is written before the word.
  */
 static bool put_short(const struct mrrc_patch_code *code, const uint8_t *from,
 		      uint8_t bytes[sizeof(uint64_t)], const uint8_t *near,

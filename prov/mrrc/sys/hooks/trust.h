@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Trust: whether a lookup may go without asking the kernel if memory is quiet.
- * A lookup may as long as each call that takes memory away is announced
+ * Trust: lookups need not ask the kernel whether memory is quiet. Trust is
+ * given as long as each call that takes memory away is announced
  * (libc_hooks.h), and no code is present that could make such a call by itself
  * (prove.h).
  *
- * One word decides: whether trust is given, how many threads are inside a call
- * that ends it, and how many such calls there were. So trust is given only for
- * the state that was looked at, and trust has ended before such a call is made:
- * no lookup relies on trust while new code runs or an unannounced call is under
- * way.
+ * One word tells whether trust is given, how many threads are inside a call
+ * that ends trust, and how many such calls there were. So trust is given only
+ * if no such call was made since the code was examined, and ends before such a
+ * call is made: no lookup relies on trust while new code runs or an unannounced
+ * call is under way.
  *
  * An unmap that was not announced, reported by the kernel while trust was
  * given, ends trust permanently.
@@ -48,8 +48,8 @@ static inline bool mrrc_trusted(void)
 }
 
 /*
- * Sets the mode. @hooked: all of libc's calls are hooked. Returns whether the
- * mode is possible.
+ * Sets the mode. @hooked: all calls of libc that take memory away are hooked.
+ * Returns whether the mode is possible.
  */
 bool mrrc_trust_set(enum mrrc_trust_mode mode, bool hooked);
 
@@ -59,7 +59,7 @@ enum mrrc_trust_mode mrrc_trust_mode(void);
  * To be called before and after a call that may bring code to [start, end)
  * (empty: no code), or that cannot be announced. mrrc_trust_begin() returns
  * false in mode HOOKED: then mrrc_trust_end() is not called. In mode NOBODY the
- * call counts, too: trust may be asked for before the call is over.
+ * call counts, too: the mode may change before the call is over.
  */
 bool mrrc_trust_begin(void);
 void mrrc_trust_end(uintptr_t start, uintptr_t end);
@@ -71,9 +71,9 @@ void mrrc_trust_surprised(void);
 void mrrc_trust_break(const char *why);
 
 /*
- * The reason why trust has ended permanently; or that a thread is inside a call
- * that ends trust, perhaps permanently, as when a process that shared the
- * memory was killed there; or NULL.
+ * The reason why trust has ended permanently; or a text that a thread is inside
+ * a call that ends trust, perhaps permanently, as when a process that shared
+ * the memory was killed in the call; or NULL.
  */
 const char *mrrc_trust_broken(void);
 
@@ -86,15 +86,15 @@ void mrrc_trust_forked(void);
 bool mrrc_trust_wanted(uint64_t *word);
 
 /*
- * Gives trust if nothing has changed since @word was read. false: a change has
- * happened.
+ * Gives trust, unless a call that ends trust was made since @word was read, or
+ * trust has ended permanently; these cases return false.
  */
 bool mrrc_trust_give(uint64_t word);
 
 /*
- * Calls @touched for the code that was brought since the last time, or for the
- * whole address space if there were too many ranges. Without effect while a
- * thread is inside a call that ends trust.
+ * Calls @touched for each range of code that was brought since the last call,
+ * or for the whole address space if there were too many ranges. Without effect
+ * while a thread is inside a call that ends trust.
  */
 void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
 					uintptr_t end),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Linked by configure --disable-hooks in place of the other files of this
- * folder except trust.c: no hooks.
+ * Linked in place of the other files of this folder except trust.c if configure
+ * was called with --disable-hooks: there are no hooks.
  */
 #include "config.h"
 #include "sys/hooks/libc_hooks.h"
