@@ -10,9 +10,9 @@
 #include "core/text/hash.h"
 
 /*
- * Number of watches in a page that was found not to be huge until the page is
- * tried again: at first, and at most. Trying a page of many mappings takes a
- * thousand times as long as trying a page of two mappings.
+ * After how many watches in a page that was found not to be huge the monitor
+ * tries the page again: the first and the largest number. Trying a page of many
+ * mappings takes a thousand times as long as trying a page of two mappings.
  */
 #define HUGE_AGAIN 64
 #define HUGE_RARE  16384

@@ -5,8 +5,8 @@
  * the huge page, permanently: the application then reads its memory by small
  * pages.
  *
- * The table has a fixed size: a few huge pages may be forgotten, and are then
- * split. The table is guarded by its owner.
+ * The table of huge pages has a fixed size: the monitor may forget a few huge
+ * pages, which are then split. The table's owner guards the table.
  */
 #ifndef MRRC_HUGE_H
 #define MRRC_HUGE_H
@@ -25,14 +25,14 @@ struct mrrc_huge {
 	size_t count; /* pages that are watched whole */
 	uintptr_t whole[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
 	/*
-	 * the token of the page's watch, if no part of the page changed or was
-	 * unwatched since the watch began; else 0
+	 * the token of each page's watch, if no part of the page has changed or
+	 * was unwatched since the watch began; else 0
 	 */
 	uint64_t token[MRRC_HUGE_SETS][MRRC_HUGE_WAYS];
 	unsigned way; /* the next way to replace, modulo the ways */
 	/*
-	 * pages found not to be huge, as several mappings share them. After
-	 * each vain try, the next try waits for twice as many watches.
+	 * pages found not to be huge, as several mappings share the page. After
+	 * each try that fails, the next one waits for twice as many watches.
 	 */
 	struct {
 		uintptr_t page;
@@ -42,8 +42,8 @@ struct mrrc_huge {
 };
 
 /*
- * The start of the page that contains @addr, and the end of the page that
- * contains @addr - 1.
+ * The start of the huge page that contains @addr, and the end of the huge page
+ * that contains @addr - 1.
  */
 static inline uintptr_t mrrc_huge_floor(const struct mrrc_huge *huge,
 					uintptr_t addr)
@@ -58,8 +58,9 @@ static inline uintptr_t mrrc_huge_ceil(const struct mrrc_huge *huge,
 }
 
 /*
- * mrrc_huge_whole(): is the page that contains @addr watched whole?
- * mrrc_huge_overlaps(): is any page watched whole that has a byte of the range?
+ * mrrc_huge_whole(): is the huge page that contains @addr watched whole?
+ * mrrc_huge_overlaps(): does the range overlap a huge page that is watched
+ * whole?
  */
 bool mrrc_huge_whole(const struct mrrc_huge *huge, uintptr_t addr);
 bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,

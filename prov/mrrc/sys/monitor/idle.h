@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranges that a monitor remembers: ranges that are still watched although no
- * cache needs them (evicted memory is often registered again), and ranges that
- * were found to be private and have been watched since, so that they cannot
- * have changed. The table is guarded by its owner, and allocates nothing.
+ * A table of ranges that a monitor remembers: ranges that it still watches
+ * although no cache needs the range (evicted memory is often registered again),
+ * and ranges that were found to be private and have been watched since, so that
+ * they cannot have changed. The table's owner guards the table. No call
+ * allocates memory.
  */
 #ifndef MRRC_IDLE_H
 #define MRRC_IDLE_H
@@ -42,8 +43,9 @@ struct mrrc_idle {
 };
 
 /*
- * Remembers a range that is no longer needed. Returns true if *out, the oldest
- * range, made room and has to be unwatched.
+ * Remembers a range that no cache needs any more. Returns true if *out was set
+ * to the oldest range, which no longer has a place in the ring, and which the
+ * caller has to unwatch.
  */
 bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 		   struct mrrc_idle_range *out);
@@ -69,16 +71,16 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start,
 			 uintptr_t end);
 
 /*
- * mrrc_idle_saw(): the pages of the range were examined; has no effect unless
- * the range was watched all the time since @token was given. mrrc_idle_seen():
- * the token of a range that was examined and has been watched since; else 0.
+ * mrrc_idle_saw(): records that the pages of the range were examined, if the
+ * range was watched all the time since @token was given. mrrc_idle_seen(): the
+ * token of a range that was examined and has been watched since; else 0.
  */
 void mrrc_idle_saw(struct mrrc_idle *idle, uintptr_t start, uint64_t token);
 uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 /*
- * The range has changed, or is no longer watched. All ranges begin at pages.
- * Examines all known ranges if this range or a known range is long.
+ * Forgets a range that has changed or is no longer watched. All ranges begin at
+ * pages. Examines all known ranges if this range or a known range is long.
  */
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 

@@ -104,9 +104,9 @@ static bool mon_settle(struct mrrc_mon *mon)
 }
 
 /*
- * Handles all events up to now. Events that come meanwhile are left, and seq
- * stays odd: threads that find the lock taken post events, perhaps faster than
- * events are handled. MONITOR lock held.
+ * Handles all events up to now. Leaves events that come meanwhile, with seq
+ * still odd: threads that find the lock taken may post events faster than this
+ * thread handles events. MONITOR lock held.
  */
 static void mon_handle(struct mrrc_mon *mon)
 {
@@ -120,9 +120,9 @@ static void mon_handle(struct mrrc_mon *mon)
 /* ---- watching ---- */
 
 /*
- * Unwatches an idle range. A huge page that is no longer watched whole was
- * unwatched before, and another user may watch its memory by now. MONITOR lock
- * held.
+ * Unwatches an idle range, unless it is a huge page that is no longer watched
+ * whole: such a page was unwatched before, and another userfaultfd may watch
+ * its memory by now. MONITOR lock held.
  */
 static void mon_uncover_idle(struct mrrc_mon *mon,
 			     const struct mrrc_idle_range *range)
@@ -147,8 +147,8 @@ bool mrrc_mon_unwatch_all_idle(struct mrrc_mon *mon)
 /* ---- watching, the calls ---- */
 
 /*
- * The token of a range that has been watched, alone or with its huge pages, and
- * known to be private, since that token; or 0. MONITOR lock held.
+ * The token since which a range has been watched, alone or with its huge pages,
+ * and is known to be private; or 0. MONITOR lock held.
  */
 static uint64_t mon_seen(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
@@ -182,7 +182,7 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 
 /*
  * Starts the monitor's threads at the first watch: a process that registers
- * nothing has none.
+ * nothing needs no threads.
  */
 static void mon_begin(struct mrrc_mon *mon)
 {
@@ -261,8 +261,9 @@ uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len)
 }
 
 /*
- * The range that stays watched when no cache needs [@start, @start + @len): its
- * huge page, if that is watched whole, or the range itself. MONITOR lock held.
+ * The range that stays watched when no cache needs [@start, @start + @len): the
+ * range's huge page, if the page is watched whole, or the range itself. MONITOR
+ * lock held.
  */
 static struct mrrc_idle_range mon_idle_range(const struct mrrc_huge *huge,
 					     uintptr_t start, size_t len)
@@ -310,9 +311,9 @@ int mrrc_mon_refused(struct mrrc_mon *mon, int ret)
 }
 
 /*
- * Unwatches the memory next to an unmapped range, not the range itself: other
- * mappings, which other users watch, may be there by now. Huge pages that lost
- * a part are no longer huge.
+ * Unwatches the memory next to an unmapped range, not the range itself, which
+ * may have other mappings by now that another userfaultfd watches. Huge pages
+ * that lost a part are no longer huge.
  */
 static void mon_unmapped(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 			 struct mrrc_range hull)
@@ -331,9 +332,9 @@ static void mon_unmapped(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Tell all subscribers to forget the range. The invalidated regions may be
- * larger than the range: the rest of them may still be mapped, and watched
- * without need.
+ * Tells all subscribers to forget the range. Invalidated regions may be larger
+ * than the range: the rest of their memory may still be mapped and needs no
+ * watching.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event)

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory monitors: they tell the caches that a mapping changed. One table of
- * calls per kind (mon_*.c), one instance per kind and process, shared by all
- * caches and counted. A cache subscribes, watches ranges before they are
- * pinned, and asks before every hit whether memory is quiet.
+ * Memory monitors tell the caches that a mapping changed. Each kind of monitor
+ * has a table of calls (mon_*.c), and one instance in a process, which all
+ * caches share and whose users are counted. A cache subscribes, watches ranges
+ * before they are pinned, and asks before every hit whether memory is quiet.
  *
- * How a lookup is made safe. The kernel queues an unmap event after the mapping
- * is gone, so another thread may own the address before the event has been
- * read. Hence:
+ * A lookup is safe, although the kernel queues an unmap event only when the
+ * mapping has gone, so that another thread may own the address before the event
+ * has been read:
  *
  *   seq = mrrc_mon_seq(mon)        odd: events are being handled
  *   mrrc_mon_check(mon) == 0       no unmap is under way anywhere
  *   mrrc_mon_seq(mon) == seq       no event was read in between
  *
- *   what was unmapped before the check is forgotten everywhere
+ *   then all caches have forgotten memory that was unmapped before the check
  *
  * mrrc_mon_quiet() makes these steps. A caller that holds a cache's lock, or
  * compares seq again once it has the lock, can trust the index for as long as
- * it holds the lock. If no other thread can unmap, comparing seq is enough.
+ * it holds the lock. If no other thread can unmap, the lookup only compares
+ * seq.
  *
- * Events are read with seq odd, and handled under the monitor's lock before it
- * becomes even again, by a thread of the monitor's or by any thread that finds
- * memory busy (mrrc_mon_drain). The unmapping thread sleeps until its event is
- * read: a thread that holds the MONITOR or a CACHE lock must not malloc, free,
- * map or unmap. A signal handler in a thread that holds such a lock may unmap
- * nevertheless, as the thread that reads events takes neither lock.
+ * A thread of the monitor's, or any thread that finds memory busy
+ * (mrrc_mon_drain), reads events while seq is odd, and handles the events under
+ * the monitor's lock before seq becomes even again. An unmapping thread sleeps
+ * until its event is read: so a thread that holds the MONITOR or a CACHE lock
+ * must not malloc, free, map or unmap. But a signal handler that interrupts the
+ * holder of such a lock may unmap, as the thread that reads events takes
+ * neither lock.
  *
  * Hooks (sys/hooks/libc_hooks.h) announce libc's unmaps before the system call:
  * the range is invalidated and unwatched, and the kernel has nothing to report.
- * An announcement waits for no lock, since its holder may be a thread that a
- * signal has stopped until the call is over: if the lock is taken, the
- * announcement becomes an event. An unmap that was announced and has not
- * happened yet needs no record: a pending insertion is stale, and one that
- * begins after it watches the range again, so that the kernel reports the
- * unmap.
+ * An announcement waits for no lock, since a signal may have stopped the lock's
+ * holder until the call is over: if the lock is taken, the announcement becomes
+ * an event. An unmap that was announced and has not happened yet needs no
+ * record: a pending insertion is stale, and an insertion that begins after the
+ * announcement watches the range again, so that the kernel reports the unmap.
  *
- * A monitor that failed, or cannot watch at all, leaves seq odd permanently: no
- * hit, nothing cached, mrrc_mon_reason() says why. After fork the child's
- * instance has failed; monitors that the child opens are new.
+ * A monitor that failed, or cannot watch at all, leaves seq odd permanently:
+ * lookups get no hits, nothing is cached, and mrrc_mon_reason() says why. In a
+ * forked child the parent's monitors have failed; monitors that the child opens
+ * are new.
  */
 #ifndef MRRC_MON_H
 #define MRRC_MON_H
@@ -57,8 +59,8 @@
 #include "sys/base/threads.h"
 
 /*
- * ThreadSanitizer does not know fences, and runs on processors that order loads
- * anyway.
+ * ThreadSanitizer does not know fences; builds with it run only on processors
+ * that order loads.
  */
 #ifdef __SANITIZE_THREAD__
 #define mrrc_fence(order) __asm__ volatile("" ::: "memory")
@@ -81,23 +83,23 @@ struct mrrc_range {
 };
 
 /*
- * Embedded in the subscriber. MONITOR lock and @lock held in all calls, so that
- * no call may malloc, free, map or unmap.
+ * Embedded in each subscriber. MONITOR lock and @lock are held in all calls,
+ * which must not malloc, free, map or unmap.
  */
 struct mrrc_mon_sub {
 	/* A CACHE lock, which guards the data that the calls use. Constant. */
 	struct mrrc_lock *lock;
 	/*
-	 * Forget the range. Returns the hull of the regions that shared a byte
-	 * with the range, which need no watching any more.
+	 * Forgets the range. Returns the hull of the regions that shared a byte
+	 * with the range: these regions need no watching any more.
 	 */
 	struct mrrc_range (*notify)(struct mrrc_mon_sub *sub, uintptr_t start,
 				    uintptr_t end);
 	/* The lowest range that ends after @pos and must stay watched. */
 	struct mrrc_range (*cover)(struct mrrc_mon_sub *sub, uintptr_t pos);
 	/*
-	 * Number of ranges that must stay watched, read without @lock; or NULL.
-	 * Constant.
+	 * Number of ranges that must stay watched, which is read without @lock.
+	 * The pointer is constant; NULL: not counted.
 	 */
 	const _Atomic size_t *ranges;
 	TAILQ_ENTRY(mrrc_mon_sub) link; /* MONITOR lock */
@@ -122,16 +124,16 @@ struct mrrc_mon_ops {
 	/* Watching is slow: ranges no longer needed stay watched for later. */
 	bool lazy;
 	/*
-	 * Hooks may announce changes that this monitor would see
-	 * (mrrc_mon_hook).
+	 * Can hooks announce the changes that this kind of monitor reports
+	 * (mrrc_mon_hook)?
 	 */
 	bool hookable;
 	/* Watches nothing: the application reports its own unmaps. */
 	bool manual;
 	const char *name;
 	/*
-	 * OTHERS: an unmapping thread continues only when seq is odd, or when
-	 * its event was handled.
+	 * In a kind with MRRC_ASK_OTHERS an unmapping thread continues only
+	 * when seq is odd, or when its event was handled.
 	 */
 	enum mrrc_mon_ask ask;
 	/* Sets mon->impl; on failure mon->reason may say why. */
@@ -142,8 +144,8 @@ struct mrrc_mon_ops {
 	void (*close)(struct mrrc_mon *mon);
 	/*
 	 * Watches a range. MONITOR lock held, except in an announcement that
-	 * cannot take it (mon_libc.c). Returns 0, or MRRC_MON_SEEN if sees()
-	 * need not examine the range.
+	 * found the lock taken (mon_libc.c). Returns 0, or MRRC_MON_SEEN if
+	 * sees() need not examine the range; or -E*.
 	 */
 	int (*watch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/*
@@ -160,30 +162,31 @@ struct mrrc_mon_ops {
 	void (*unwatch)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/*
 	 * Reads events, and calls mrrc_mon_event for each. MONITOR lock held,
-	 * seq odd. An error is the end of the monitor, with mon->reason set.
+	 * seq odd. An error, with mon->reason set, ends the monitor.
 	 */
 	int (*drain)(struct mrrc_mon *mon);
 	/*
-	 * For kinds whose events are read at any time, else NULL: adds one to
-	 * seq, unless an event waits to be handled. MONITOR lock held, seq odd.
+	 * Adds one to seq, unless an event waits to be handled. MONITOR lock
+	 * held, seq odd. NULL for kinds that read events only in drain().
 	 */
 	bool (*settle)(struct mrrc_mon *mon);
 	/*
-	 * For hookable kinds: adds an event for the next drain, and makes seq
-	 * odd until then. Under any lock, all signals blocked.
+	 * In hookable kinds: adds an event for the next drain(), and makes seq
+	 * odd until then. Any lock may be held; all signals are blocked.
 	 */
 	void (*post)(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		     enum mrrc_mon_event event);
 	/*
-	 * Is memory quiet? Returns 0: yes; -EAGAIN: no; else the monitor cannot
-	 * be trusted. No lock.
+	 * Is memory quiet? Returns 0: yes; -EAGAIN: no; other errors: the
+	 * monitor cannot be trusted. No lock.
 	 */
 	int (*check)(struct mrrc_mon *mon);
 	/* Would every change of this watched range be reported? No lock. */
 	bool (*sees)(struct mrrc_mon *mon, uintptr_t start, size_t len);
 	/*
-	 * Releases the threads that wait for an event, when the monitor failed
-	 * or in a forked child. Other threads may be in check.
+	 * Called when the monitor failed, or in a forked child: releases the
+	 * threads that wait for an event to be read. Other threads may be in
+	 * check().
 	 */
 	void (*stop)(struct mrrc_mon *mon);
 };
@@ -191,9 +194,10 @@ struct mrrc_mon_ops {
 /*
  * The number of ranges that may be watched. The mappings of a process are
  * limited, and each range can split one mapping in three, unless its neighbours
- * are also watched. Watching may use at most half of the mappings, and no more
- * than the application leaves free of 95 % of them, but always 5 %; if the
- * application's calls of mmap(2) are not hooked, watching may use 5 % alone.
+ * are also watched. Watching may use half of the mappings at most, and only
+ * mappings that the application leaves free of 95 % of the limit, but always 5
+ * % of the limit; if the application's calls of mmap(2) are not hooked, only
+ * these 5 %.
  */
 struct mrrc_mon_room {
 	size_t mappings; /* limit of a process; 0: no limit */
@@ -241,10 +245,11 @@ extern const struct mrrc_mon_ops mrrc_mon_manual_ops;
 /* mon_registry.c: the monitors of this process */
 
 /*
- * @name: a kind, or NULL or "auto" for the best that works here; "auto" always
- * succeeds unless memory is short, with "none" and a reason as the last
- * resort. -ENOENT for an unknown name; a kind that cannot work here returns its
- * error, with the reason as text in @why (NULL, or MRRC_MON_REASON bytes).
+ * Opens a monitor. @name: a kind, or NULL or "auto" for the best kind that
+ * works here; "auto" always succeeds unless memory is short, with "none" and a
+ * reason as the last resort. -ENOENT: unknown name. A kind that cannot work
+ * here returns its error, and the reason as text in @why (NULL, or
+ * MRRC_MON_REASON bytes).
  */
 int mrrc_mon_open(const char *name, char *why, struct mrrc_mon **mon);
 void mrrc_mon_close(struct mrrc_mon *mon);
@@ -254,26 +259,26 @@ int mrrc_mon_open_ops(const struct mrrc_mon_ops *ops, char *why,
 		      struct mrrc_mon **mon);
 
 /*
- * Has libc's unmaps announced to this monitor, which makes them cheaper, until
- * each user that succeeded has called mrrc_mon_unhook(), or the monitor is
- * closed. @why (NULL, or MRRC_LIBC_HOOKS_WHY bytes): the reason of a failure,
- * or the calls that are left to the kernel.
+ * Has libc's unmaps announced to this monitor, which makes unmaps cheaper,
+ * until each user whose call succeeded has called mrrc_mon_unhook(), or the
+ * monitor is closed. @why (NULL, or MRRC_LIBC_HOOKS_WHY bytes): the reason of a
+ * failure, or the calls that are left to the kernel.
  */
 int mrrc_mon_hook(struct mrrc_mon *mon, char *why);
 
 /*
- * Ends one user's mrrc_mon_hook(). Other users may still use the monitor, to
- * which the kernel reports changes.
+ * Ends one user's mrrc_mon_hook(). The monitor still works without hooks, by
+ * the kernel's reports of changes.
  */
 void mrrc_mon_unhook(struct mrrc_mon *mon);
 
 /*
  * When lookups ask the kernel whether memory is quiet. AUTO: whenever another
  * thread could have unmapped, unless every unmap is announced and no code
- * evades the hooks. ALWAYS. HOOKED: never as long as hooks announce every
- * unmap, for processes that unmap through libc alone. PROVEN: as AUTO, but code
- * is examined now, not only after many lookups have asked. Applies to all users
- * of the monitor; the last call decides. To be called before the first lookup,
+ * evades the hooks. ALWAYS. HOOKED: never, as long as all hooks are in place;
+ * for processes that unmap through libc alone. PROVEN: as AUTO, but code is
+ * examined now, not only after many lookups have asked. Applies to all users of
+ * the monitor; the last call decides. To be called before the first lookup,
  * after mrrc_mon_hook(). Returns false if hooks that @probe needs are missing.
  */
 enum mrrc_mon_probe {
@@ -310,8 +315,8 @@ const char *mrrc_mon_title(const struct mrrc_mon *mon);
 const char *mrrc_mon_reason(const struct mrrc_mon *mon);
 
 /*
- * To be called each time a thread's lookups have asked the kernel MRRC_MON_RENT
- * times more. No lock held.
+ * To be called after every MRRC_MON_RENT times that a thread's lookups have
+ * asked the kernel. No lock held.
  */
 #define MRRC_MON_RENT 1024
 void mrrc_mon_rented(struct mrrc_mon *mon);
@@ -319,16 +324,17 @@ void mrrc_mon_rented(struct mrrc_mon *mon);
 /* mon_room.c */
 
 /*
- * Makes room for a watch: subscribers with many more ranges than @sub give some
- * up. Returns false if there are no such subscribers. No lock held.
+ * Makes room for a watch: the subscriber with the most ranges gives up some of
+ * its ranges. Returns false if no subscriber has many more ranges than @sub. No
+ * lock held.
  */
 bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /* mon.c: one monitor */
 
 /*
- * The reason why lookups ask the kernel (unless lone: in a process with
- * threads), or "". For any thread.
+ * The reason why lookups ask the kernel (if @lone is set, in a process with
+ * threads only), or "". For any thread.
  */
 void mrrc_mon_asks(struct mrrc_mon *mon, char why[MRRC_TRUST_WHY]);
 
@@ -342,21 +348,22 @@ void mrrc_mon_subscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /*
- * Watch a page-aligned range that the subscriber's cover() already reports.
+ * Watches a page-aligned range that the subscriber's cover() already reports.
  * Returns 0, or the reason why changes in the range could go unnoticed: -EINVAL
  * or -EBUSY: the kernel refused; -EFAULT: not all of the range is mapped;
  * -ENOMEM: no room for more ranges (struct mrrc_mon_room); -ENODEV: no monitor.
- * No lock held. Unwatch the range afterwards, unless it was refused or there is
- * no monitor (mrrc_mon_watched). @token identifies the watch for
- * mrrc_mon_sees(); 0: mrrc_mon_sees() is true until a change is reported.
+ * No lock held. The caller has to unwatch the range later, unless the kernel
+ * refused or there is no monitor (mrrc_mon_watched). @token identifies the
+ * watch for mrrc_mon_sees(); 0: mrrc_mon_sees() is true until a change is
+ * reported.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);
 
 /*
- * mrrc_mon_watch() for measurements. The caller alone has the memory, and does
- * not change it before mrrc_mon_unwatch() and mrrc_mon_unwatch_idle(): the
- * thread that reads events, which an unmap would wait for, may not run yet.
+ * mrrc_mon_watch() for measurements. The caller alone uses the memory, and does
+ * not unmap it before mrrc_mon_unwatch() and mrrc_mon_unwatch_idle(): an unmap
+ * would wait for the thread that reads events, which may not run yet.
  */
 int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		       uint64_t *token);
@@ -368,25 +375,25 @@ static inline bool mrrc_mon_watched(int ret)
 }
 
 /*
- * Does every change of this range, watched since @token, make an event? Best
- * called when the range is pinned, because then all its pages are present and
- * can be examined.
+ * Does every change of this range, which has been watched since @token, make an
+ * event? Best called when the range is pinned: then all its pages are present
+ * and can be examined.
  */
 bool mrrc_mon_sees(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t token);
 
 /*
  * The token of a range for which mrrc_mon_sees() was true, if the range was
- * watched ever since and no change was reported: all its pages are still there.
- * 0: the range may have changed; also for monitors that stop watching at once.
- * No lock held.
+ * watched ever since and no change was reported: then all its pages are still
+ * present. 0: the range may have changed, or the monitor unwatches at once. No
+ * lock held.
  */
 uint64_t mrrc_mon_unchanged(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * Stop watching the parts of the range that no subscriber covers any more.
- * Monitors that unwatch slowly keep the last MRRC_IDLE_MAX ranges watched, and
- * their changes are reported. No lock held.
+ * Stops watching the parts of the range that no subscriber covers any more.
+ * Monitors that unwatch slowly keep the last MRRC_IDLE_MAX such ranges watched,
+ * and report their changes. No lock held.
  */
 void mrrc_mon_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
@@ -439,18 +446,18 @@ static inline int mrrc_mon_check(struct mrrc_mon *mon)
 	int ret = mon->ops->check(mon);
 
 	/*
-	 * The caller reads seq next: the fence keeps that read after the
-	 * kernel's answer.
+	 * The fence orders the caller's next read of seq after the kernel's
+	 * answer.
 	 */
 	mrrc_fence(acquire);
 	return !ret || ret == -EAGAIN ? ret : mrrc_mon_refused(mon, ret);
 }
 
 /*
- * As mrrc_mon_check(), and in addition all memory that was unmapped before the
- * call has been forgotten. *seq: the sequence number at that time. *probes,
- * which the caller alone writes, grows by one if the kernel is asked. Reads no
- * event itself.
+ * As mrrc_mon_check(); 0 also means that the caches have forgotten all memory
+ * that was unmapped before the call. *seq: the sequence number at that time.
+ * *probes, which only the caller writes, grows by one if the kernel is asked.
+ * Reads no event.
  */
 static inline __attribute__((always_inline)) int
 mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
@@ -478,21 +485,21 @@ mrrc_mon_quiet(struct mrrc_mon *mon, uint64_t *seq, _Atomic uint64_t *probes)
 void mrrc_mon_drain(struct mrrc_mon *mon);
 
 /*
- * All caches forget the range, as if it had been unmapped: for changes that are
- * announced by other means. No lock held.
+ * Makes all caches forget the range, as if it had been unmapped, for changes
+ * that other means announce. No lock held.
  */
 void mrrc_mon_invalidate(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * Ends the monitor permanently: all ranges of its subscribers are invalidated.
+ * Ends the monitor permanently, and invalidates all ranges of its subscribers.
  * No lock held.
  */
 void mrrc_mon_fail(struct mrrc_mon *mon, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Passes one event to all subscribers; for drain. Returns whether any of them
- * knew the range. MONITOR lock held.
+ * Called by drain(): passes one event to all subscribers. Returns whether any
+ * subscriber knew the range. MONITOR lock held.
  */
 bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 		    enum mrrc_mon_event event);

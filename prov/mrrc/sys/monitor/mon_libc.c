@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A monitor's reaction to an unmap that a hook announces (libc_hooks.h): the
- * range is invalidated and no longer watched. If a lock that this needs is
- * taken, the announcement becomes an event, which the next lookup handles.
+ * Handles an unmap that a hook announces (libc_hooks.h): invalidates and
+ * unwatches the range. If a lock that the announcement needs is taken, the
+ * announcement becomes an event, which the next lookup handles.
  *
- * The calls run in the thread that unmaps, which may hold any lock, with all
+ * The calls run in the unmapping thread, which may hold any lock, with all
  * signals blocked, and wait for no lock.
  */
 #include "config.h"
@@ -82,9 +82,8 @@ static void mon_exit_all(struct mrrc_mon *mon, const struct mrrc_mon_sub *last)
 }
 
 /*
- * Takes all locks that an announcement needs. Does not wait for the holder of a
- * lock: that thread may be asleep, or stopped by a signal until this call is
- * over.
+ * Takes all locks that an announcement needs, without waiting: a lock's holder
+ * may be asleep, or interrupted by a signal until this call is over.
  */
 static bool mon_enter_all(struct mrrc_mon *mon)
 {
@@ -104,10 +103,10 @@ static bool mon_enter_all(struct mrrc_mon *mon)
 }
 
 /*
- * Handles an announcement without locks: it becomes an event, which is handled
- * before the next hit, and the kernel may report the change as well. Nothing is
- * unwatched, as the range may not be the monitor's: kernels before 6.14 end the
- * watch of another userfaultfd, too.
+ * Makes an announcement an event, without locks: the event is handled before
+ * the next hit, and the kernel may report the change as well. Does not unwatch
+ * the range, which the monitor may not watch: kernels before 6.14 would end the
+ * watch of another userfaultfd.
  */
 static void mon_announce_event(struct mrrc_mon *mon, uintptr_t start,
 			       uintptr_t end, enum mrrc_libc_hooks_how how)
@@ -145,9 +144,9 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 	bool watched = false;
 
 	/*
-	 * Linux before 6.4 does not merge an unwatched part with the mapping
-	 * after it, if the watched mapping began before that part: so the whole
-	 * range is watched first.
+	 * Watches the whole range first: Linux before 6.4 does not merge an
+	 * unwatched part with the mapping behind the part, if the watched
+	 * mapping began before the part.
 	 */
 	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon) &&
 	    atomic_load(&mon->begun))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The manual monitor (mon.h): nothing is watched, and all registrations may be
- * kept. The application has promised to call fi_mrrc_invalidate() before it
- * unmaps (mrrc_mon_invalidate).
+ * The manual monitor (mon.h) watches nothing, and caches may keep all
+ * registrations. The application has promised to call fi_mrrc_invalidate()
+ * before it unmaps (mrrc_mon_invalidate).
  */
 #include "config.h"
 #include "sys/monitor/mon.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The monitors of this process: open, close, fork, hooks (mon.h).
+ * Keeps the monitors of this process: opens, closes, hooks them, and handles
+ * forks (mon.h).
  *
  * Lock order: REGISTRY -> MONITOR -> CACHE. The handler thread never takes
- * REGISTRY, so open and close may allocate and map while they hold it.
+ * REGISTRY, so open and close may allocate and map while they hold REGISTRY.
  */
 #include "config.h"
 #include "sys/monitor/mon.h"
@@ -69,8 +70,8 @@ static void mon_fork_parent(void)
 
 /*
  * Runs in the only thread of a forked child. Another thread may have held the
- * MONITOR or a CACHE lock: the data they guard are not used again
- * (mrrc_mon_forked).
+ * MONITOR or a CACHE lock during the fork: so the child does not use the data
+ * that these locks guard (mrrc_mon_forked).
  */
 static void mon_fork_child(void)
 {
@@ -108,8 +109,8 @@ static int mon_registry_ready(void)
 	pthread_once(&mrrc_mon_registry.once, mon_registry_init);
 	mrrc_threads_init();
 	/*
-	 * before our threads start: in a process with several threads the
-	 * kernel takes 10 ms to register it for membarrier(2)
+	 * before our threads start: the kernel takes 10 ms to register a
+	 * process with several threads for membarrier(2)
 	 */
 	mrrc_biased_setup();
 	return mrrc_mon_registry.ready;
@@ -179,8 +180,8 @@ err_free:
 }
 
 /*
- * The shared instance of a kind, opened if there is none yet. REGISTRY lock
- * held.
+ * Gets the shared instance of a kind, and opens it if it does not exist yet.
+ * REGISTRY lock held.
  */
 static int mon_share(const struct mrrc_mon_ops *ops, char *why,
 		     struct mrrc_mon **out)
@@ -297,7 +298,7 @@ void mrrc_mon_close(struct mrrc_mon *mon)
 
 /*
  * Tries to take the REGISTRY lock for the proving thread; does not wait, as the
- * lock's holder may be waiting for that thread.
+ * lock's holder may be waiting for the proving thread.
  */
 static bool mon_prove_enter(void)
 {
@@ -353,8 +354,8 @@ bool mrrc_mon_set_probe(struct mrrc_mon *mon, enum mrrc_mon_probe probe)
 						    MRRC_TRUST_HOOKED :
 						    MRRC_TRUST_PROVEN);
 	/*
-	 * code that may unmap by itself may also make threads by itself, and
-	 * children that share memory
+	 * without a proof, code may make threads or children that share memory,
+	 * and unmap in these
 	 */
 	mon->lone = !(MRRC_PROVE_CAN && proves && can);
 	registry_leave(cancel);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The number of ranges that a monitor may watch (struct mrrc_mon_room): how
- * many mappings the process can spare, and which subscriber gives up ranges.
+ * Computes the number of ranges that a monitor may watch (struct
+ * mrrc_mon_room), by the mappings that the process can spare, and chooses the
+ * subscriber that gives up ranges.
  *
  * MONITOR lock held, except in mrrc_mon_make_room and mrrc_mon_room_init.
  */
@@ -43,8 +44,8 @@ static size_t mon_ranges(struct mrrc_mon *mon)
 }
 
 /*
- * The number of mappings that is always available for watching: just under a
- * twentieth.
+ * The number of ranges that may always be watched: just under a twentieth of
+ * the limit of mappings.
  */
 static size_t mon_least(const struct mrrc_mon_room *room)
 {
@@ -52,9 +53,9 @@ static size_t mon_least(const struct mrrc_mon_room *room)
 }
 
 /*
- * The number of watches until the mappings are counted again, which takes
- * longer the more mappings there are: a quarter of the ranges that may still be
- * added, at most four times the @all mappings.
+ * The number of watches until the mappings are counted again: a quarter of the
+ * number of ranges that may still be added, but at most four times @all, the
+ * number of mappings, as counting takes longer the more mappings there are.
  */
 static size_t mon_look_after(const struct mrrc_mon_room *room, size_t ranges,
 			     size_t all)
@@ -67,8 +68,9 @@ static size_t mon_look_after(const struct mrrc_mon_room *room, size_t ranges,
 }
 
 /*
- * MONITOR lock held: count the mappings. @ranges ranges are watched now, and
- * take at most two mappings each; adjacent ranges share one mapping.
+ * MONITOR lock held: counts the mappings, and sets the limit of ranges. @ranges
+ * ranges are watched now, and take at most two mappings each; adjacent ranges
+ * share one mapping.
  */
 static void mon_look(struct mrrc_mon *mon, size_t ranges)
 {
@@ -79,8 +81,8 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	const size_t ours = 2 * ranges < all ? 2 * ranges : all;
 	const size_t left = all < most ? most - all : 0;
 	/*
-	 * adjacent ranges may take more than half of the mappings, until ranges
-	 * between them are dropped
+	 * adjacent ranges may take more than half of the mappings when ranges
+	 * between the adjacent ranges have been dropped
 	 */
 	const size_t over = ours > half ? ours - half : 0;
 	size_t lack = all > most ? all - most : 0;
@@ -95,8 +97,8 @@ static void mon_look(struct mrrc_mon *mon, size_t ranges)
 	if (calls < room->mappings / 1024)
 		calls = room->mappings / 1024;
 	/*
-	 * if mmap calls are not counted, the application cannot get back
-	 * mappings that it needs later
+	 * if the hooks cannot count calls of mmap(2), the application cannot
+	 * get back mappings that it needs later
 	 */
 	if (!mrrc_libc_hooks_count(mon, calls) || room->most < mon_least(room))
 		room->most = mon_least(room);
@@ -117,7 +119,7 @@ bool mrrc_mon_full(struct mrrc_mon *mon)
 }
 
 /*
- * The subscriber with the most ranges; NULL: no subscriber has any. MONITOR
+ * The subscriber with the most ranges; NULL: no subscriber has ranges. MONITOR
  * lock held.
  */
 static struct mrrc_mon_sub *mon_richest(struct mrrc_mon *mon, size_t *most)
@@ -170,8 +172,8 @@ bool mrrc_mon_make_room(struct mrrc_mon *mon, struct mrrc_mon_sub *sub)
 }
 
 /*
- * MONITOR lock held: reduce the ranges to @goal; the largest subscriber gives
- * up ranges first.
+ * MONITOR lock held: reduces the number of ranges to @goal; the subscriber with
+ * the most ranges gives up ranges first.
  */
 static void mon_shed(struct mrrc_mon *mon, size_t goal)
 {
@@ -198,8 +200,7 @@ void mrrc_mon_crowded(struct mrrc_mon *mon)
 		if (ranges <= room->most)
 			return;
 		/*
-		 * leaves enough room that the limit is not reached again at
-		 * once
+		 * leaves room, so that the limit is not reached again at once
 		 */
 		mon_shed(mon,
 			 room->most > least + some ? room->most - some : least);

@@ -2,9 +2,10 @@
 /*
  * The userfaultfd monitor (mon.h).
  *
- * Ranges are registered in write-protect mode and never protected. So no page
- * faults, and the kernel reports each unmap, remap and discard of pages in
- * these ranges, by any code and any call. The monitor needs no privileges.
+ * Ranges are registered in write-protect mode, but never write-protected: so
+ * accesses cause no extra page faults, and the kernel reports each unmap, remap
+ * and discard of pages in these ranges, by any code and any call. The monitor
+ * needs no privileges.
  *
  * The probe: UFFDIO_WRITEPROTECT of an empty range fails with EAGAIN while an
  * unmap, remap or discard is unfinished, and with EINVAL otherwise. Kernels
@@ -39,9 +40,9 @@
 #define MRRC_UFFD_TRIES 3
 
 /*
- * The first page of a range is examined: in the first MRRC_UFFD_FIRST ranges,
- * in MRRC_UFFD_EXAMINED ranges after an unwritten page was found, and in one of
- * MRRC_UFFD_SAMPLE other ranges.
+ * uffd_prepare() examines the first page of a range in the first
+ * MRRC_UFFD_FIRST ranges, in MRRC_UFFD_EXAMINED ranges after it found an
+ * unwritten page, and in one of MRRC_UFFD_SAMPLE other ranges.
  */
 #define MRRC_UFFD_EXAMINED 1024
 #define MRRC_UFFD_FIRST	   64
@@ -62,8 +63,9 @@ static int uffd_fail(struct mrrc_mon *mon, const char *what, int ret)
 }
 
 /*
- * The kernel itself requires no privilege for MRRC_UFFD_FEATURES: neither
- * CAP_SYS_PTRACE nor vm.unprivileged_userfaultfd would help.
+ * The kernel requires no privilege for MRRC_UFFD_FEATURES: if the kernel
+ * refuses these features, neither CAP_SYS_PTRACE nor
+ * vm.unprivileged_userfaultfd helps.
  */
 static int uffd_forbidden(struct mrrc_mon *mon, int ret)
 {
@@ -115,8 +117,8 @@ err_close:
 }
 
 /*
- * The size of the parts of a mapping that are watched whole. Where there are no
- * huge pages to keep, later misses in such a part still need no call.
+ * The size of the parts of a mapping that are watched whole. Even without huge
+ * pages, later misses in a part that is watched whole need no system call.
  */
 static size_t uffd_whole(void)
 {
@@ -241,8 +243,8 @@ static void uffd_unregister(const struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /*
- * Is every page of the range mapped? MS_ASYNC writes nothing back. A raw system
- * call, as msync(2) is a cancellation point.
+ * Is every page of the range mapped? msync(2) with MS_ASYNC fails otherwise,
+ * and writes nothing back. libc's msync() would be a cancellation point.
  */
 static bool uffd_mapped(uintptr_t start, size_t len)
 {
@@ -262,10 +264,11 @@ static int uffd_watch_huge(const struct mrrc_uffd *uffd, uintptr_t start,
 }
 
 /*
- * Most memory was written to before it is registered, and asking the kernel for
- * that takes as long as the watch itself. So most ranges are not examined,
- * until a range turns up that was not written to. A mapping that was not
- * prepared only stays split after its watch.
+ * Prepares a range whose first page was never written to. Most memory was
+ * written to before it is watched, and asking the kernel takes as long as the
+ * watch. So examines few ranges, until a range turns up that was not written
+ * to. A mapping that should have been prepared only stays split after its
+ * watch.
  */
 static void uffd_prepare(struct mrrc_uffd *uffd, uintptr_t start)
 {
@@ -282,9 +285,9 @@ static void uffd_prepare(struct mrrc_uffd *uffd, uintptr_t start)
 }
 
 /*
- * The kernel skips unmapped parts, and does not watch later mappings there: a
- * range with holes is watched in part. A range that is a single mapping has no
- * holes.
+ * Checks that the range has no holes, unless the range is a single mapping: the
+ * kernel skips unmapped parts of a range, and does not watch mappings that are
+ * made in these parts later.
  */
 static int uffd_watch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {
@@ -331,8 +334,8 @@ static bool uffd_one_mapping(struct mrrc_mon *mon, uintptr_t start, size_t len)
 }
 
 /*
- * Errors are ignored: the kernel refuses unmapped parts, and parts of huge
- * pages.
+ * Ignores errors: the kernel refuses to unwatch unmapped parts, and parts of
+ * huge pages.
  */
 static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of the userfaultfd monitor: private to mon_uffd.c (what is watched)
- * and mon_uffd_read.c (its events).
+ * The state of the userfaultfd monitor, private to mon_uffd.c (watches ranges)
+ * and mon_uffd_read.c (reads events).
  */
 #ifndef MRRC_MON_UFFD_PRIV_H
 #define MRRC_MON_UFFD_PRIV_H
@@ -43,8 +43,7 @@ struct mrrc_uffd {
 	atomic_bool stop;   /* the threads have to end */
 	/*
 	 * Held with all signals blocked, for reading and queuing only. Guards
-	 * the fields below, and the step of seq to even when the queue is
-	 * empty.
+	 * the fields below, and making seq even when the queue is empty.
 	 */
 	pthread_mutex_t lock;
 	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];

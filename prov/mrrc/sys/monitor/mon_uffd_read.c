@@ -2,17 +2,17 @@
 /*
  * The events of the userfaultfd monitor (mon_uffd.c), and its two threads.
  *
- * The reader only reads events into a queue. It takes no lock that is held for
- * long, or with signals unblocked: an unmapping thread sleeps until its event
- * is read, and may be in a signal handler that interrupted the holder of one of
- * our locks. The handler thread, or a thread that finds memory busy
- * (mrrc_mon_drain), handles the queue; until then seq is odd.
+ * The reader only reads events into a queue. The reader takes no lock that a
+ * thread holds for long, or with signals unblocked: an unmapping thread sleeps
+ * until its event is read, and may be in a signal handler that interrupted the
+ * holder of one of our locks. The handler thread, or a thread that finds memory
+ * busy (mrrc_mon_drain), handles the queue; until then seq is odd.
  *
  * The reader has its own table of descriptors. Programs that become daemons
  * close descriptors that they do not know. In the reader's table the
  * userfaultfd stays open, so events are still read, and the handler notices
- * that the number was closed. poll(2) looks up descriptors each time it wakes.
- * With a shared table it would continue to wait on another file, and an
+ * that the number was closed. poll(2) looks up descriptors each time it wakes:
+ * with a shared table poll(2) would go on to wait for another file, and an
  * unmapping thread would never return.
  */
 #include "config.h"
@@ -68,8 +68,8 @@ static void uffd_unlock(struct mrrc_uffd *uffd, const sigset_t *old)
 }
 
 /*
- * Queues an event. Locked. A range that is too large only invalidates more than
- * needed.
+ * Queues an event. Locked. A full queue extends its last event: an event whose
+ * range is too large only invalidates more regions than needed.
  */
 static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 		       enum mrrc_mon_event kind, bool announced)
@@ -162,8 +162,8 @@ void mrrc_uffd_post(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 }
 
 /*
- * Takes the oldest events, in their order: an announced range is forgotten even
- * if the kernel reports it as well. Locked.
+ * Takes the oldest events, in their order, so that an announcement is handled
+ * before the kernel's report of the same range. Locked.
  */
 static unsigned uffd_next(struct mrrc_uffd *uffd,
 			  struct mrrc_uffd_event event[MRRC_UFFD_EVENTS])
@@ -234,16 +234,16 @@ bool mrrc_uffd_settle(struct mrrc_mon *mon)
 }
 
 /*
- * Closes the userfaultfd, but keeps its number: probes of other threads then
- * meet a file that refuses them, and not a file of the application.
+ * Closes the userfaultfd, but keeps its number in use, by a file that refuses
+ * the probes of other threads: so no probe reaches a file of the application.
  */
 static void uffd_replace(struct mrrc_uffd *uffd)
 {
 	if (mrrc_uffd_lost(uffd))
 		return;
 	/*
-	 * dup3(2) refuses numbers above RLIMIT_NOFILE, which may have been
-	 * lowered
+	 * dup3(2) refuses numbers above RLIMIT_NOFILE, which the application
+	 * may have lowered
 	 */
 	if (!mrrc_fd_is(uffd->stop_fd, &uffd->stop_id) ||
 	    dup3(uffd->stop_fd, uffd->fd, O_CLOEXEC) < 0)
@@ -267,8 +267,8 @@ static int uffd_fetch(struct mrrc_mon *mon)
 
 	uffd_lock(uffd, &old);
 	/*
-	 * If another file has our descriptor's number, that file may be
-	 * readable, which means nothing.
+	 * Checks the descriptor first: if another file has its number by now,
+	 * poll(2) tells nothing about events.
 	 */
 	ret = mrrc_uffd_lost(uffd);
 	/* Another thread may have drained the queue first. */
@@ -307,10 +307,10 @@ static bool uffd_tool(void)
 
 /*
  * Gives the reader a descriptor table with only our descriptors; if the kernel
- * cannot, the reader shares the process's table. Drivers see which process
- * closes a file, and some then end that process's use of it (mq_notify(3),
- * XPMEM). So a child process, which shares the reader's memory and table,
- * closes the other descriptors there, as after any fork.
+ * cannot, the reader shares the process's table. Some drivers (mq_notify(3),
+ * XPMEM) end the use of a file by the process that closes the file. So a child
+ * process, which shares the reader's memory and descriptor table, closes the
+ * other descriptors, as any forked child may.
  */
 static void uffd_keep(struct mrrc_uffd *uffd)
 {
@@ -321,7 +321,7 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 		return;
 	/*
 	 * some tools mistake this clone(2) for fork(2), or end programs that
-	 * call it
+	 * call clone(2)
 	 */
 	if (!uffd_tool())
 		pid = clone(uffd_close_others, stack + sizeof(stack),
@@ -333,8 +333,9 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 }
 
 /*
- * Returns 0 or -E*. poll(2) fails if RLIMIT_NOFILE is below 2, which any thread
- * may set: the reader then reads events once a millisecond.
+ * Waits for events or a wake-up. Returns 0 or -E*. If poll(2) fails because a
+ * thread has set RLIMIT_NOFILE below 2, the reader reads events once a
+ * millisecond.
  */
 static int uffd_wait(struct mrrc_uffd *uffd, struct pollfd fds[2])
 {
@@ -385,9 +386,9 @@ static void *uffd_run(void *arg)
 		}
 	}
 	/*
-	 * The reader ends: from here on no thread may wait for it. The thread
-	 * that joins this one may unmap while it waits, and reporting a failure
-	 * takes a lock.
+	 * The reader ends, so from here on no thread may wait for an event to
+	 * be read: the thread that joins the reader may unmap meanwhile, and
+	 * reporting the failure takes a lock.
 	 */
 	if (ret) {
 		uffd_lock(uffd, &old);
@@ -419,7 +420,7 @@ static void *uffd_handle(void *arg)
 		if (mrrc_mon_seq(mon) & 1)
 			mrrc_mon_drain(mon);
 		/*
-		 * more events have come: threads that wait for the lock go
+		 * more events have come: lets threads that wait for the lock go
 		 * first
 		 */
 		if (mrrc_mon_seq(mon) & 1)
@@ -429,8 +430,8 @@ static void *uffd_handle(void *arg)
 }
 
 /*
- * The reader's poll keeps the userfaultfd alive, so the reader is woken first.
- * A forked child does not wake the reader, which is its parent's.
+ * Wakes the reader first, whose poll(2) keeps the userfaultfd open. A forked
+ * child does not wake the reader, which is a thread of the parent.
  */
 void mrrc_uffd_stop(struct mrrc_mon *mon)
 {
@@ -469,7 +470,7 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon)
 	struct mrrc_uffd *uffd = mon->impl;
 
 	/*
-	 * the handler ends while the reader still runs, as a thread that ends
+	 * ends the handler while the reader still runs, as a thread that ends
 	 * may unmap
 	 */
 	atomic_store(&uffd->stop, true);
@@ -480,8 +481,8 @@ void mrrc_uffd_read_end(struct mrrc_mon *mon)
 	else
 		pthread_cancel(uffd->reader);
 	/*
-	 * the reader has the last copy of the userfaultfd, and closes that copy
-	 * before the thread ends
+	 * the reader has the last copy of the userfaultfd, and closes this copy
+	 * before it ends
 	 */
 	uffd_replace(uffd);
 	mrrc_thread_join(uffd->reader);

@@ -9,8 +9,8 @@
 int mrrc_uffd_lost(const struct mrrc_uffd *uffd);
 
 /*
- * Starts both threads, the reader first; nothing is watched before both run.
- * -E*: neither runs.
+ * Starts the reader, then the handler; nothing is watched before both threads
+ * run. -E*: neither thread runs.
  */
 int mrrc_uffd_read_start(struct mrrc_mon *mon);
 /* Ends both threads, and waits for their end. Not for a forked child. */

@@ -5,8 +5,8 @@
  * huge page only if all of it belongs to one mapping, and watching a part
  * splits the mapping.
  *
- * A part that the application unmaps or discards is unwatched by itself, as
- * that splits the huge page anyway.
+ * Only the part of a huge page that the application unmaps or discards is
+ * unwatched, as the unmap or discard splits the huge page anyway.
  *
  * MONITOR lock held throughout.
  */
@@ -63,8 +63,8 @@ void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 }
 
 /*
- * Does the huge page of @addr stay watched, though no range covers its part in
- * the gap?
+ * Does the huge page of @addr stay watched, though no range covers the page's
+ * part in the gap?
  */
 static bool watch_stays(struct mrrc_mon *mon, uintptr_t addr,
 			struct mrrc_range gap)
@@ -142,8 +142,8 @@ static bool watch_page(struct mrrc_mon *mon, uintptr_t page)
 }
 
 /*
- * Watches *wide. If memory at one end cannot be watched, the other end is tried
- * alone. *wide is set to the range that is watched. false: nothing is watched.
+ * Watches *wide. If memory at one end cannot be watched, tries the other end
+ * alone. Sets *wide to the watched range. false: nothing is watched.
  */
 static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 		       struct mrrc_range *wide)
@@ -151,10 +151,7 @@ static bool watch_wide(struct mrrc_mon *mon, struct mrrc_range range,
 	const struct mrrc_range tries[] = { *wide,
 					    { range.start, wide->end },
 					    { wide->start, range.end } };
-	/*
-	 * a single page belongs to one mapping, or to several: there is nothing
-	 * else to try
-	 */
+	/* in a single huge page both ends fail or succeed together */
 	const int count = wide->end - wide->start > mon->huge.size ? 3 : 1;
 	int i;
 

@@ -6,14 +6,14 @@
 #include "sys/monitor/mon.h"
 
 /*
- * Watches the range, and the rest of its huge pages. Returns as ops->watch
- * does.
+ * Watches the range, and the rest of its huge pages. Returns the same values as
+ * ops->watch().
  */
 int mrrc_mon_watch_range(struct mrrc_mon *mon, uintptr_t start, size_t len);
 
 /*
- * Unwatch the parts of the range that no cache covers. A huge page that is
- * watched whole stays watched, or is unwatched as a whole;
+ * Unwatch the parts of the range that no cache covers. mrrc_mon_uncover()
+ * leaves a huge page watched whole, or unwatches all of the page;
  * mrrc_mon_uncover_part() disregards huge pages.
  */
 void mrrc_mon_uncover(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
@@ -21,8 +21,8 @@ void mrrc_mon_uncover_part(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end);
 
 /*
- * Unwatches the parts of the range in huge pages that are watched whole; other
- * users may watch the memory between these pages.
+ * Unwatches the parts of the range in huge pages that are watched whole, and
+ * not the memory between these pages, which another userfaultfd may watch.
  */
 void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start,
 			   uintptr_t end);

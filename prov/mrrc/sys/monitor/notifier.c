@@ -2,10 +2,10 @@
 /*
  * Passes a monitor's events to callbacks that may block (notifier.h).
  *
- * Ranges that overlap become one, which bounds their number although callers
- * never end a watch. A change then ends the watch of the whole range, and the
- * whole range is reported to the callback. Locks: serial (one watch at a time)
- * -> MONITOR -> lock.
+ * Overlapping ranges become one range, which bounds the number of ranges
+ * although callers never end a watch. A change ends the watch of the whole
+ * range, and the callback is told the whole range. Lock order: serial (one
+ * watch at a time) -> MONITOR -> lock.
  */
 #include "config.h"
 #include "sys/monitor/notifier.h"
@@ -163,8 +163,8 @@ static void *notifier_main(void *arg)
 /* ---- watching ---- */
 
 /*
- * Watches a range that cover() reports already; on failure nothing is left
- * behind.
+ * Watches a range that cover() reports already. On failure the caller unwatches
+ * the range, if mrrc_mon_watched() says so.
  */
 static int notifier_try(struct mrrc_notifier *notifier, struct mrrc_range range)
 {
@@ -248,10 +248,7 @@ int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,
 		notifier_index(notifier, region);
 	notifier->adding = (struct mrrc_range){ 0, 0 };
 	mrrc_lock_release(&notifier->lock);
-	/*
-	 * a refusal has changed nothing: the existing watch may be another
-	 * user's
-	 */
+	/* if the kernel refused, the range's watch may be another user's */
 	if (ret && mrrc_mon_watched(ret))
 		mrrc_mon_unwatch(notifier->mon, range.start,
 				 range.end - range.start);

@@ -4,9 +4,9 @@
  * libfabric's own caches take a lock under which they register and unmap.
  *
  * The unmapping thread sleeps until its event is read, so the reading thread
- * must not wait for such a lock. Hence events are queued here, and a thread of
- * the notifier passes them on. Between reading and passing on an event, valid()
- * returns false, which makes this safe.
+ * must not wait for such a lock. Hence the notifier queues events, and a thread
+ * of the notifier passes events to the callback. This is safe, as valid()
+ * returns false from the time when an event is read until it is passed on.
  *
  * Any thread, no lock of ours held.
  */
@@ -26,8 +26,8 @@ int mrrc_notifier_open(struct mrrc_mon *mon, mrrc_notifier_cb tell, void *arg,
 void mrrc_notifier_close(struct mrrc_notifier *notifier);
 
 /*
- * Report changes in the pages of the range, which are pinned. Returns 0, or the
- * reason why changes could go unnoticed. A watch ends when a change is
+ * Watches the range, whose pages are pinned, to report changes. Returns 0, or
+ * the reason why changes could go unnoticed. A watch ends when a change is
  * reported.
  */
 int mrrc_notifier_watch(struct mrrc_notifier *notifier, uintptr_t start,

@@ -117,8 +117,8 @@ bool mrrc_uffd_written(uintptr_t start)
 	int node = -1;
 
 	/*
-	 * containers may refuse the call; then a page of zeros counts as
-	 * written
+	 * containers may refuse move_pages(2); then the kernel's page of zeros
+	 * counts as written
 	 */
 	if (!mrrc_raw(SYS_move_pages, 0, 1, (long) &page, 0, (long) &node, 0))
 		return node >= 0;
@@ -126,10 +126,10 @@ bool mrrc_uffd_written(uintptr_t start)
 }
 
 /*
- * Is the page at @start, which nothing watches, private memory without a file?
- * The kernel watches private memory, shmem and huge pages for writes; for minor
- * faults the kernel refuses private memory as unfit (EINVAL), and the other
- * kinds as watched by another userfaultfd.
+ * Is the page at @start, which no userfaultfd watches, private memory without a
+ * file? The kernel lets @spare watch private memory, shmem and huge pages for
+ * writes; then it refuses to let @fd watch private memory for minor faults as
+ * unfit (EINVAL), and the other kinds as watched by another userfaultfd.
  */
 static bool uffd_private(int fd, int spare, uintptr_t start)
 {
@@ -165,8 +165,8 @@ static void *uffd_unmapper_run(void *arg)
 	struct mrrc_uffd_unmapper *un = arg;
 
 	/*
-	 * Replaces the mapping with another one, since other threads could map
-	 * memory in a hole.
+	 * Replaces the mapping with another mapping, not with a hole, in which
+	 * other threads could map memory.
 	 */
 	mmap(un->page, mrrc_vm_page(), PROT_NONE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

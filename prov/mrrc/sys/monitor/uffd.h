@@ -23,10 +23,10 @@ int mrrc_uffd_unregister(int fd, uintptr_t start, size_t len);
 
 /*
  * Is the range, which is registered, a single mapping of private memory without
- * a file? Asks the kernel to continue a minor fault there: it does so only in
- * page caches, and returns a different error for other memory. Also false if
- * the kernel cannot tell. Not for a part of a huge page, for which the kernel
- * returns the same error.
+ * a file? Asks the kernel to continue a minor fault in the range, which is
+ * possible only in page caches: the kernel's error tells private memory from
+ * other memory. Also false if the kernel cannot tell. Not for a part of a huge
+ * page, for which the kernel returns the same error as for private memory.
  */
 bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len);
 
@@ -36,9 +36,9 @@ bool mrrc_uffd_anonymous(int fd, uintptr_t start, size_t len);
 #define MRRC_UFFD_TELLS (1 << 10) /* UFFD_FEATURE_MINOR_SHMEM */
 
 /*
- * Was the page at @start written to? Asks the kernel for the NUMA node of the
- * page: absent pages have none, nor has the kernel's page of zeros, which
- * reading maps.
+ * Was the page at @start written to? Asks the kernel for the page's NUMA node:
+ * neither an absent page nor the kernel's page of zeros, which a read maps, has
+ * a node.
  */
 bool mrrc_uffd_written(uintptr_t start);
 
@@ -46,30 +46,32 @@ bool mrrc_uffd_written(uintptr_t start);
 int mrrc_uffd_spare(void);
 
 /*
- * Lets the kernel merge the parts into which a watch splits a mapping, when the
- * watch has ended. To be called before the range at @start is watched, if its
- * first page was never written to. The kernel merges parts only if they share
- * an anon_vma, or have none. A mapping gets its anon_vma when a page of it is
- * first written to; parts share it if the mapping had it before it was split.
- * So the range's first page is made present. Only private memory without a file
- * is changed, as writing to a page of a file changes the file. No watch may
- * begin or end during this call.
+ * Prepares a range, so that the kernel merges the parts into which a watch
+ * splits a mapping when the watch has ended. To be called before the range at
+ * @start is watched, if the range's first page was never written to. The kernel
+ * merges parts only if they share an anon_vma, or have none. A mapping gets its
+ * anon_vma when a page of the mapping is first written to; parts share an
+ * anon_vma that the mapping had before the split. So the range's first page is
+ * made present. Writes only to private memory without a file, as writing to a
+ * page of a file would change the file. No watch may begin or end during this
+ * call.
  */
 void mrrc_uffd_prepare(int fd, int spare, uintptr_t start);
 
 #define MRRC_UFFD_STACK ((size_t) 256 << 10) /* of our threads */
 
 /*
- * Tests the probe: two threads unmap, one event is read, and memory must still
- * be busy. -ENOTSUP: the probe reports quiet, as in kernels before 5.15.
- * -ETIMEDOUT: try again, as another thread may have mapped memory where the
- * test waits for a hole.
+ * Tests the probe: two threads unmap, one event is read, and the probe must
+ * still report that memory is busy. -ENOTSUP: the probe reports that memory is
+ * quiet, as in kernels before 5.15. -ETIMEDOUT: the test has to be repeated, as
+ * another thread may have mapped memory where the test waits for a hole.
  */
 int mrrc_uffd_test(int fd);
 
 /*
- * Opens a userfaultfd for user-space faults only, by the system call or else by
- * /dev/userfaultfd. Returns the descriptor, or the -E* of the system call.
+ * Opens a userfaultfd for user-space faults only, by the system call or, if
+ * this fails, by /dev/userfaultfd. Returns the descriptor, or the system call's
+ * -E*.
  */
 int mrrc_uffd_new(void);
 
