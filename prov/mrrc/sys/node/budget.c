@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Taking, putting and giving back (budget.h).
+ * Takes, puts and gives back units of the budget (budget.h).
  *
  * Invariants:
  *   B1 reserved = used + left, when no call is under way
@@ -111,9 +111,9 @@ static void set_want(struct mrrc_budget *budget, uint64_t want)
 }
 
 /*
- * Rings, but not too often, since a bell wakes a thread in each process. A
- * process that has its share rings to find out which other processes are idle,
- * unless another has rung already.
+ * Rings, but not too often, since a ring wakes a thread in each process. A
+ * process that has its share rings too, unless another process has rung
+ * already: the answers show which processes are idle.
  */
 static void ring(struct mrrc_budget *budget, uint64_t now)
 {
@@ -134,9 +134,9 @@ static void ring(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * Notes that @units are needed. If at least half of the units that a trial
- * released are needed soon after the trial, the trial has failed. A smaller
- * need may be for units released before.
+ * Notes that the process needs @units. If soon after a trial the process needs
+ * at least half of the units that the trial released, the trial has failed. A
+ * smaller need may be for units released before the trial.
  */
 static void miss(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 {
@@ -166,8 +166,8 @@ static void lack(struct mrrc_budget *budget, uint64_t units, uint64_t now)
 }
 
 /*
- * Adds up to @ask units to the reservation, at least @least_units; returns the
- * number added, or 0.
+ * Adds at least @least_units, at most @ask units to the reservation; returns
+ * the number of units added, or 0.
  */
 static uint64_t extend(struct mrrc_budget *budget, uint64_t ask,
 		       uint64_t least_units, uint64_t now)
@@ -379,11 +379,11 @@ static bool active(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * A process that lacks no units may have more than it uses, even within its
- * share. Releases an eighth of the reservation as a trial, and repeats this
- * unless the process needs these units back soon. Each failed trial delays the
- * next one, unless the process has needed more units in between: then the
- * number that it uses is not known. Lock held.
+ * A process that lacks no units may have more units than it uses, even within
+ * its share. As a trial, releases an eighth of the reservation; further trials
+ * follow unless the process needs these units back soon. Each failed trial
+ * delays the next one, unless the process has reserved more units in between:
+ * then the number of units that it uses is not known. Lock held.
  */
 static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 			     const struct mrrc_node_view *view)
@@ -407,8 +407,8 @@ static uint64_t part_to_miss(struct mrrc_budget *budget, uint64_t now,
 }
 
 /*
- * Gives unused units back, and returns the number of units that have to be
- * evicted besides, which are owed from then on. Lock held.
+ * Gives unused units back, and returns the number of further units that the
+ * process has to evict, and owes from now on. Lock held.
  */
 static uint64_t give(struct mrrc_budget *budget, uint64_t now)
 {
@@ -436,8 +436,8 @@ static uint64_t give(struct mrrc_budget *budget, uint64_t now)
 }
 
 /*
- * Eviction fell short by @units: take them from idle allocator blocks, and
- * cancel the rest of the debt.
+ * Called when eviction fell short by @units: takes these units from idle blocks
+ * of allocators, and cancels the rest of the debt.
  */
 static void owe_less(struct mrrc_budget *budget, uint64_t units)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The budget of registered bytes that the processes of a node share
- * (FI_OFI_MRRC_NODE_MAX_SIZE), as one process uses it: bytes are taken before a
- * registration and put after it has ended.
+ * (FI_OFI_MRRC_NODE_MAX_SIZE), as one process uses the budget: the process
+ * takes bytes before a registration and puts bytes after its end.
  *
  * The process reserves bytes of the node's segment (sys/node/node_shm.h) in
  * grains, so that most calls find enough and cost two atomic operations. A
@@ -11,19 +11,19 @@
  * back if the sum exceeds the budget. If two processes reserve at once, at
  * least one of them sees both reservations.
  *
- * A process that lacks bytes publishes their number, and rings: it wakes the
- * threads of the other processes. Each process has a thread that sleeps until
- * another process rings. The thread gives back the number of bytes that
+ * A process that lacks bytes publishes how many, and rings, which wakes a
+ * thread in each other process. Each process has a thread that sleeps until
+ * another process rings, and then gives back the number of bytes that
  * core/cache/node.h computes: first bytes that are reserved but unused, then
- * bytes of regions that the process's members (caches) evict and free memory of
- * its allocators; evicted bytes return when their regions are deregistered. A
- * process that lacks bytes does not wait: it evicts its regions.
+ * bytes of regions that the process's members (caches) evict, and free memory
+ * of its allocators. Evicted bytes are given back when their regions are
+ * deregistered. A process that lacks bytes does not wait: it evicts its own
+ * regions.
  *
  * Without a segment the process has its own budget.
  *
- * Any thread, no lock held, except open and close. Not in a forked child: the
- * child has no part in the budget, and its calls would write to its parent's
- * slot.
+ * All calls except open and close: any thread, no lock held. Not in a forked
+ * child, whose calls would write to the parent's slot.
  */
 #ifndef MRRC_BUDGET_H
 #define MRRC_BUDGET_H
@@ -56,8 +56,8 @@ struct mrrc_budget_member {
 	/* Counts requests for memory. */
 	uint64_t (*uses)(struct mrrc_budget_member *member);
 	/*
-	 * Registered bytes, which the member can evict unless operations hold
-	 * them.
+	 * Returns the member's registered bytes, which it can evict unless
+	 * operations hold them.
 	 */
 	size_t (*bytes)(struct mrrc_budget_member *member);
 	/* Evicts about @bytes bytes, and returns the number evicted. */
@@ -69,8 +69,8 @@ struct mrrc_budget_member {
 };
 
 /*
- * An allocator in the budget. Its free memory is for users that lack bytes: its
- * functions deregister that memory, and are called with no lock held except a
+ * An allocator in the budget. Its functions deregister its free memory when
+ * users of the budget lack bytes, and are called with no lock held except a
  * mutex.
  */
 struct mrrc_budget_keeper {
@@ -78,13 +78,13 @@ struct mrrc_budget_keeper {
 	/* Gives memory that was free for a second to other processes. */
 	void (*give)(struct mrrc_budget_keeper *keeper);
 	/*
-	 * Deregisters the regions that its domain's cache has evicted, in a
-	 * separate call.
+	 * Deregisters the regions that the cache of the allocator's domain has
+	 * evicted.
 	 */
 	void (*reap)(struct mrrc_budget_keeper *keeper);
 	/*
-	 * any thread may call trim and give; else only the allocator's own
-	 * calls do
+	 * true: any thread may call trim and give; false: only the allocator's
+	 * own calls may
 	 */
 	bool any_thread;
 	TAILQ_ENTRY(mrrc_budget_keeper) link;
@@ -106,8 +106,8 @@ struct mrrc_budget;
 /* budget_open.c */
 
 /*
- * *alone: the reason why there is no segment, an error of mrrc_node_shm_open(),
- * or 0.
+ * Opens a budget. *alone: 0, or the reason why there is no segment, an error of
+ * mrrc_node_shm_open().
  */
 int mrrc_budget_open(const struct mrrc_budget_attr *attr,
 		     struct mrrc_budget **budget, int *alone);
@@ -136,8 +136,8 @@ void mrrc_budget_remove(struct mrrc_budget *budget,
 bool mrrc_budget_take(struct mrrc_budget *budget, size_t bytes);
 
 /*
- * Like mrrc_budget_take(), but does not tell other processes that bytes are
- * lacking.
+ * Like mrrc_budget_take(), but does not tell other processes that this process
+ * lacks bytes.
  */
 bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
 
@@ -146,8 +146,8 @@ bool mrrc_budget_try(struct mrrc_budget *budget, size_t bytes);
 /*
  * Like mrrc_budget_take(), for an allocator. The allocators of the process give
  * their free memory, @own (or NULL) first, until the bytes suffice. Then the
- * members evict the missing bytes, if they have that many, and the call waits
- * at most @ms milliseconds for these evictions and for other processes.
+ * members evict the missing bytes, if they have enough bytes, and the call
+ * waits at most @ms milliseconds for these evictions and for other processes.
  */
 bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 			   struct mrrc_budget_keeper *own, size_t bytes,
@@ -160,8 +160,8 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
 /* budget.c */
 
 /*
- * Takes bytes that an operation holds, beyond the budget if necessary. false:
- * the budget is exceeded.
+ * Takes bytes for a registration of one operation, even beyond the budget.
+ * false: the budget is exceeded.
  */
 bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes);
 
@@ -184,14 +184,13 @@ struct mrrc_budget_helper {
 };
 
 /*
- * Called by a predicting helper thread each time it wakes. The files for the
- * answer are read every MRRC_BUDGET_HELPER_MS, and less often, down to every
- * MRRC_BUDGET_HELPER_MAX_MS, while the answer stays the same: reading takes a
- * millisecond on a node of many processors. A call in between costs reading a
- * clock, a lock and a few loads. @would: the member has a use for a helper
- * thread; when it has no use any more, it calls once with false. The process
- * has a use for a helper thread while any of its members has, and all these
- * members get the same answer.
+ * Called by a predicting helper thread each time it wakes. Reads the files for
+ * the answer every MRRC_BUDGET_HELPER_MS, and while the answer stays the same
+ * less often, down to every MRRC_BUDGET_HELPER_MAX_MS, as reading takes a
+ * millisecond on a node of many processors. Other calls only read a clock, take
+ * a lock and load a few words. @would: the member has a use for a helper
+ * thread; when the member has no use any more, it calls once with false. All
+ * members of the process with a use for a helper thread get the same answer.
  */
 #define MRRC_BUDGET_HELPER_MS	  100
 #define MRRC_BUDGET_HELPER_MAX_MS 800

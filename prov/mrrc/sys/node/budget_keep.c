@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Allocators in the budget of a node (budget.h): the bytes that they take, and
- * free bytes that they keep.
+ * Allocators in the budget of a node (budget.h): takes bytes for allocators,
+ * and takes back free bytes that allocators keep.
  */
 #include "config.h"
 #include "sys/node/budget_keep.h"
@@ -44,8 +44,8 @@ uint64_t mrrc_budget_give_kept(struct mrrc_budget *budget, uint64_t units)
 }
 
 /*
- * Takes memory that allocators of this process keep free, one allocator after
- * the other.
+ * Has the allocators of this process free the memory that they keep, one
+ * allocator after the other, until the budget has @bytes, and takes these.
  */
 static bool take_kept(struct mrrc_budget *budget,
 		      struct mrrc_budget_keeper *own, size_t bytes)
@@ -87,9 +87,9 @@ static uint64_t missing(struct mrrc_budget *budget, uint64_t units)
 }
 
 /*
- * Has the caches of this process evict the missing units, if the caches have
- * that many; otherwise other processes have to give units first. @evicted:
- * units evicted so far.
+ * Has the caches of this process evict the missing units, if the caches have at
+ * least the missing number; otherwise other processes have to give units first.
+ * @evicted: number of units evicted so far.
  */
 static uint64_t evict_missing(struct mrrc_budget *budget, uint64_t units,
 			      uint64_t evicted)
@@ -130,8 +130,7 @@ bool mrrc_budget_take_wait(struct mrrc_budget *budget,
 		if (mrrc_budget_take(budget, bytes))
 			return true;
 		/*
-		 * a process without a segment waits only for regions that were
-		 * evicted
+		 * without a segment only evicted regions can still give bytes
 		 */
 		if (!ms-- || (!budget->shm && !evicted))
 			return false;

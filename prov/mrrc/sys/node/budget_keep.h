@@ -6,8 +6,8 @@
 #include "sys/node/budget_priv.h"
 
 /*
- * Makes allocators deregister @units of their free memory. Returns about the
- * number of units by which the debt shrinks.
+ * Makes allocators deregister @units of their free memory. Returns the
+ * approximate number of units by which the debt shrinks.
  */
 uint64_t mrrc_budget_give_kept(struct mrrc_budget *budget, uint64_t units);
 

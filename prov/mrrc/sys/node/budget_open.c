@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opening and closing a budget, its thread, and the budget of this process
- * (budget.h).
+ * Opens and closes budgets, runs a budget's thread, and keeps the budget of
+ * this process (budget.h).
  */
 #include "config.h"
 #include "sys/node/budget_priv.h"
@@ -37,8 +37,8 @@ static uint64_t grain(uint64_t limit)
 }
 
 /*
- * The bell's number is read before the slots are read: later changes ring
- * again.
+ * Reads the bell's number before the slots: for later changes the bell rings
+ * again, so that the wait returns at once.
  */
 static void *budget_run(void *arg)
 {
@@ -199,8 +199,8 @@ static void own_fork_parent(void)
 }
 
 /*
- * Leaves the parent's budget unchanged in a child: the budget's lock may be
- * held, and its thread is missing.
+ * A child does not change the parent's budget, whose lock may be held, and
+ * whose thread does not exist in the child.
  */
 static void own_fork_child(void)
 {

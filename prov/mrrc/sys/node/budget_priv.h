@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of a budget, and functions of budget.c, for the other files of the
- * room.
+ * The state of a budget, and functions of budget.c, for the other budget_*.c
+ * and node_helper.c.
  */
 #ifndef MRRC_BUDGET_PRIV_H
 #define MRRC_BUDGET_PRIV_H
@@ -34,8 +34,8 @@ struct mrrc_budget {
 	uint64_t lacked_at, rang_at, looked_at; /* times in ms */
 	uint64_t
 		/*
-		 * time until the process rings again, if no other process gave
-		 * bytes
+		 * ms until the process rings again, if no other process has
+		 * given bytes
 		 */
 		ring_ms;
 	uint32_t bell; /* the bell's number at @rang_at */
@@ -72,8 +72,8 @@ struct mrrc_budget {
 #define MRRC_BUDGET_TRY_MS  100 /* ms between two trials, at first */
 
 /*
- * Coarse time in ms. Called under the lock that guards the times with which the
- * result is compared.
+ * The coarse clock in ms. Called under the lock that guards the times to
+ * compare the result with.
  */
 uint64_t mrrc_budget_now(void);
 

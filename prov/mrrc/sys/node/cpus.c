@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processors, quotas, idle time (cpus.h).
+ * Reads the allowed processors, quotas and idle times (cpus.h).
  *
- * Numbers are read without scanf() and strtoul(): vm.c says why.
+ * Reads numbers without scanf() and strtoul(): sys/base/vm.c says why.
  */
 #include "config.h"
 #include "sys/node/cpus.h"
@@ -109,9 +109,9 @@ static double quota_v1(const char *dir)
 }
 
 /*
- * The smallest quota of a group and of the groups above it. In a container the
- * path of a group may be its path in the host: then only the uppermost group
- * exists.
+ * The smallest quota of a group and of all groups above it. In a container the
+ * group's path may be its path in the host: then only the uppermost group
+ * exists here.
  */
 static double quota_of(const char *base, const char *group, size_t len,
 		       double (*read)(const char *dir))
@@ -227,8 +227,8 @@ void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle)
 	}
 	CPU_ZERO(&set);
 	/*
-	 * the call fails if there are more processors than a set has: then all
-	 * processors may be allowed
+	 * sched_getaffinity() fails if there are more processors than a set can
+	 * have: then takes all processors for allowed
 	 */
 	if (sched_getaffinity(0, sizeof(set), &set))
 		memset(&set, 0xff, sizeof(set));

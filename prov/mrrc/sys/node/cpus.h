@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The processors on which this process may run, and how much of them is idle:
- * by its affinity, the quota of its control groups (cpu.max, cfs_quota_us) and
- * /proc/stat.
+ * The processors on which this process may run, by its affinity and the quota
+ * of its control groups (cpu.max, cfs_quota_us), and how idle these processors
+ * are, by /proc/stat.
  *
  * Threading: one call at a time.
  */
@@ -29,16 +29,16 @@ struct mrrc_cpus {
 };
 
 /*
- * *cpus: all zero at first. @idle: also measures the idle processors, which
- * takes long; for the same reason quotas are read once a second.
+ * Reads the processors' state; *cpus: all zero at first. @idle: also measures
+ * the idle processors. Reading quotas takes long, and is done once a second.
  */
 void mrrc_cpus_look(struct mrrc_cpus *cpus, bool idle);
 
 /* The parts that read files, for tests; @root: in place of "/". */
 
 /*
- * Idle ticks of the processors of cpu_set_t @set in a /proc/stat. 0: no such
- * processor.
+ * The sum of idle ticks of the processors of @set, a cpu_set_t, in the file
+ * @path, which is like /proc/stat. 0: the file has no such processor.
  */
 uint64_t mrrc_cpus_idle(const char *path, const void *set);
 

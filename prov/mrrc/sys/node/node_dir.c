@@ -62,8 +62,8 @@ int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
 		for (i = 0; i < dirs->count; i++) {
 			ret = dir_open(dirs->dir[i], make, shm);
 			/*
-			 * no slot is left in the segment that the other
-			 * processes share
+			 * the segment that the other processes share has no
+			 * slot left
 			 */
 			if (!ret || ret == -EUSERS)
 				return ret;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The directory that has the node's segment (sys/node/node_shm.h). A directory
- * that other users cannot use is preferred, since in /dev/shm anyone can take
- * the segment's name, or all of the memory.
+ * Finds the directory of the node's segment (sys/node/node_shm.h), preferably
+ * one that other users cannot use, since in /dev/shm any user can take the
+ * segment's name, or all of the memory.
  *
  * Threading: as safe as getenv(3).
  */
@@ -27,10 +27,10 @@ struct mrrc_node_dirs {
 void mrrc_node_dirs(struct mrrc_node_dirs *dirs);
 
 /*
- * Opens the segment in any of these directories, or makes a segment if there is
- * none. So the processes of a login, which has a private directory, and of a
- * batch system, which may have none, share one segment. Returns the error of
- * the last directory.
+ * Opens the segment in any of these directories; makes a segment if no
+ * directory has it. So the processes of a login, which has a private directory,
+ * and of a batch system, which may have no such directory, share one segment.
+ * Returns the error of the last directory tried.
  */
 int mrrc_node_dirs_open(const struct mrrc_node_dirs *dirs,
 			struct mrrc_node_shm **shm);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Decides which processes of the node have a helper thread (budget.h): each
- * process for itself, by the published data of all.
+ * process decides for itself, by the published data of all processes.
  */
 #include "config.h"
 #include "sys/node/budget_priv.h"
@@ -47,8 +47,8 @@ static void helper_decide(struct mrrc_budget *budget,
 }
 
 /*
- * Sets the time until the next decision: short after a change, then longer.
- * members_lock held.
+ * Sets the time until the next decision: short after a change of the answer,
+ * then longer. members_lock held.
  */
 static void helper_period(struct mrrc_budget *budget, bool same)
 {

@@ -156,7 +156,7 @@ static int slot_claim(struct mrrc_node_shm *shm)
 /* ---- the file ---- */
 
 /*
- * Checks that the file is a segment, or an empty file that becomes one, and
+ * Checks that the file is a segment, or empty and to become a segment, and
  * reserves its memory. The segment of another version may be longer.
  */
 static int file_check(int fd)
@@ -315,8 +315,8 @@ void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units)
 /* ---- reading ---- */
 
 /*
- * The slot's word is read after the caller has published its own reservation: a
- * process that took the slot in between sees that reservation.
+ * Reads the slot's word after the caller has published its own reservation: so
+ * a process that took the slot in between sees the caller's reservation.
  */
 static bool slot_dead(struct mrrc_node_shm *shm, unsigned i, bool look)
 {

@@ -5,22 +5,23 @@
  * process, in a directory that sys/node/node_dir.h finds. core/cache/node.h
  * computes the consequences.
  *
- * A process writes its own slot alone, and no lock is taken: a process that is
- * stopped or killed at any moment stops no other. Nothing in the segment is
- * trusted: values are cut to their ranges, and loops end after all slots.
+ * A process writes only its own slot, and takes no lock: a process that is
+ * stopped or killed at any moment does not stop other processes. A process does
+ * not trust the segment: it cuts values to their ranges, and its loops end
+ * after all slots.
  *
- * A process holds an open-file-description lock on its slot's byte of the file,
- * which the kernel releases when the process ends, whatever its number and name
- * space. Process numbers are reused and differ between containers; the locks of
- * fcntl(2) that belong to a process end when any code of the process closes the
- * file; a robust mutex ends with its thread, and has the kernel follow pointers
- * that other processes may write. A lock of this kind is shared with forked
- * children, so a fork handler closes the descriptor in the child; the file is
- * mapped by another descriptor, since a mapping keeps a file description, too.
- * A child made by a bare clone(2) keeps its parent's slot alive as long as it
- * lives. Asking for a lock takes some 500 ns, so a process asks only when bytes
- * are short. A slot has a generation; a generation that was found dead is not
- * checked again.
+ * A process holds an open-file-description lock on its slot's byte of the file;
+ * the kernel releases the lock when the process ends, whatever its number and
+ * name space. Other marks of a living process fail: process numbers are reused
+ * and differ between containers; fcntl(2)'s locks of a process end when any
+ * code of the process closes the file; a robust mutex ends with its thread, and
+ * has the kernel follow pointers that other processes may write. Forked
+ * children share an open-file-description lock, so a fork handler closes the
+ * descriptor in the child; the file is mapped by another descriptor, since a
+ * mapping keeps a file description, too. A child made by a bare clone(2) keeps
+ * its parent's slot locked until the child ends. Asking whether a slot is
+ * locked takes some 500 ns, so a process asks only when it lacks bytes, and not
+ * again for a slot's generation whose process was found dead.
  *
  * Threading: one call at a time for each object, except _ring and _wait.
  */
@@ -35,10 +36,11 @@
 #include "core/cache/node.h"
 
 /*
- * The processes of all versions of the provider share one segment, or each
- * version would take the whole budget. So the name, the magic number and the
- * fields below stay as they are. Additions go into the slots' spare bytes,
- * which a process zeroes when it takes a slot, or behind the last slot.
+ * The processes of all versions of the provider share one segment, since
+ * otherwise each version would take the whole budget. So the name, the magic
+ * number and the fields below must not change. New fields go into the slots'
+ * spare bytes, which a process zeroes when it takes a slot, or behind the last
+ * slot.
  */
 #define MRRC_NODE_SLOTS	    1024
 #define MRRC_NODE_SHM_NAME  "ofi_mrrc-%u.1" /* %u: the user ID */
@@ -80,22 +82,23 @@ struct mrrc_node_shm;
 int mrrc_node_shm_path(const char *dir, char *path, size_t size);
 
 /*
- * Called before setting fork handlers whose locks are held during
- * mrrc_node_shm_open(): handlers run in reverse order.
+ * Sets fork handlers. Called before the caller sets its own, whose locks are
+ * held during mrrc_node_shm_open(), as handlers run in reverse order.
  */
 void mrrc_node_shm_init(void);
 
 /*
- * Takes a slot of this user's segment in @dir, which is made if it does not
- * exist. -ELOOP, -EPERM: not a file of this user alone; -EPROTO: not a segment;
- * -EUSERS: no slot; -ENOSPC: no memory; or the error of a call.
+ * Takes a slot of this user's segment in @dir; makes the segment if it does not
+ * exist. -ELOOP, -EPERM: the file is not this user's alone; -EPROTO: the file
+ * is not a segment; -EUSERS: no slot is left; -ENOSPC: no memory; or the error
+ * of a call.
  */
 int mrrc_node_shm_open(const char *dir, struct mrrc_node_shm **shm);
 void mrrc_node_shm_close(struct mrrc_node_shm *shm);
 
 /*
- * The meaning of an error of mrrc_node_shm_open() as text; NULL: see
- * strerror(3).
+ * The meaning of an error of mrrc_node_shm_open() as text; NULL: strerror(3)
+ * has the text.
  */
 const char *mrrc_node_shm_why(int err);
 
@@ -110,9 +113,10 @@ void mrrc_node_shm_reserve(struct mrrc_node_shm *shm, uint64_t units);
 
 /*
  * Reads the slots of all processes into @share, which has room for
- * MRRC_NODE_SLOTS. Returns their number; *self: the index of this process.
- * @look: asks the kernel which processes are alive; without it, processes that
- * have died since the last such call are included. @now: ms.
+ * MRRC_NODE_SLOTS. Returns the number of processes; *self: the index of this
+ * process. @look: asks the kernel which processes are alive; otherwise
+ * processes that have died since the last call with @look are included. @now:
+ * ms.
  */
 size_t mrrc_node_shm_read(struct mrrc_node_shm *shm, bool look, uint64_t now,
 			  struct mrrc_node_share *share, size_t *self);
@@ -121,8 +125,9 @@ size_t mrrc_node_shm_read(struct mrrc_node_shm *shm, bool look, uint64_t now,
 void mrrc_node_shm_ring(struct mrrc_node_shm *shm);
 
 /*
- * mrrc_node_shm_wait() waits until a process has rung since the bell had the
- * number @bell, at most @ns nanoseconds; 0: without limit. Any thread.
+ * mrrc_node_shm_wait() waits until the bell's number is not @bell, that is,
+ * until a process rings, but at most @ns nanoseconds; 0: without limit. Any
+ * thread.
  */
 uint32_t mrrc_node_shm_bell(const struct mrrc_node_shm *shm);
 void mrrc_node_shm_wait(struct mrrc_node_shm *shm, uint32_t bell, uint64_t ns);

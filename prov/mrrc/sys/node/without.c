@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Linked by configure --disable-node in place of the other files of this
- * folder: no process has a budget, so only join, leave and why are called.
+ * Linked in place of the other files of this folder if configure was called
+ * with --disable-node: no process has a budget, so only join, leave and why are
+ * called.
  */
 #include "config.h"
 #include "sys/node/budget.h"
