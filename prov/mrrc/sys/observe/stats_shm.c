@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters that other processes may read (stats_shm.h).
+ * Publishes counters for other processes (stats_shm.h).
  *
- * A forked child shares the pages with its parent. The child does not write to
- * the pages, as nothing is counted in a child (mrrc_mon_forked), and closes
- * only its own copy.
+ * A forked child shares the segment's pages with its parent. The child does not
+ * write to these pages, as nothing is counted in a child (mrrc_mon_forked), and
+ * closes only its own mapping and descriptor.
  */
 #include "config.h"
 #include "sys/observe/stats_shm.h"
@@ -246,8 +246,8 @@ static void segment_list(struct mrrc_stats_shm *segment,
 /* ---- the thread ---- */
 
 /*
- * A reader's mapping cannot be written to: a reader can wake the thread, but
- * change nothing.
+ * Waits on a shared futex, which a reader can wake although its mapping cannot
+ * be written to.
  */
 static void segment_futex(uint32_t *word, int op, uint32_t value)
 {
@@ -277,8 +277,8 @@ static void *segment_serve(void *arg)
 }
 
 /*
- * Starts the segment's thread. Without the thread hits are added up only with
- * the next miss.
+ * Starts the segment's thread. Without the thread, the threads' hits are added
+ * to the counters only with the next miss.
  */
 static void segment_start(struct mrrc_stats_shm *segment)
 {

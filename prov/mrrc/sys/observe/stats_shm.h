@@ -4,13 +4,14 @@
  * other processes of the same user read them while they change
  * (/proc/PID/fd/N). The segment leaves no file, and describes its own content.
  *
- * The cache writes the values in place under its lock; the rest is written
- * once, except the texts. One thread opens, publishes and closes a segment.
+ * The cache writes the counters in place under its lock. All other data are
+ * written once, except the texts. One thread opens, publishes and closes a
+ * segment.
  *
  * Threads count their hits in tables of their own (sys/cache/region_hints.h). A
  * reader that wants these hits wakes the segment's thread, by a futex that a
- * mapping without write access can wake; the thread adds the hits up. So a
- * process without readers does nothing for them.
+ * mapping without write access can wake; the thread adds the hits to the
+ * counters. So a process without readers does no extra work.
  */
 #ifndef MRRC_STATS_SHM_H
 #define MRRC_STATS_SHM_H
@@ -27,14 +28,15 @@
 #define MRRC_STATS_SHM_LACKS 512		   /* bytes of a text */
 
 /*
- * Version 1. New fields are only added at the end, which head_size tells; the
+ * New fields are added at the end of the head, and increase head_size; the
  * version changes only for a change that an older reader would misunderstand.
  */
 #define MRRC_STATS_SHM_VERSION 1
 
 /*
- * At the start of the segment, in the machine's byte order. Offsets count from
- * the start. Strings end with a NUL; the counters' names follow each other.
+ * The head is at the start of the segment, in the machine's byte order. Offsets
+ * count from the segment's start. Strings end with a NUL; the names of counters
+ * follow each other.
  */
 struct mrrc_stats_shm_head {
 	uint64_t magic; /* written last: 0 until then */
@@ -53,9 +55,9 @@ struct mrrc_stats_shm_head {
 	char policy[64];   /* with its parameters */
 	char monitor[16];
 	/*
-	 * why lookups of a process with threads ask the kernel: printable
-	 * ASCII, empty if they do not. Two texts: the text that is not in force
-	 * changes
+	 * why lookups of a process with threads ask the kernel, in printable
+	 * ASCII; empty: they do not ask. Two texts, of which asks_at names the
+	 * valid one; the other one is written
 	 */
 	uint32_t asks_at; /* 0 or 1 */
 	char asks[2][MRRC_TRUST_WHY];
@@ -75,8 +77,8 @@ struct mrrc_stats_shm_info {
 	size_t max_bytes;
 	size_t max_regions;
 	/*
-	 * Tells the present reason, from any thread. NULL: lookups do not ask
-	 * the kernel.
+	 * Writes to why the present reason why lookups ask the kernel, from any
+	 * thread. NULL: lookups do not ask.
 	 */
 	void (*asks)(void *arg, char why[MRRC_TRUST_WHY]);
 	/*
@@ -85,8 +87,8 @@ struct mrrc_stats_shm_info {
 	 */
 	void (*lacks)(void *arg, char text[MRRC_STATS_SHM_LACKS]);
 	/*
-	 * Brings the counters up to date, in a thread of the segment. NULL: the
-	 * counters are always up to date, and the segment has no thread.
+	 * Adds up the counters, in the segment's thread. NULL: the counters are
+	 * always up to date, and the segment has no thread.
 	 */
 	void (*collect)(void *arg);
 	void *arg;
@@ -96,8 +98,8 @@ struct mrrc_stats_shm_info {
 struct mrrc_stats_shm;
 
 /*
- * Opens a segment, which readers do not accept yet. Returns 0, or -E* of the
- * call that failed.
+ * Opens a segment, which readers do not accept before it is published. Returns
+ * 0, or the failed call's -E*.
  */
 int mrrc_stats_shm_open(struct mrrc_stats_shm **segment);
 
@@ -109,15 +111,14 @@ void mrrc_stats_shm_publish(struct mrrc_stats_shm *segment,
 			    const struct mrrc_stats_shm_info *info);
 
 /*
- * Called by any thread when the reason why lookups ask, or the cache's lack,
- * may have changed. Updates all segments.
+ * Writes the texts of all segments anew. Called by any thread when the reason
+ * why lookups ask, or what a cache lacks, may have changed.
  */
 void mrrc_stats_shm_update(void);
 
 /*
  * Ends the segment's thread, if there is one; called before the cache is
- * closed. Does nothing in a child, however the child was forked. @segment may
- * be NULL.
+ * closed. Does nothing in a forked child. @segment may be NULL.
  */
 void mrrc_stats_shm_still(struct mrrc_stats_shm *segment);
 

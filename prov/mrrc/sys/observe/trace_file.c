@@ -31,8 +31,8 @@
 #define RECS_CHUNK (MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
 /*
- * A chain is the number of a record, and in the bits above it the file's id,
- * since a forked child has copies of its parent's chains.
+ * A chain is the number of a record and, in the bits above, the file's id, by
+ * which a forked child recognises copies of its parent's chains.
  */
 #define CHAIN_BITS 48
 #define CHAIN_IDS  ((1ULL << (64 - CHAIN_BITS)) - 1)
@@ -130,9 +130,9 @@ static bool trace_take_left(struct mrrc_trace_file *file,
 /* ---- the file ---- */
 
 /*
- * Writes, and does not use fallocate(): written pages are mapped several times
- * faster than pages that are only allocated (ext4), and every file system can
- * write.
+ * Writes zeroes, rather than call fallocate(): page faults on written pages are
+ * several times faster than on pages that are only allocated (ext4), and every
+ * file system can write.
  */
 static int trace_write_zeroes(int fd, off_t offset, size_t len)
 {
@@ -144,7 +144,7 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 	for (i = 0; i < sizeof(iov) / sizeof(*iov); i++)
 		iov[i] = (struct iovec){ (void *) zero, sizeof(zero) };
 	/*
-	 * all lengths are multiples of the buffer's; after a short write the
+	 * all lengths are multiples of zero's size, but after a short write the
 	 * rest need not be such a multiple
 	 */
 	while (len) {
@@ -162,8 +162,8 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
 }
 
 /*
- * Allocates space on disk for a part of the file, and memory for the mapping:
- * if either were missing, a write would raise SIGBUS.
+ * Allocates space on disk, and memory of the mapping, for a part of the file:
+ * if the space or the memory were missing, a write would raise SIGBUS.
  */
 static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 {

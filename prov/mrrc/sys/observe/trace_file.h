@@ -3,9 +3,9 @@
  * The file of recorded requests (format: core/text/trace.h), mapped shared, so
  * that written records survive the end of the process.
  *
- * A thread appends to its own chunk, without a lock or a system call. Each new
- * chunk is reserved by an atomic addition, and the file is made longer, with
- * the space on disk, before a thread writes to it. When a thread ends, the next
+ * A thread appends to its own chunk, without a lock or a system call. A thread
+ * reserves a new chunk by an atomic addition, and makes the file longer, with
+ * space on disk, before writing to the chunk. When a thread ends, the next
  * thread uses the rest of its chunk. The mapping is made once and stays:
  * recording unmaps nothing.
  *
@@ -39,10 +39,11 @@ struct mrrc_trace_file {
 };
 
 /*
- * Replaces the contents, unless another process writes the file (-EBUSY), or
- * the file is not the user's own: see own_file.h for the errors. -EINVAL: not a
- * regular file; -E2BIG: no room in the address space for @max_bytes; else the
- * error of the call that failed. A page at the start is written.
+ * Opens a file and replaces its contents, unless another process writes the
+ * file (-EBUSY), or the file is not the user's own: own_file.h has the errors.
+ * -EINVAL: not a regular file; -E2BIG: no room in the address space for
+ * @max_bytes; else the error of the call that failed. Writes a page at the
+ * file's start.
  */
 int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 			 struct mrrc_trace_file **file);
@@ -51,14 +52,14 @@ int mrrc_trace_file_open(const char *path, uint64_t max_bytes,
 void mrrc_trace_file_close(struct mrrc_trace_file *file);
 
 /*
- * Called in a forked child: forgets the parent's chunks; the parent keeps its
- * file.
+ * Called in a forked child: forgets the parent's chunks. The parent's file
+ * stays open.
  */
 void mrrc_trace_file_forked(struct mrrc_trace_file *file);
 
 /*
- * Describes another domain; returns its number, from 0, at most UINT16_MAX.
- * @cost NULL: not known.
+ * Describes another domain in the file; returns the domain's number, from 0 to
+ * UINT16_MAX. @cost NULL: costs are not known.
  */
 unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 				const struct mrrc_stats_shm_info *info,
@@ -66,7 +67,7 @@ unsigned mrrc_trace_file_domain(struct mrrc_trace_file *file,
 
 /*
  * Gets a record for the calling thread, all zero except thread. NULL: the
- * request is counted as dropped, and file->error has the reason: -EOVERFLOW is
+ * request was counted as dropped, and file->error has the reason; -EOVERFLOW:
  * the size limit.
  */
 struct mrrc_trace_rec *mrrc_trace_file_next(struct mrrc_trace_file *file);
@@ -82,9 +83,9 @@ static inline void mrrc_trace_file_commit(struct mrrc_trace_rec *rec,
 uint64_t mrrc_trace_file_now(const struct mrrc_trace_file *file);
 
 /*
- * Records that end with the same hold form a chain, kept in their `end` until
- * then: *chain is 0, or leads to the last record. In a forked child the
- * parent's chains count as empty.
+ * Records that end with the same hold form a chain, linked by their field `end`
+ * until they end: *chain is 0, or leads to the last record. In a forked child
+ * the parent's chains count as empty.
  */
 void mrrc_trace_file_chain(struct mrrc_trace_file *file,
 			   struct mrrc_trace_rec *rec, uint64_t *chain);
