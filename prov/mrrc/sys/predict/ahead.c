@@ -80,8 +80,8 @@ static struct mrrc_buffer *buffer_get(struct mrrc_ahead *ahead, uintptr_t start,
 }
 
 /*
- * Reports that an operation began to use a buffer. The end of the operation is
- * not reported: ahead_leave() keeps regions that are still in use.
+ * Reports to the schedule that an operation began to use a buffer, and at once
+ * that it ended: ahead_leave() keeps regions that are still in use.
  */
 static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 		      const struct mrrc_use *use)
@@ -114,8 +114,8 @@ static void ahead_use(struct mrrc_ahead *ahead, struct mrrc_uses *uses,
 }
 
 /*
- * The next ring after @uses that has uses; moves ended rings to @ended. CACHE
- * lock held.
+ * The next ring after @uses that has uses. Moves rings of ended threads to
+ * @ended. CACHE lock held.
  */
 static struct mrrc_uses *ahead_ring(struct mrrc_ahead *ahead,
 				    struct mrrc_uses *uses,
@@ -193,8 +193,8 @@ static bool ahead_wanted(const struct mrrc_ahead *ahead,
 
 /*
  * Takes the regions of one buffer out of the cache. CACHE lock held. A region
- * that peers can reach stays, since its key would change. false: a region is in
- * use.
+ * that peers can reach stays, since its key would change. false: an operation
+ * uses a region.
  */
 static bool ahead_leave(struct mrrc_ahead *ahead,
 			const struct mrrc_buffer *buffer,
@@ -224,8 +224,8 @@ static bool ahead_leave(struct mrrc_ahead *ahead,
 }
 
 /*
- * The minimum time between two turns; other threads may have the processor for
- * longer.
+ * The minimum time between two turns, with the time for which other threads may
+ * have the processor.
  */
 static uint64_t ahead_least(const struct mrrc_ahead *ahead)
 {
@@ -305,8 +305,8 @@ static void ahead_register(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 }
 
 /*
- * Is the buffer away for long enough? The helper's work is then a small part of
- * the time, however short the periods are.
+ * Would the buffer be away for long enough, so that the helper's work is a
+ * small part of the time, however short the buffer's period is?
  */
 static bool ahead_worth(struct mrrc_ahead *ahead, struct mrrc_buffer *buffer)
 {
@@ -348,8 +348,8 @@ static bool ahead_steps(struct mrrc_ahead *ahead, uint64_t *wake)
 /* ---- turns --------------------------------------------------------------- */
 
 /*
- * Forgets all regions that are away, after a flush, or when the helper may not
- * act.
+ * Called after a flush, or when the helper may not act: forgets all regions
+ * that are away.
  */
 static void ahead_forget(struct mrrc_ahead *ahead)
 {
@@ -360,8 +360,8 @@ static void ahead_forget(struct mrrc_ahead *ahead)
 }
 
 /*
- * Asks whether the helper of this process may act, as processes of the node
- * share processors.
+ * Asks the node's budget whether the helper may act, as the processes of the
+ * node share processors.
  */
 static void ahead_ask(struct mrrc_ahead *ahead, bool would)
 {
@@ -391,9 +391,9 @@ static bool ahead_may(struct mrrc_ahead *ahead)
 }
 
 /*
- * The time at which a sleeping helper wakes, if no use wakes it before. While
- * the helper may not act it asks from time to time, since a process that ends
- * does not notify others.
+ * The time at which a sleeping helper wakes, if no use wakes it before. A
+ * helper that may not act wakes from time to time to ask again, since a process
+ * that ends does not notify other processes.
  */
 static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 {
@@ -405,9 +405,9 @@ static uint64_t ahead_asleep(struct mrrc_ahead *ahead, bool may, uint64_t wake)
 }
 
 /*
- * Called when nothing was noted for some time: the next use is to wake the
- * helper. The barrier orders the use that another thread is noting before that
- * thread's read of the flag. false: a use was noted.
+ * Called when no use was noted for some time: sets the flag by which the next
+ * use wakes the helper. The barrier makes a use that another thread is noting
+ * visible here, or the flag visible to that thread. false: a use was noted.
  */
 static bool ahead_sleep(struct mrrc_ahead *ahead)
 {
@@ -427,10 +427,10 @@ static bool ahead_sleep(struct mrrc_ahead *ahead)
 }
 
 /*
- * The time until the rings are read next: it grows, and is at least the time
- * that other threads may have the processor. A helper that may not act reads
- * the rings, too, to know the used buffers when it may act again; overwritten
- * entries do not matter meanwhile.
+ * The time until the helper reads the rings next: at least ahead_least(), and
+ * longer from turn to turn. A helper that may not act reads the rings, too, to
+ * know the used buffers when it may act again; meanwhile overwritten entries do
+ * not matter.
  */
 static uint64_t ahead_period(struct mrrc_ahead *ahead, bool may)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The predicting half of a cache's helper thread (li2011): it deregisters
- * regions between their uses, and registers them again ahead of the next use.
+ * The predicting half of a cache's helper thread (li2011): deregisters regions
+ * between two uses, and registers a region again ahead of the next use.
  *
  * Threads of the application note their uses (uses.h). The helper reads these
  * uses, asks core/helper/schedule.h for steps, and executes them. A region that
- * no operation holds leaves as if it were evicted. A region that is due is
- * registered as by a miss, unless that would evict a region.
+ * no operation holds leaves the cache as by an eviction. A region that is due
+ * is registered as by a miss, unless this evicts a region.
  *
  * A region is registered again only if all its pages are known to exist: the
  * monitor goes on watching its memory, and has reported no change
- * (mrrc_mon_unchanged). So nothing is registered that the application has
- * unmapped or dropped, and no page is populated.
+ * (mrrc_mon_unchanged). So the helper registers no memory that the application
+ * has unmapped or dropped, and populates no page.
  *
  * mrrc_ahead_turn() is called by the helper thread. All calls: no lock held.
  */
@@ -24,7 +24,7 @@
 extern const struct mrrc_predictor mrrc_ahead_predictor;
 
 /*
- * @counter: uses are noted with the processor's ticks. -ENOMEM; -ENODEV: the
+ * @counter: the times of uses are the processor's ticks. -ENOMEM; -ENODEV: the
  * monitor cannot tell whether memory has changed.
  */
 int mrrc_ahead_open(struct mrrc_cache_mt *cache, bool counter,

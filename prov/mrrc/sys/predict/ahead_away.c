@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Regions that a helper has deregistered between two uses (ahead_priv.h), and
- * the counters that show what this saves.
+ * Keeps the regions that a helper has deregistered between two uses
+ * (ahead_priv.h), and the counters that show the saved bytes and times.
  */
 #include "config.h"
 #include "sys/predict/ahead_away.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Private to ahead.c (uses, steps and turns) and ahead_away.c (regions between
- * two uses): the state that these share.
+ * The state that ahead.c (uses, steps and turns) and ahead_away.c (regions
+ * between two uses) share.
  *
- * A buffer is the memory that calls name: it begins at one page, and has the
- * longest length used. Regions and buffers can differ: a region leaves when
- * none of the buffers in it has to stay registered by the schedule. From then
- * on the region is away, until a buffer that shares a byte with it is due or is
- * used.
+ * A buffer is memory that calls name: it begins at a page, and has the longest
+ * length used from this page on. Regions and buffers can differ: a region is
+ * deregistered when, by the schedule, no buffer in it has to stay registered.
+ * From then on the region is away, until a buffer that shares a byte with it is
+ * due or is used.
  *
  * Only the helper thread uses this state, so there is no lock.
  */
