@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The system calls that code can make (code.h): reads the image's headers and
- * sections, finds the byte pairs in the mapping, and reports each.
+ * Finds the system calls that code can make (code.h): reads the image's headers
+ * and sections, finds byte pairs like a system-call instruction in the mapping,
+ * and reports each pair.
  *
  * The order: headers -> pairs -> sections tell data from code -> the functions
  * around the pairs are decoded (code_x86_64.c) -> the caller is told. Every
@@ -111,7 +112,7 @@ static bool read_at(int fd, void *to, size_t len, off_t offset)
 
 /*
  * Keeps the sections that lie in memory. If no section holds code of the
- * mapping, the section headers are not this file's: keeps no section.
+ * mapping, the section headers are not this image's: then keeps no section.
  */
 static void keep_sections(struct mrrc_code *code, const Elf64_Shdr *shdr,
 			  unsigned count)
@@ -274,8 +275,8 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 }
 
 /*
- * Is this glibc's code for set*id(2) in each thread, with number and arguments
- * from a struct?
+ * Is this glibc's system call for set*id(2) in each thread, which loads number
+ * and arguments from a struct?
  */
 static bool glibc_setxid(const uint8_t *site, size_t before)
 {
@@ -303,8 +304,8 @@ static bool glibc_setxid(const uint8_t *site, size_t before)
 }
 
 /*
- * Is this glibc 2.41's call that can be cancelled, with the number as its
- * second argument?
+ * Is this the system call of glibc 2.41's function for calls that can be
+ * cancelled, whose second argument is the number?
  */
 static bool glibc_cancel(const uint8_t *site, size_t before)
 {
@@ -325,8 +326,8 @@ static bool glibc_cancel(const uint8_t *site, size_t before)
 }
 
 /*
- * Is this glibc 2.41's call in a process with one thread, with the number as
- * its seventh argument?
+ * Is this the system call that glibc 2.41 makes in a process with one thread,
+ * in a function whose seventh argument is the number?
  */
 static bool glibc_direct(const uint8_t *site, size_t before, size_t after)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which system calls the code of an executable mapping can make, decided from
- * the bytes: each system-call instruction is found, and the number that it
- * passes is followed back to the constant that it comes from.
+ * Tells which system calls the code of an executable mapping can make: finds
+ * each system-call instruction in the mapping's bytes, and follows the passed
+ * system-call number back to the constant from which it comes.
  *
  * Any thread. Allocates memory; reads the file for its section headers. The
  * mapping must not change during the call.
@@ -21,9 +21,8 @@ struct mrrc_code_image {
 	uintptr_t base;	  /* a header's p_vaddr is at base + p_vaddr */
 	const void *ehdr; /* the ELF header */
 	/*
-	 * bounds of the whole file's memory: segments that the program headers
-	 * call readable are read as far as they lie in [lo, hi); no other
-	 * memory is read
+	 * bounds of the whole file's memory: only segments that the program
+	 * headers call readable are read, as far as they lie in [lo, hi)
 	 */
 	uintptr_t lo, hi;
 	uintptr_t start, end; /* the mapping; readable */
@@ -34,8 +33,8 @@ struct mrrc_code_image {
 struct mrrc_code_site {
 	uintptr_t at; /* address of the instruction, or of the byte pair */
 	/*
-	 * the system call's number, as the function around the call says; or
-	 * MRRC_CODE_ANY
+	 * the system call's number, as far as the function around the call
+	 * decides it; or MRRC_CODE_ANY
 	 */
 	long number;
 	const char *why; /* the reason of MRRC_CODE_ANY, static; else NULL */
@@ -46,8 +45,8 @@ struct mrrc_code_counts {
 	unsigned instructions; /* pairs that are such an instruction */
 	unsigned data;	       /* pairs that are data */
 	/*
-	 * pairs that may be a system-call instruction, or are one that may pass
-	 * any number
+	 * pairs that may be a system-call instruction, or are a system-call
+	 * instruction that may pass any number
 	 */
 	unsigned unknown;
 };
@@ -62,12 +61,12 @@ int mrrc_code_look(const struct mrrc_code_image *image,
 		   void *arg, struct mrrc_code_counts *counts);
 
 /*
- * Of libc's code alone: is the system call at @site, with @before bytes of code
- * in front of it and @after from there on, one of those that glibc makes for
- * functions of its own, which take no memory away? These are the calls for
- * set*id(2) in each thread, and since 2.41 for all functions that can be
- * cancelled. The calls are recognised by their bytes, as the number comes from
- * memory or arguments.
+ * For libc's code only: does glibc make the system call at @site only for
+ * functions of its own, which take no memory away? glibc has such system calls
+ * for set*id(2) in each thread, and since 2.41 for all functions that can be
+ * cancelled. Such system calls are recognised by their bytes, as the number
+ * comes from memory or arguments. @before, @after: bytes of code in front of
+ * @site, and from @site on.
  */
 bool mrrc_code_glibc(const uint8_t *site, size_t before, size_t after);
 

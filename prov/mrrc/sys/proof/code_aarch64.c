@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * System calls in code for 64-bit ARM (code.h): the instruction svc, and the
- * number that it passes in x8.
+ * Finds system calls in code for 64-bit ARM (code.h): the instruction svc, and
+ * the number passed in x8.
  *
  * Instructions are aligned words, so a word in a section of code is executed
- * whole or not at all. The number is followed forward from the start of the
- * function around the svc, along all paths: a path that sets x8 to a constant
- * has this number until an instruction may write x8, or another path with
- * another number joins. Code that no path reaches, as by a table of jumps,
- * begins with any number.
+ * whole or not at all. From the start of the function around the svc, all paths
+ * are followed forward: a path that sets x8 to a constant has this number until
+ * an instruction may write x8, or a path with another number joins. Code that
+ * no followed path reaches, such as code behind a table of jumps, begins with
+ * any number.
  */
 #include "config.h"
 #include "sys/proof/code_aarch64.h"
@@ -347,8 +347,8 @@ static bool is_start(uint32_t word)
 }
 
 /*
- * Is this the call for set*id(2) in each thread, with number and arguments from
- * a struct? The loads are in any order.
+ * Is this glibc's system call for set*id(2) in each thread, which loads number
+ * and arguments from a struct, in any order?
  */
 static bool glibc_setxid(const uint32_t *svc, size_t before)
 {
@@ -370,8 +370,8 @@ static bool glibc_setxid(const uint32_t *svc, size_t before)
 }
 
 /*
- * Is this glibc 2.41's call that can be cancelled, with the number as its
- * second argument?
+ * Is this the system call of glibc 2.41's function for calls that can be
+ * cancelled, whose second argument is the number?
  */
 static bool glibc_cancel(const uint32_t *svc, size_t before)
 {
@@ -389,9 +389,9 @@ static bool glibc_cancel(const uint32_t *svc, size_t before)
 }
 
 /*
- * Is this glibc 2.41's call in a process with one thread, with the number as
- * its seventh argument? The function's start copies the number, and nothing
- * else sets x8.
+ * Is this the system call that glibc 2.41 makes in a process with one thread,
+ * in a function whose seventh argument is the number? The function's start
+ * copies the number to x8, and no other instruction sets x8.
  */
 static bool glibc_direct(const uint32_t *svc, size_t before)
 {

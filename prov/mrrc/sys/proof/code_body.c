@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Functions of x86-64 (code_body.h), decoded by Zydis from their start to
- * their end, in the mode that tells lengths and branches only.
+ * Decodes functions of x86-64 (code_body.h) from their start to their end by
+ * Zydis, in the mode that tells only lengths and branches.
  */
 #include "config.h"
 #include "sys/proof/code_body.h"
@@ -36,8 +36,8 @@ static int body_grow(struct mrrc_code_body *body)
 }
 
 /*
- * Is this a branch with an operand-size prefix and no REX.W? Processors differ
- * in the target of such a branch.
+ * Is this a branch with an operand-size prefix and no REX.W, whose target
+ * differs between processors?
  */
 static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
 {
@@ -53,8 +53,8 @@ static bool body_odd_branch(const ZydisDecodedInstruction *zydis)
 }
 
 /*
- * Does the instruction name an address relative to its own, but not as a
- * branch?
+ * Does the instruction name an address relative to its own address, other than
+ * a branch's target?
  */
 static bool body_rip(const ZydisDecodedInstruction *zydis)
 {
@@ -88,8 +88,8 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 		break;
 	case ZYDIS_MNEMONIC_JMP:
 		/*
-		 * jumps through a pointer in the GOT lead to a function
-		 * elsewhere
+		 * a jump by a pointer in the GOT leads to a function of another
+		 * file
 		 */
 		insn->flow = relative || body_rip(zydis) ? MRRC_CODE_JUMP :
 							   MRRC_CODE_AWAY;
@@ -253,8 +253,7 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 }
 
 /*
- * mrrc_code_insn_at() for the byte @to, which decodes the @back bytes before
- * @to.
+ * mrrc_code_insn_at() for the byte @to, by decoding the @back bytes before @to.
  */
 static bool body_insn_at(const ZydisDecoder *decoder, const uint8_t *code,
 			 uint32_t len, uint32_t to, uint32_t back,
@@ -288,8 +287,9 @@ static bool body_insn_at(const ZydisDecoder *decoder, const uint8_t *code,
 }
 
 /*
- * Decoding a few bytes before @at is enough for most code, but not for long
- * runs of vector instructions, which still decode without their first byte.
+ * Decodes a few bytes before @at, which is enough for most code, and more bytes
+ * if that fails: long runs of vector instructions still decode without their
+ * first byte.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		       struct mrrc_code_insn *insn)

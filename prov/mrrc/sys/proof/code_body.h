@@ -32,13 +32,13 @@ struct mrrc_code_insn {
 	uint8_t len;
 	uint8_t flow; /* enum mrrc_code_flow */
 	/*
-	 * offset of the first byte within the instruction that a branch leads
-	 * to, or 0; a jump over a lock prefix does not count
+	 * offset in the instruction of the first inner byte to which a branch
+	 * leads, or 0; a jump over a lock prefix does not count
 	 */
 	uint8_t split;
 	/*
-	 * offset in the instruction of the distance to an address that the
-	 * instruction branches to or computes; or 0
+	 * if the instruction branches to an address or computes one by a
+	 * distance: the distance's offset in the instruction; else 0
 	 */
 	uint8_t field;
 	uint8_t size; /* bytes of the distance */
@@ -62,9 +62,9 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
  * Finds the instruction that has the byte @at of a function, without decoding
  * the whole function. Decoding begins 64 to 1024 bytes before @at: execution
  * that reaches @at passes an instruction that begins in the first 15 of these
- * bytes, and all possible beginnings have to lead to the same instruction.
- * Bytes that do not decode may have any length. false: the beginnings lead to
- * different instructions.
+ * bytes, and decoding from each of these 15 bytes has to lead to the same
+ * instruction at @at. Bytes that do not decode may have any length. false:
+ * decoding leads to different instructions.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 		       struct mrrc_code_insn *insn);
@@ -89,8 +89,8 @@ uint32_t mrrc_code_body_find(const struct mrrc_code_body *body, uint32_t at);
 void mrrc_code_body_close(struct mrrc_code_body *body);
 
 /*
- * Are there only instructions without effect between two functions, from the
- * beginning of the gap to the byte @to in it?
+ * Has the gap between two functions only instructions without effect, from the
+ * gap's beginning to the byte @to in the gap?
  */
 bool mrrc_code_filled(const struct mrrc_code_range *gap, uintptr_t to);
 

@@ -134,8 +134,8 @@ static bool copy_mapped(void *arg, const struct mrrc_mapping *mapping)
 }
 
 /*
- * Is this the place's file? On an overlay of several file systems the kernel
- * lists mappings with another device than that of stat(2).
+ * Is @file the file of @place? On an overlay file system /proc/self/maps shows
+ * another device than stat(2).
  */
 static bool copy_same(const struct mrrc_code_place *place,
 		      const struct mrrc_code_file *file)
@@ -149,9 +149,9 @@ static bool copy_same(const struct mrrc_code_place *place,
 }
 
 /*
- * Maps the file once more, if the file is the same and is laid out as in
- * memory. Reads its pages now: a page that cannot be read causes an error, not
- * a signal.
+ * Maps the file once more, if the file is the same and has the layout that it
+ * has in memory. Reads the file's pages now, so that an unreadable page causes
+ * an error, not a signal later.
  */
 static bool copy_file(const struct mrrc_code_place *place,
 		      struct mrrc_code_copy *copy)
@@ -225,11 +225,11 @@ struct copy_page {
 };
 
 /*
- * Copies a page of the process over the same page of the file. The kernel
- * copies (/proc/self/mem), as the code may be unmapped meanwhile. Uprobes are
- * left out, as the kernel runs the file's instructions in their places. A
- * uprobe is a single changed byte, a breakpoint; a breakpoint beside other
- * changed bytes is no uprobe.
+ * Copies a page of the process over the file's page, by reading /proc/self/mem,
+ * as the code may be unmapped meanwhile. Does not copy uprobes, as the kernel
+ * runs the file's instructions in their places. A uprobe is a breakpoint that
+ * is a single changed byte; a breakpoint beside other changed bytes is no
+ * uprobe.
  */
 static bool copy_own(void *arg, uintptr_t at)
 {

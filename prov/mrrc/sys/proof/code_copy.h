@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The executable mappings of this process, and copies of them that can be
- * examined (code.h) while other threads may unmap them. A copy is the file,
- * mapped once more, with the pages of code that differ from the file. Our own
- * patches (patch.h) are taken back in the copy.
+ * Finds the executable mappings of this process, and copies mappings for an
+ * examination (code.h), as other threads may unmap the originals. A copy is the
+ * file, mapped once more, with the pages of code that differ from the file, but
+ * without our own patches (patch.h).
  *
  * Any thread.
  */
@@ -26,7 +26,7 @@ struct mrrc_code_place {
 
 /*
  * Calls @each for the executable mappings, in order of addresses, until @each
- * returns false. Returns false if there is no /proc.
+ * returns false. Returns false if /proc is not mounted.
  */
 bool mrrc_code_places(bool (*each)(void *arg,
 				   const struct mrrc_code_place *place),
@@ -34,15 +34,15 @@ bool mrrc_code_places(bool (*each)(void *arg,
 
 /*
  * Calls @each for each page of a file's private mapping that may differ from
- * the file, since the kernel has made a copy of it. false: @each returned
- * false.
+ * the file, because the kernel has made a private copy of the page, until @each
+ * returns false. Returns false if @each did.
  */
 bool mrrc_code_own(uintptr_t start, uintptr_t end,
 		   bool (*each)(void *arg, uintptr_t at), void *arg);
 
 /*
- * Calls stat(2) on the mapping's file; false: there is none, or the name refers
- * to another file.
+ * Calls stat(2) on the mapping's file; false: the mapping has no file, or the
+ * file's name refers to another file.
  */
 struct stat;
 bool mrrc_code_stat(const struct mrrc_code_place *place, struct stat *st);
@@ -55,7 +55,7 @@ struct mrrc_code_copy {
 
 /*
  * Makes a copy. -EFBIG: the file is too large; -ESTALE: the file has gone, or
- * is not laid out as in memory; else -E*: the memory cannot be read.
+ * has another layout than in memory; other errors: the memory cannot be read.
  */
 int mrrc_code_copy(const struct mrrc_code_place *place,
 		   struct mrrc_code_copy *copy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An ELF file that is not loaded, laid out as the loader would lay it out: for
- * tools and tests of code.h.
+ * Maps an ELF file that is not loaded, as the loader would map it: for tools,
+ * tests and copies (code_copy.h).
  *
  * Threading: one thread uses a file.
  */
@@ -43,8 +43,8 @@ static bool read_headers(int fd, struct file_headers *headers)
 }
 
 /*
- * Finds the range from the first segment's page to the end of the last; false:
- * bad segments.
+ * Finds the range from the first segment's page to the last segment's end;
+ * false: bad segments.
  */
 static bool find_span(const struct file_headers *headers, uint64_t size,
 		      uint64_t page, uint64_t *lo, uint64_t *hi)

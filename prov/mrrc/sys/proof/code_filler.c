@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Filler in x86-64 code (code.h): instructions without effect between two
+ * Finds filler in x86-64 code (code.h): instructions without effect between two
  * functions, if the first function does not continue into the filler. Functions
  * are decoded from their start, as the last byte of another instruction may
  * look like a return.

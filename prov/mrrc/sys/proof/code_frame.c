@@ -47,9 +47,9 @@ static int read_function(const struct mrrc_code *code, uintptr_t at,
 		return -EINVAL;
 	*function = (struct mrrc_code_range){ start, start + fde.size };
 	/*
-	 * Unwinding looks for the byte before a return address. There is no
-	 * call before a signal's return, so the entry of the return begins a
-	 * byte early.
+	 * Unwinding looks up the byte before a return address. Before the code
+	 * to which a signal handler returns there is no call, so this code's
+	 * entry begins one byte early.
 	 */
 	name = at + offsetof(struct frame_fde, cie) - fde.cie + NAME;
 	if (fde.size && mrrc_code_readable(code, name, sizeof("zRS")) &&

@@ -6,11 +6,11 @@
 #include "sys/proof/code_priv.h"
 
 /*
- * Finds the last function that begins at @at or before, by .eh_frame_hdr, and
- * the gap between this function and the next one. @at is in the function or in
- * the gap. *function is empty if no function begins at @at or before. Both
- * ranges are within the mapping. -ENOENT: the file has no such table; -EINVAL:
- * the table is malformed.
+ * Finds, by .eh_frame_hdr, the last function that begins at or before @at, and
+ * the gap between this and the next function. @at is in the function or in the
+ * gap. *function is empty if no function begins at or before @at. Both ranges
+ * are within the mapping. -ENOENT: the file has no .eh_frame_hdr; -EINVAL: the
+ * table is malformed.
  */
 int mrrc_code_function(const struct mrrc_code *code, uintptr_t at,
 		       struct mrrc_code_range *function,

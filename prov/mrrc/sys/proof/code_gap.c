@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Gaps between functions of a program's code: a gap has tables of assembly,
- * filler, or functions that .eh_frame does not name.
+ * Examines gaps between functions of a program's code: a gap has filler, data
+ * in assembly code, or functions that .eh_frame does not name.
  *
- * Code in a gap is entered from outside of it. The places where it may be
- * entered:
+ * Code in a gap is entered from outside of the gap. Places where code in a gap
+ * may be entered:
  *
  * - its first byte, if the function before it does not end with a jump;
  * - targets of branches. The distance of a branch has four bytes, or one byte
@@ -15,14 +15,14 @@
  * - addresses that a lea computes, which are found as targets of branches are;
  * - addresses that the file's tables name (code_names.c).
  *
- * From each of these places, instructions are followed to all places that they
- * lead to. Bytes that decode to no instruction end a path, as they cannot be
- * executed. If no path reaches a system call, no byte pair of the gap is a
- * system call.
+ * Instructions are followed along all paths from each place where the gap may
+ * be entered. Bytes that decode to no instruction end a path, as such bytes
+ * cannot be executed. If no path reaches a system call, no byte pair of the gap
+ * is a system call.
  *
- * If a path reaches a system call from a target of a distance, the distance is
- * checked: it does not count if its bytes are another part of an instruction of
- * a function, or filler between two functions.
+ * If a path from a distance's target reaches a system call, the distance is
+ * checked: a distance does not count if its bytes are another part of an
+ * instruction of a function, or filler between two functions.
  *
  * The answer is "not known" where pointers may be in no table (code_names.c),
  * or if a path reaches an indirect jump in the gap.
@@ -74,8 +74,8 @@ static void trip_push(struct mrrc_code_gap *gap, struct gap_trip *trip,
 }
 
 /*
- * The jump that each linked file has from its compiler's start files, to a
- * function of another library that may be absent:
+ * Is this the jump, in each linked file's part from the compiler's start files,
+ * to a function of another library that may be absent?
  *
  *	mov x(%rip), %rax; test %rax, %rax; je ...; jmp *%rax
  */

@@ -22,8 +22,8 @@ struct mrrc_code_gap {
 };
 
 /*
- * Reads a gap. @falls: the function before the gap leads to the gap's first
- * byte.
+ * Reads a gap. @falls: execution may continue from the function before the gap
+ * to the gap's first byte.
  */
 int mrrc_code_gap_read(struct mrrc_code_gap *gap, const struct mrrc_code *code,
 		       const struct mrrc_code_range *range, bool falls);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * System calls found in code, kept in memory and in a file of the user
+ * Keeps the system calls found in code, in memory and in a file of the user
  * (code_kept.h).
  */
 #include "config.h"
@@ -201,8 +201,8 @@ void mrrc_code_kept_open(void)
 		return;
 	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);
 	/*
-	 * the file is emptied if it is full, or another process wrote a part of
-	 * an entry
+	 * empties the file if it is full, or if another process wrote only a
+	 * part of an entry
 	 */
 	if (len < 0 || (size_t) len == sizeof(kept.entry) ||
 	    len % sizeof(*kept.entry)) {
@@ -255,8 +255,9 @@ static bool kept_found(void *arg, const struct mrrc_code_site *site)
 	if (!look->matters(look->arg, look->copy, site))
 		return true;
 	/*
-	 * of the calls whose number is not known only a hooked call, as that of
-	 * syscall(2), can be kept: of other calls the reason has to be reported
+	 * keeps a call whose number is not known only if it is hooked, as the
+	 * call in syscall(2): for other calls the reason has to be found and
+	 * reported each time
 	 */
 	look->keeps =
 		look->keeps && look->entry.count < SITES &&

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * System calls in the code of this process that may unmap memory, found by the
- * decoder (code.h). The findings are kept, also for later processes of this
+ * Finds, by the decoder (code.h), system calls in the code of this process that
+ * may unmap memory, and keeps the findings, also for later processes of this
  * user: code of a file that was decoded before is not decoded again, and a file
- * that has no such call is not even read.
+ * without such system calls is not even read.
  *
- * A file is identified by its inode number, size and times, together with those
- * of this library and the decoder: findings of other versions do not count. The
- * code in memory is that of the file if the kernel (/proc/self/pagemap) has
- * made no copy of a page. If the kernel has made a copy, a hash of the code's
- * bytes is part of the key.
+ * The key of a finding has the inode number, size and times of the file, of
+ * this library and of the decoder, so that findings of other versions do not
+ * count. The code in memory is the file's code if, by /proc/self/pagemap, the
+ * kernel has made no private copy of a page. If the kernel has made a copy, a
+ * hash of the code's bytes is part of the key.
  *
- * The file of findings has 256 bytes for each library, in no order. Without it,
- * or where it cannot be read or written, the process has its own findings.
+ * The file of findings has an entry of 256 bytes for each library, in no order.
+ * If the file of findings is missing, or cannot be read or written, the process
+ * keeps its findings in memory only.
  *
  * One thread at a time.
  */
@@ -22,8 +23,9 @@
 #include "sys/proof/code_copy.h"
 
 /*
- * Uses the file at @path from now on; NULL: $XDG_CACHE_HOME/ofi_mrrc/code, or
- * the same below $HOME/.cache; "": no file, which is the default.
+ * Keeps findings in the file @path from now on; NULL:
+ * $XDG_CACHE_HOME/ofi_mrrc/code, or $HOME/.cache/ofi_mrrc/code; "": no file,
+ * which is the default.
  */
 void mrrc_code_kept_at(const char *path);
 
@@ -42,8 +44,9 @@ typedef bool (*mrrc_code_kept_site)(void *arg,
 /*
  * Calls @each for the system calls that matter, until @each returns false.
  * @matters decides by the code alone whether a call matters. If @matters is
- * true for a call whose number is not known and which is not hooked, no finding
- * is kept. Errors are those of mrrc_code_copy() and mrrc_code_look().
+ * true for a call that is not hooked and whose number is not known, the
+ * mapping's findings are not kept. Errors are those of mrrc_code_copy() and
+ * mrrc_code_look().
  */
 int mrrc_code_sites(const struct mrrc_code_place *place,
 		    mrrc_code_kept_site matters, mrrc_code_kept_site each,

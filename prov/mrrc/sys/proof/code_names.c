@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The addresses in code that a file names: the program's entry, and each word
- * of its tables that can be such an address: values of symbols, addends of
- * relocations, entries of the dynamic section. The sum of a symbol and an
- * addend is in no word, and is computed. Each pointer to code that a
- * position-independent file has in its data is among these addresses; where
- * relocations are packed, the pointer is a word of a section that is written
- * to. Words that only look like an address count, too.
+ * Finds the addresses in code that a file names: the program's entry, and each
+ * word of the file's tables that can be an address in code: values of symbols,
+ * addends of relocations, entries of the dynamic section. Sums of a symbol and
+ * an addend are computed, as no word has such a sum. Each pointer to code in
+ * the data of a position-independent file is among these addresses; with packed
+ * relocations such a pointer is a word of a writable section. Words that only
+ * look like an address count, too.
  *
  * A program at a fixed address has pointers that no table names.
  */
@@ -85,8 +85,8 @@ static void names_sums(struct mrrc_code *code,
 }
 
 /*
- * Why code may have entries that the file's tables do not name; NULL: no such
- * entries.
+ * The reason why code may be entered at addresses that the file's tables do not
+ * name; NULL: the tables name all such addresses.
  */
 static const char *names_why(const struct mrrc_code *code)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The number of a system call on x86-64: rax is followed back along all paths
+ * Finds the number of a system call on x86-64: follows rax back along all paths
  * of the function until each path comes to a constant.
  *
- * A path ends at an instruction that writes the register: with a constant, with
- * a copy of another register (which is followed instead), or with anything else
- * (the number is then not known). A path also ends at filler after a jump,
- * which is not executed. Calls keep the registers that a callee saves, system
- * calls keep all registers but rax, rcx and r11.
+ * A path ends at an instruction that writes a constant to the followed
+ * register. At a copy of another register the path goes on with that register;
+ * after any other write the number is not known. A path also ends at filler
+ * after a jump, which is not executed. Calls keep the registers that a callee
+ * saves, system calls keep all registers except rax, rcx and r11.
  */
 #include "config.h"
 #include "sys/proof/code_number.h"
@@ -224,9 +224,9 @@ static bool number_back(struct number_walk *walk, uint32_t i, unsigned reg)
 }
 
 /*
- * Does the function at @at end the process, perhaps with a message? It does if
- * it has no return and leaves only by calls: the last call does not return, as
- * the function ends after it.
+ * Does the function at @at end the process, perhaps with a message? A function
+ * that has no return, and is left only by calls, ends the process: its last
+ * call cannot return, as no code follows.
  */
 static bool number_fatal(const struct mrrc_code *code, uintptr_t at)
 {

@@ -6,8 +6,8 @@
 #include "sys/proof/code_body.h"
 
 /*
- * Sets a found system call's numbers: the values of rax before instruction @i,
- * on all paths that lead there.
+ * Finds the numbers of the system call at instruction @i: the values of rax
+ * before @i on all paths that lead to @i.
  */
 void mrrc_code_body_number(const struct mrrc_code *code,
 			   struct mrrc_code_body *body, uint32_t i,

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Overwritten functions. Patchers redirect a function of libc by writing one of
- * these over its first instructions:
+ * Recognises overwritten functions. Patchers redirect a function of libc by
+ * writing one of these jumps over the function's first instructions:
  *
  *	e9 REL32			jmp			UCX, if near
  *	48 b8 IMM64  ff e0		mov, %rax; jmp *%rax	UCX, else
  *	49 bb IMM64  41 ff e3		mov, %r11; jmp *%r11	Open MPI
  *
- * The jump may end in the middle of an instruction, so the rest cannot be
- * decoded from there; the rest need not be decoded if nothing leads to it.
- * Compilers, too, make functions that begin with a jump, and reach the rest in
- * ways that are not seen (landing pads): such a function has the same jump in
- * the file.
+ * As the jump may end in the middle of an instruction, the rest of the function
+ * cannot be decoded; nor need it be, if nothing leads to the rest. Compilers,
+ * too, make functions that begin with a jump, and reach the rest in ways that
+ * are not found here (landing pads): but such a function has the same jump in
+ * its file.
  *
- * References to the rest are looked for in the whole mapping and its tables. A
- * patcher that keeps a way to the original function has a jump to the rest in
- * memory of its own, which is code of no file, hence unknown (prove.c).
+ * References to the rest are searched for in the whole mapping and its tables.
+ * A patcher that still calls the original function has a jump to the rest in
+ * memory of its own, which is code of no file, and therefore not trusted
+ * (prove.c).
  */
 #include "config.h"
 #include "sys/proof/code_over.h"
@@ -64,8 +65,8 @@ static bool over_loops(const struct mrrc_code_range *function)
 }
 
 /*
- * Compares the code at @at with the file. 0: the same bytes; 1: other bytes;
- * -1: the file has no bytes for @at.
+ * Compares the code at @at with the file. Returns 0: the same bytes; 1: other
+ * bytes; -1: the file has no bytes for @at.
  */
 static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
 {
@@ -77,9 +78,9 @@ static int over_compare(const struct mrrc_code *code, uintptr_t at, size_t len)
 }
 
 /*
- * Does the file differ from the function in the jump, and not after the word in
- * which the jump ends? That word may contain remains of a patch of ours
- * (patch.h).
+ * Does the function differ from the file in the jump, and not behind the word
+ * in which the jump ends? The rest of this word may have remains of a patch of
+ * ours (patch.h).
  */
 static bool over_differs(const struct mrrc_code *code,
 			 const struct mrrc_code_range *function, size_t jump)
@@ -100,10 +101,10 @@ static bool over_differs(const struct mrrc_code *code,
 }
 
 /*
- * Handles a reference from another function. If that function begins with such
- * a jump, its code after the jump may not decode: all bytes that may be a
- * branch count, except those of the jump's address. An instruction that the
- * jump was written into is not executed.
+ * Handles a reference to the rest from another function. If that function also
+ * begins with a patcher's jump, its code behind the jump may not decode: so all
+ * bytes that may be a branch count, except the jump's own address. An
+ * instruction that the jump has partly overwritten is not executed.
  */
 static void over_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {

@@ -9,9 +9,9 @@
 bool mrrc_code_over_jumps(const struct mrrc_code_range *function);
 
 /*
- * Is the rest of a function that begins with such a jump never executed? The
- * rest is not executed if another library has written the jump, and no code,
- * table or pointer of the file leads to the rest. Reads the whole mapping.
+ * Is the rest of a function that begins with a patcher's jump never executed?
+ * That is so if another library has written the jump, and no code, table or
+ * pointer of the file leads to the rest. Reads the whole mapping.
  */
 bool mrrc_code_over(const struct mrrc_code *code,
 		    const struct mrrc_code_range *function);

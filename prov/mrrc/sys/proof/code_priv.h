@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of code.h share: an image whose headers were checked, and the
+ * Shared by the code_*.c files: an image whose headers were checked, and the
  * result for each byte pair.
  *
  * Threading: each examination has its own struct mrrc_code.
@@ -60,8 +60,8 @@ struct mrrc_code {
 bool mrrc_code_readable(const struct mrrc_code *code, uintptr_t at, size_t len);
 
 /*
- * The section that holds code at this address, or all of the mapping if there
- * are no section headers; false: it is data.
+ * Gets the section that holds code at @at, or all of the mapping if there are
+ * no section headers; false: the byte at @at is data.
  */
 bool mrrc_code_text(const struct mrrc_code *code, uintptr_t at,
 		    struct mrrc_code_range *text);
@@ -75,7 +75,7 @@ void mrrc_code_sections(struct mrrc_code *code);
 
 /*
  * Reads the file's @len bytes for the address @at, before relocation. false:
- * the file has none.
+ * the file has no bytes for @at.
  */
 bool mrrc_code_filed(const struct mrrc_code *code, uintptr_t at, void *to,
 		     size_t len);

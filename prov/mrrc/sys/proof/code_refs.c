@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * References to places in code. Branches are found without decoding the
- * mapping: the bytes after any byte that could end the opcode of a branch or
- * lea are taken for its distance. If a distance leads to a place of interest,
- * the distance is verified by decoding the code in front of it.
+ * Finds references to places in code, without decoding the mapping: the bytes
+ * after any byte that could end the opcode of a branch or lea are taken for a
+ * distance. If a distance leads to a wanted place, the distance is verified by
+ * decoding the code in front of the distance.
  */
 #include "config.h"
 #include "sys/proof/code_refs.h"

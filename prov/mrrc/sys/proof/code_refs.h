@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * References to a program's code: from tables of its file, from branches, and
- * from instructions that compute addresses.
+ * Finds references to a program's code by branches and by instructions that
+ * compute addresses.
  */
 #ifndef MRRC_CODE_REFS_H
 #define MRRC_CODE_REFS_H
@@ -9,8 +9,8 @@
 #include "sys/proof/code_body.h"
 
 /*
- * The bytes at @field may be a distance to some address. Do they belong to a
- * branch or lea, or to no function?
+ * Are the bytes at @field the distance of a branch or lea, or bytes of no
+ * function? false: they are another part of an instruction, or filler.
  */
 bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field);
 
@@ -19,9 +19,10 @@ typedef void (*mrrc_code_refs_each)(void *arg, uintptr_t to, uintptr_t field,
 				    unsigned size);
 
 /*
- * Calls @each for each possible branch or lea in @in that leads into @to: all
- * bytes after a byte that could end the opcode of a branch or lea. All branches
- * in 64-bit mode have a distance of four bytes or one.
+ * Calls @each for each possible branch or lea in @in that leads into @to: takes
+ * all bytes after a byte that could end the opcode of a branch or lea for a
+ * distance. All branches in 64-bit mode have a distance of four bytes or of one
+ * byte.
  */
 void mrrc_code_refs(const struct mrrc_code_range *in,
 		    const struct mrrc_code_range *to, mrrc_code_refs_each each,

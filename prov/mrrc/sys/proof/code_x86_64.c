@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * System calls in code for x86-64 (code.h): the byte pairs 0F 05 (syscall),
- * 0F 34 (sysenter) and CD 80 (int 0x80), and the call that each of them makes.
+ * Finds the byte pairs 0F 05 (syscall), 0F 34 (sysenter) and CD 80 (int 0x80)
+ * in code for x86-64 (code.h), and the system call that each pair makes.
  *
- * A pair is no instruction if its section holds data; or if it lies in the
- * middle of another instruction, and no branch of the function leads into this
- * instruction. The second case can be decided without decoding the function:
- * some bytes before the pair are decoded, and no bytes of the function may be a
- * distance to the pair.
+ * A pair is no instruction if its section holds data; or if the pair lies in
+ * the middle of another instruction, into which no branch of the function
+ * leads. The second case can be decided without decoding the whole function:
+ * decoding some bytes before the pair finds the other instruction, and no bytes
+ * of the function may be a distance to the pair.
  */
 #include "config.h"
 #include "sys/proof/code_x86_64.h"
@@ -59,8 +59,8 @@ static bool x86_pair(const uint8_t *at)
 }
 
 /*
- * May the byte be half of a pair? Memory after the mapping may complete its
- * last byte.
+ * Can a pair begin with this byte? If the mapping ends with such a byte, memory
+ * behind the mapping may complete the pair.
  */
 static bool x86_half(uint8_t byte)
 {
@@ -166,8 +166,8 @@ static void x86_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 }
 
 /*
- * Is the pair in the middle of an instruction, and no branch of the function
- * leads there? false: the whole function has to be decoded.
+ * Is the pair in the middle of an instruction into which no branch of the
+ * function leads? false: the whole function has to be decoded.
  */
 static bool x86_inside(const struct mrrc_code *code,
 		       const struct mrrc_code_range *function, uintptr_t at)
@@ -238,8 +238,8 @@ static bool x86_goes_on(const struct mrrc_code_body *body)
 
 /*
  * Decides about a pair in a gap, after the function that was read into the
- * body. A function whose unwinding table ends before its last instruction, as
- * that of clone(), continues in the gap.
+ * body. A function whose unwinding entry ends before the function's last
+ * instruction, as the entry of clone(), continues in the gap.
  */
 static int x86_in_gap(struct x86_look *look,
 		      const struct mrrc_code_range *range,

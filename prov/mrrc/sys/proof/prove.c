@@ -2,8 +2,9 @@
 /*
  * The thread that proves that no unmap goes unannounced (prove.h).
  *
- * The result for a mapping is kept until a call brings code there. The thread
- * reads copies of the code: another thread may unload a library meanwhile.
+ * The thread keeps a mapping's result until a call brings code to the mapping.
+ * The thread reads copies of code, as another thread may unload a library
+ * meanwhile.
  */
 #include "config.h"
 #include "sys/proof/prove.h"
@@ -493,8 +494,8 @@ void mrrc_prove_forked(void)
 	pthread_mutex_init(&prove.why_lock, NULL);
 	prove.runs = false;
 	/*
-	 * not to be freed: the parent's thread may have been changing this
-	 * memory
+	 * does not free the list, which the parent's thread may have been
+	 * changing
 	 */
 	prove.left_behind = prove.code;
 	prove.code = NULL;

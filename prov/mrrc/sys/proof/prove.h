@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Proving that no unmap can go unannounced: a thread, which is started when
- * lookups have asked often and ends when it is done, looks at all code of the
- * process for system-call instructions (code.h) and gives trust (trust.h) when
- * each of them makes a call that takes no memory away and brings no code, or
- * one that is hooked. Only libc and the dynamic loader are hooked: of the
- * threads that run other libraries' system calls nothing is known.
+ * Proves that no unmap can go unannounced: a thread, which is started when
+ * lookups have asked the kernel often, and ends after the proof, examines the
+ * system-call instructions (code.h) in all code of the process. The thread
+ * gives trust (trust.h) if each of these instructions is hooked, or makes a
+ * system call that takes no memory away and brings no code. Only libc and the
+ * dynamic loader are hooked: nothing is known of the threads that run other
+ * libraries' system calls.
  *
- * The argument is an induction. Code that was looked at can take memory away
- * through hooks alone, and bring new code through hooks alone: mmap, mprotect,
- * pkey_mprotect, mremap and shmat, which end trust before the call is made.
- * Some code cannot be looked at: code that is writable, or shared so that
- * another process may write to it, or of no file or a memfd, or in a file of
- * more than 512 MiB. While there is such code, lookups ask the kernel.
+ * The proof is an induction. Examined code can take memory away only through
+ * hooks, and bring new code only through hooks: mmap, mprotect, pkey_mprotect,
+ * mremap and shmat, whose hooks end trust before they make the call. Some code
+ * cannot be examined: writable code, code in shared memory that another process
+ * may write to, code of no file or of a memfd, or of a file of more than 512
+ * MiB. As long as the process has such code, lookups ask the kernel.
  *
- * The induction begins when the hooks are placed: a call that had entered the
- * kernel before, or was about to, is given 50 ms to end.
+ * The induction begins when the hooks have been placed: the thread waits 50 ms
+ * for calls that had entered the kernel, or were about to enter it, to end.
  *
- * Code that unmaps by itself, but maps nothing, is not trusted, although a
- * hooked mmap could ask whether an unmap by such code is still unread before
- * mmap gives that memory to a caller. After a madvise(MADV_DONTNEED) by such
- * code no hook could ask: the memory stays mapped, and is in use at once.
+ * Code that unmaps without a hook, but maps nothing, is not trusted, although
+ * the hook of mmap could ask for unread unmap events before mmap gives the
+ * unmapped memory to a caller. After a madvise(MADV_DONTNEED) without a hook no
+ * other hook could ask: the memory stays mapped, and is used at once.
  *
  * The proof does not cover other processes (process_vm_writev, ptrace,
  * process_madvise, /proc/PID/mem), nor code that is changed in its file, or by
@@ -42,8 +43,8 @@
 #endif
 
 /*
- * prove_seal.c. REGISTRY lock: hooks the system calls that libc and the dynamic
- * loader have beside the functions hooked by name. Once.
+ * prove_seal.c. REGISTRY lock. Hooks, once, the system calls of libc and the
+ * dynamic loader that are not in the functions hooked by name.
  */
 void mrrc_prove_seal(void);
 
@@ -59,8 +60,9 @@ struct mrrc_prove_ops {
 };
 
 /*
- * REGISTRY lock, before trust is wanted. @now: mrrc_prove_rent() starts the
- * thread at once, whenever trust is wanted and not given.
+ * Called under the REGISTRY lock, before trust is wanted. @now:
+ * mrrc_prove_rent() starts the thread at once whenever trust is wanted and not
+ * given.
  */
 void mrrc_prove_ready(const struct mrrc_prove_ops *ops, bool now);
 
@@ -68,9 +70,9 @@ void mrrc_prove_ready(const struct mrrc_prove_ops *ops, bool now);
 #define MRRC_PROVE_PRICE 65536
 
 /*
- * Lookups have asked the kernel @probes times more since the last call. The
- * thread is started when these probes have cost as much as looking at code
- * does. No lock of ours held.
+ * Called when lookups have asked the kernel @probes times more. Starts the
+ * thread when all these probes have taken as long as an examination of the
+ * code. No lock of ours held.
  */
 void mrrc_prove_rent(unsigned probes);
 
@@ -84,8 +86,8 @@ void mrrc_prove_forked(void);
 void mrrc_prove_why(char why[MRRC_TRUST_WHY]);
 
 /*
- * @tell is called with each new reason, in the proving thread, no lock held. To
- * be set before the thread starts.
+ * Sets @tell, which the proving thread calls with each new reason, no lock
+ * held. To be called before the thread starts.
  */
 void mrrc_prove_tell(void (*tell)(const char *why));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hooks at the system calls of libc and the dynamic loader that are not in the
+ * Hooks the system calls of libc and the dynamic loader that are not in the
  * functions hooked by name (prove.h).
  */
 #include "config.h"

@@ -18,8 +18,8 @@
 #define MADE_FROM   3
 
 /*
- * Libraries that may make a call which is not hooked, by the beginnings of
- * their names.
+ * System calls that libraries may make without a hook; @name: the beginning of
+ * the library's name.
  */
 static const struct {
 	const char *name;
@@ -27,15 +27,16 @@ static const struct {
 	enum mrrc_prove_verdict verdict;
 } site_may[] = {
 	/*
-	 * libucm calls brk only in place of libc's brk and sbrk, which it has
-	 * overwritten then
+	 * libucm calls brk only in place of libc's brk and sbrk, when it has
+	 * overwritten these
 	 */
 	{ "libucm.so.", SYS_brk, MRRC_PROVE_BRK },
 	/*
-	 * liburing maps and unmaps its own rings alone, which are shared and
-	 * never cached, and keeps them from children. But rings can discard any
-	 * memory (IORING_OP_MADVISE): only the rings of libfabric, which carry
-	 * sockets, are known not to.
+	 * liburing maps and unmaps only its own rings, which are shared memory
+	 * and never cached, and calls madvise to keep rings from children. But
+	 * requests in a ring can discard any memory (IORING_OP_MADVISE): only
+	 * libfabric's rings, which serve sockets, are known to have no such
+	 * request.
 	 */
 	{ "liburing.so.", SYS_mmap, MRRC_PROVE_RINGS },
 	{ "liburing.so.", SYS_munmap, MRRC_PROVE_RINGS },
@@ -45,11 +46,10 @@ static const struct {
 };
 
 /*
- * Libraries with system calls of their own, by the beginnings of their names:
- * their sources are known, and nothing but the function around a system call
- * decides its number. In all other libraries a number that is seen may not be
- * the only one: code elsewhere, or a table, may lead to the instruction with
- * another number.
+ * Beginnings of the names of libraries with system calls of their own whose
+ * sources are known: only the function around a system call decides the call's
+ * number. In other libraries a number that is found may not be the only one:
+ * other code, or a table, may lead to the instruction with another number.
  */
 static const char *const site_known[] = {
 	"ld-", /* the dynamic loader */
@@ -118,8 +118,8 @@ const char *mrrc_prove_name(const char *path)
 }
 
 /*
- * Is this the provider's own instruction, or one like it in a file that is not
- * loaded?
+ * Is this the provider's own system-call instruction, or in a file that is not
+ * loaded, an instruction between the same bytes?
  */
 static bool site_made(const struct mrrc_prove_file *file, uintptr_t at)
 {

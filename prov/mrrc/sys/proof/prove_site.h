@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which system calls in a file's code can take no memory away unannounced: the
- * same rules for the code of this process (prove.c) and for files that are not
- * loaded (fi_mrrc_stat).
+ * Decides which system calls in a file's code can take no memory away
+ * unannounced, by the same rules for the code of this process (prove.c) and for
+ * files that are not loaded (fi_mrrc_stat).
  *
  * Any thread.
  */
@@ -33,7 +33,7 @@ enum mrrc_prove_verdict mrrc_prove_site(const struct mrrc_prove_file *file,
 					char why[MRRC_TRUST_WHY]);
 
 /*
- * May a system call in code of this process have to be hooked, by its number?
+ * May the system call at @site, in code of this process, have to be hooked?
  * Sets the fields of @file that describe the copy.
  */
 bool mrrc_prove_matters(struct mrrc_prove_file *file,
@@ -56,9 +56,9 @@ enum mrrc_prove_rings {
 };
 
 /*
- * Which rings a library or program may make by liburing: no rings if the file
- * is not linked to liburing. @file is read; @path is its name in the process,
- * which may differ.
+ * Which rings may a library or program make by liburing? No rings, if it is not
+ * linked to liburing. @file: the path of the file to read; @path: the file's
+ * name in the process, which may differ.
  */
 enum mrrc_prove_rings mrrc_prove_rings(const char *file, const char *path);
 

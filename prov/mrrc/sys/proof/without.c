@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Linked by configure --disable-hooks in place of the other files of this
- * folder: no code is examined.
+ * Linked in place of the other files of this folder if configure was called
+ * with --disable-hooks: no code is examined.
  */
 #include "config.h"
 #include "sys/proof/code_kept.h"
