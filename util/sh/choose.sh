@@ -41,7 +41,7 @@ commit()
 inputs()
 {
 	case $1 in
-	valgrind|tsan|asan_rdm|verbs_rdm|verbs13|libfabric2) echo "prov include fabtests util" ;;
+	valgrind|tsan|asan_rdm|verbs_rdm|verbs13|libfabric2|wire) echo "prov include fabtests util" ;;
 	net|hook|hosts|openmpi) echo "prov include fabtests" ;;
 	alloc) echo "prov include fabtests/scripts/test_alloc.sh" ;;
 	kokkos) echo "prov include fabtests/common fabtests/functional/alloc/kokkos.cc" ;;
