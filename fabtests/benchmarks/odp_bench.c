@@ -20,9 +20,11 @@
  *   null      no descriptor, over ofi_mrrc
  *
  * A write's time includes mapping, discarding and unmapping, but not filling.
- * Prints a line of words for each size, kind and way: the median time, the
- * registrations of 100 writes, and how many of 100 writes brought other data
- * than the memory had. Ways that the device does not support are left out.
+ * For each buffer size, kind of memory and way, odp_bench prints a line with
+ * these three names, the median time of a write, the number of registrations
+ * per 100 writes, and the percentage of writes after which the target did not
+ * have the data of the source buffer. Ways that the device does not support are
+ * left out.
  */
 #include "ft_bench.h"
 #include "reg_count.h"

@@ -20,7 +20,10 @@ static double draw(void)
 	return (double) (rng >> 11) / (double) (1ULL << 53);
 }
 
-/* Returns a random size: all doublings of MIN_SIZE are equally likely. */
+/*
+ * Returns a random size from MIN_SIZE to less than SET_MAX_SIZE. All OCTAVES
+ * intervals from one power of two to the next are equally likely.
+ */
 static size_t mixed_size(void)
 {
 	size_t size = MIN_SIZE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_stat --check: finds why a program gains nothing. Tries the provider
- * in child processes (stat/probe.h), looks at the machine's limits, and runs an
- * application if there is one (stat/application.h).
+ * fi_mrrc_stat --check: finds why a program gains nothing from ofi_mrrc. Tries
+ * the provider in child processes (stat/probe.h), looks at the machine's
+ * limits, and runs an application if there is one (stat/application.h).
  */
 #ifndef STAT_CHECK_H
 #define STAT_CHECK_H

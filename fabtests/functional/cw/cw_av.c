@@ -209,8 +209,8 @@ static void not_asked(const struct ft_attr *with)
 	ret = fi_cwrite(pair.c.cw, buf, 1, NULL, addr, 1, buf);
 	FT_CHECK(ret == -FI_EOPNOTSUPP, "fi_cwrite: %zd", ret);
 	/*
-	 * an endpoint without conditional writes takes names of endpoints with
-	 * conditional writes
+	 * the AV of an endpoint without conditional writes accepts names of
+	 * endpoints with conditional writes
 	 */
 	addr = ft_rdm_insert(&other, &pair.c);
 	ret = fi_cwrite(other.cw, buf, 1, NULL, addr, 1, buf);

@@ -354,7 +354,10 @@ static void pair_close(void)
 	ft_pair_close(&pair);
 }
 
-/* Runs in a new domain, because an existing io_uring would not be refused. */
+/*
+ * Runs in a new domain: ft_deny_uring() makes io_uring_setup(2) fail, but a
+ * domain that has an io_uring already can still use the io_uring.
+ */
 static void denied(void)
 {
 	struct fid_mrrc_file *file;

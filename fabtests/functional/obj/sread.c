@@ -212,7 +212,10 @@ static void read_wanted(void *ctx)
 		 "fi_cq_read: %zd, context %p", ret, entry.op_context);
 }
 
-/* Posts may retire silent operations, which wakes no thread later. */
+/*
+ * Posts may retire silent operations. No later fi_cq_sread() returns early
+ * because of these operations.
+ */
 static void after_flood(void)
 {
 	unsigned i;

@@ -133,7 +133,8 @@ struct serve_msg {
 	uint32_t slot;
 	uint64_t off;
 	/*
-	 * DATA: length of the bytes that were written or summed, or that follow
+	 * DATA: number of bytes that the server wrote (answer to READ), hashed
+	 * (answer to SUM), or sent behind the message (answer to OPEN)
 	 */
 	uint32_t len;
 	struct serve_ident ident;

@@ -123,7 +123,8 @@ struct mrrc_region *mrrc_cache_find(const struct mrrc_cache *cache,
  * contain all of a request, both regions stay if they share at most half of the
  * smaller region. For local access with policies that merge, the limit is half
  * of the larger region. So a merge registers less than twice the requested
- * bytes, and a growing row of buffers is not registered again and again.
+ * bytes, and a program that uses adjacent buffers one after the other does not
+ * register all former buffers again with each new buffer.
  */
 bool mrrc_cache_both(const struct mrrc_cache *cache,
 		     const struct mrrc_region *region, uintptr_t start,

@@ -57,7 +57,10 @@
 
 #include "fi/cw/link.h"
 
-/* modes that exclude registrations that the provider makes itself */
+/*
+ * mr_mode bits of a core domain with which conditional writes are not possible:
+ * the provider cannot make registrations of its own that need these bits
+ */
 #define CW_NO_MODES (FI_MR_RAW | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
 
 /* cw/ep.c: to be called once */

@@ -159,10 +159,12 @@ static unsigned cw_listen_sweep(struct mrrc_cw_group *group, unsigned max_ms)
 }
 
 /*
- * A closed listener of tcp is still used for the connections that are half set
- * up, and tcp (1.17) loses their sockets when the event queue closes. So
- * connections that are half set up are accepted and ended before the close, and
- * the events of their end are read.
+ * tcp (1.17) still uses a closed listener for connections that are half set up,
+ * and loses the sockets of these connections when the event queue closes.
+ * Therefore mrrc_cw_unlisten() takes three steps before the close: reading the
+ * event queue makes tcp accept such connections, cw_listen_sweep() shuts down
+ * the silent ones, and reading the event queue again makes tcp notice the
+ * shutdowns.
  */
 void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 {

@@ -131,11 +131,12 @@ extern const uint8_t mrrc_patch_raw_at[];
 /*
  * The page for stubs is a part of the library's code, not mapped memory, so
  * that all unwinders and debuggers, whenever they are loaded, find the page's
- * unwind information. By this information a stub's caller is the code to which
- * the stub jumps back, the word at byte 48 of each stub, and all registers are
- * unchanged, except the stack pointer between both lea instructions (bytes 10
- * to 23). valgrind's reader of DWARF expressions knows few operations, and
- * aborts at others.
+ * unwind information. The unwind information gives the word at byte 48 of a
+ * stub, the address to which the stub jumps back, as the stub's return address.
+ * The unwind information also says that a stub changes no register, except that
+ * the stack pointer is 128 bytes lower after the first lea instruction, until
+ * the end of the second one (bytes 10 to 23). The DWARF expression has only
+ * operations that valgrind's reader knows: valgrind aborts at other operations.
  */
 __asm__(".text\n"
 	".p2align 12\n"

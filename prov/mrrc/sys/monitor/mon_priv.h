@@ -10,7 +10,10 @@
 /* Makes all caches forget the range, and ends its watch. MONITOR lock held. */
 void mrrc_mon_forget(struct mrrc_mon *mon, uintptr_t start, uintptr_t end);
 
-/* MONITOR lock held: calls the subscriber's cover(), with its lock. */
+/*
+ * MONITOR lock held: calls the subscriber's cover() while the subscriber's lock
+ * is held, too.
+ */
 struct mrrc_range mrrc_mon_sub_cover(struct mrrc_mon *mon,
 				     struct mrrc_mon_sub *sub, uintptr_t pos);
 

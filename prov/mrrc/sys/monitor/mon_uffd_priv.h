@@ -43,7 +43,9 @@ struct mrrc_uffd {
 	atomic_bool stop;   /* the threads have to end */
 	/*
 	 * Held with all signals blocked, for reading and queuing only. Guards
-	 * the fields below, and making seq even when the queue is empty.
+	 * the fields below. mrrc_uffd_settle() checks that the queue is empty
+	 * and makes the monitor's seq even under this lock, so that no event is
+	 * queued between the check and the change of seq.
 	 */
 	pthread_mutex_t lock;
 	struct mrrc_uffd_event queue[MRRC_UFFD_QUEUE];
