@@ -56,6 +56,7 @@ stage_packages()
 		return
 	}
 	# a release takes the rendered manual pages, and nothing compiled
+	rm -f "$BUILD"/packages/ofi_mrrc-*.tar.xz # of another version
 	if ! TARGETS=config.h build packages || ! logged "make dist" \
 		"$LOGS/dist.log" env XZ_OPT=-1 make -C "$BUILD/packages" dist; then
 		fail "there is no release"
