@@ -42,6 +42,12 @@ verdict()
 
 	say
 	say "All of it: $(minutes $SECONDS)"
+	if [ ${#FAILURES[@]} -gt 0 ]; then
+		# the repeats write the same files
+		rm -rf "$LOGS.failed"
+		cp -r "$LOGS" "$LOGS.failed"
+		say "The logs of what failed are in $LOGS.failed"
+	fi
 	: >"$LOGS/again.log"
 	for failure in "${FAILURES[@]}"; do
 		IFS=$SEP read -r spec seed load what <<<"$failure"

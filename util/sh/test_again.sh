@@ -61,6 +61,8 @@ says '^   always \(6 of 6\); load [0-9.]+; again: \./test\.sh -n 5 fake:some:alw
 says '^   2 of 6: not deterministic; .*: \./test\.sh -n 5 fake:some:third\\ of\\ three$'
 says '^FAIL fake: what cannot run alone$'
 says '^1 passed, 3 failed, 0 skipped$'
+grep -qsx "FAIL third of three" "$LOGS.failed/fake-some.log" ||
+	{ echo "FAIL: the first run's log is lost"; failed=1; }
 
 # FAIL PROGRAM:TEST of make check, with its seed
 STAGE=fake
