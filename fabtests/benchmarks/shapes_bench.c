@@ -12,6 +12,8 @@
  *   fresh       1 MiB from malloc(), which is freed afterwards
  *   neighbours  64 readable buffers of 200,000 bytes side by side, in turn
  *   bulk        128 KiB; both sides register their buffers, 8 in turn
+ *   rails       as reused; each buffer is registered with four domains, as for
+ *               four devices, and written over one of them
  *
  * in five ways, each in another process:
  *
@@ -35,8 +37,9 @@ enum way { EACH, CACHE, HOOK, NONE, ONCE, WAYS };
 static const char *const ways[WAYS] = { "each", "cache", "hook", "null",
 					"once" };
 
-enum kind { WRITE, READ, BULK };
+enum kind { WRITE, READ, BULK, RAILS };
 
+#define RAIL_CNT  3   /* domains besides the pair's */
 #define BLOCKS	  256 /* in the table */
 #define POOL	  1024
 #define CHANGED	  8 /* of the table, each round */
@@ -87,24 +90,65 @@ static const struct shape shapes[] = {
 	{ "fresh", WRITE, 1 << 20, 1 << 20, 0, 32, 4, NULL },
 	{ "neighbours", READ, 200000, 200000, 64, 256, 128, in_turn },
 	{ "bulk", BULK, 131072, 131072 + 4096, 8, 64, 16, in_turn },
+	{ "rails", RAILS, 65536, 65536 + 4096, 8, 128, 16, in_turn },
 };
 
 static struct ft_pair pair;
 static struct fid_mr *target; /* of dest */
 static struct fid_mr *all;    /* the shape's memory, ONCE */
+static struct fid_domain *rails[RAIL_CNT];
+static struct fid_mr *railed[RAIL_CNT];
 static char *memory, *dest;
 static const char *core = "verbs";
 static enum way way;
 
-static struct fid_mr *reg(struct ft_dom *dom, const void *buf, size_t len,
-			  uint64_t access)
+static struct fid_mr *reg_with(struct fid_domain *domain, const void *buf,
+			       size_t len, uint64_t access)
 {
 	static uint64_t key; /* where the application chooses it */
 	struct fid_mr *mr;
 
-	FT_CALL(fi_mr_reg(dom->domain, buf, len, access, 0, ++key, 0, &mr,
-			  NULL));
+	FT_CALL(fi_mr_reg(domain, buf, len, access, 0, ++key, 0, &mr, NULL));
 	return mr;
+}
+
+static struct fid_mr *reg(struct ft_dom *dom, const void *buf, size_t len,
+			  uint64_t access)
+{
+	return reg_with(dom->domain, buf, len, access);
+}
+
+static void rails_open(void)
+{
+	unsigned i;
+
+	for (i = 0; i < RAIL_CNT; i++)
+		FT_CALL(fi_domain(pair.c.dom->fabric, pair.c.dom->info,
+				  &rails[i], NULL));
+}
+
+static void rails_close(void)
+{
+	unsigned i;
+
+	for (i = 0; i < RAIL_CNT; i++)
+		FT_CALL(fi_close(&rails[i]->fid));
+}
+
+static void rails_reg(const char *buf, size_t len)
+{
+	unsigned i;
+
+	for (i = 0; i < RAIL_CNT; i++)
+		railed[i] = reg_with(rails[i], buf, len, FI_WRITE);
+}
+
+static void rails_dereg(void)
+{
+	unsigned i;
+
+	for (i = 0; i < RAIL_CNT; i++)
+		FT_CALL(fi_close(&railed[i]->fid));
 }
 
 static void *desc(struct fid_mr *mr)
@@ -151,6 +195,11 @@ static void read_to(const struct shape *shape, const char *buf, char *to)
 		FT_CALL(fi_close(&own->fid));
 	if (readable)
 		FT_CALL(fi_close(&readable->fid));
+}
+
+static bool writes(const struct shape *shape)
+{
+	return shape->kind == WRITE || shape->kind == RAILS;
 }
 
 /* Of memory that lives for one transfer. */
@@ -204,10 +253,14 @@ static double transfer(const struct shape *shape, unsigned op)
 	took = ft_time_us() - start;
 	stamp(buf, shape->len, op + 1);
 	start = ft_time_us();
-	if (shape->kind == WRITE)
+	if (shape->kind == RAILS && !all)
+		rails_reg(buf, shape->len);
+	if (writes(shape))
 		write_from(buf, shape->len, given);
 	else
 		read_to(shape, buf, to);
+	if (shape->kind == RAILS && !all)
+		rails_dereg();
 	if (!shape->places)
 		discard(buf);
 	took += ft_time_us() - start;
@@ -236,29 +289,36 @@ static void measure(const struct shape *shape)
 	memset(memory, 1, room);
 	memset(dest, 1, room);
 	ft_pair_open(&pair, &attr);
-	target = shape->kind == WRITE ?
-			 reg(pair.s.dom, dest, room, FI_REMOTE_WRITE) :
-			 reg(pair.c.dom, dest, room, FI_READ);
+	if (shape->kind == RAILS)
+		rails_open();
+	target = writes(shape) ? reg(pair.s.dom, dest, room, FI_REMOTE_WRITE) :
+				 reg(pair.c.dom, dest, room, FI_READ);
 	/* what is done once, such as connecting, is over */
-	if (shape->kind == WRITE)
+	if (writes(shape))
 		write_from(memory, 64, NULL);
 	else
 		read_to(shape, memory, dest);
 	before = reg_count();
 	took = -ft_time_us();
 	if (way == ONCE && shape->places)
-		all = shape->kind == WRITE ?
+		all = writes(shape) ?
 			      reg(pair.c.dom, memory, room, FI_WRITE) :
 			      reg(pair.s.dom, memory, room, FI_REMOTE_READ);
+	if (all && shape->kind == RAILS)
+		rails_reg(memory, room);
 	took += ft_time_us();
 	for (op = 0; op < ops; op++)
 		took += transfer(shape, op);
 	printf("%s %s %.2f %.2f\n", shape->name, ways[way], took / ops,
 	       (double) (reg_count() - before) / ops);
 	fflush(stdout);
+	if (all && shape->kind == RAILS)
+		rails_dereg();
 	if (all)
 		FT_CALL(fi_close(&all->fid));
 	all = NULL;
+	if (shape->kind == RAILS)
+		rails_close();
 	FT_CALL(fi_close(&target->fid));
 	ft_pair_close(&pair);
 	ft_unmap(memory, room);

@@ -56,7 +56,7 @@ bench_shapes()
 	say
 	printf '  %-11s %8s %8s %8s %8s %8s   %5s %5s %5s %5s %5s\n' shape each \
 		cache hook null once each cache hook null once
-	table 7 "* N N N * N Z Z Z * Z" < <(shapes_rows "$out" | awk '{
+	table 8 "* N N N * N Z Z Z * Z" < <(shapes_rows "$out" | awk '{
 		printf "  %-11s %8s %8s %8s %8s %8s   %5s %5s %5s %5s %5s\n",
 			$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
 	}')
