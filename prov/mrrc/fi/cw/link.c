@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include <limits.h>
+
 #include "fi/cw/group.h"
 #include "fi/cw/link.h"
 #include "fi/cw/mark.h"
@@ -529,8 +531,12 @@ void mrrc_cw_link_close(struct mrrc_cw_ep *cw)
 		MRRC_WARN(EP_CTRL, "cannot close a control endpoint: %s\n",
 			  fi_strerror(-ret));
 	cw->ctl = NULL;
-	/* the link's memory stays until its completions are read from the CQ */
-	mrrc_cw_links_drain(cw->group);
+	/*
+	 * The link's memory stays until its completions are read from the CQ,
+	 * where any number of entries may precede them: a peer can write with
+	 * data, which consumes no receive (tcp).
+	 */
+	cw_read(cw->group, UINT_MAX, false);
 }
 
 /*

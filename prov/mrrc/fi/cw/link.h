@@ -252,7 +252,10 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group);
  * completion may stay in the CQ
  */
 void mrrc_cw_links_poll(struct mrrc_cw_group *group, bool asleep);
-/* Handles all completions that the group's CQ has now. */
+/*
+ * Handles the completions that the group's CQ has now, except those that follow
+ * more entries than the links can cause
+ */
 void mrrc_cw_links_drain(struct mrrc_cw_group *group);
 /* The link's oldest operation with this context, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
