@@ -8,7 +8,7 @@
  *                  (verbs only: tcp has none)
  *   ofi_mrrc       over ofi_mrrc, null descriptors
  *
- * Each way has a process of its own, since the core's cache and the cache's
+ * Each way runs in a separate process, since the core's cache and the cache's
  * patching of memory calls are process-wide. A process opens both sides and
  * then waits for orders on a pipe. Rounds are interleaved and only one process
  * works at a time, so a disturbance of the machine affects all ways alike.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Functions that helper_bench and helper_replay share: they open connections
- * with and without a helper, run each load in a process of its own, and measure
+ * with and without a helper, run each load in a separate process, and measure
  * the registered bytes over time. Only one thread calls these functions.
  */
 #ifndef HELPER_RUN_H

@@ -5,7 +5,7 @@
  * of the process, less the time for polls that find nothing. own_time makes the
  * MPI library sleep where the library would yield the processor.
  *
- * A recorded trace thus has the times of a rank that has a processor of its own
+ * A recorded trace thus has the times of a rank that has a processor for itself
  * and does not wait for other ranks, whatever else the machine executes.
  */
 #define _GNU_SOURCE

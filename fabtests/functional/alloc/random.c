@@ -2,7 +2,7 @@
 /*
  * fi_mrrc_random: blocks of all sizes from the allocator and from mmap() come
  * and go at random in two threads, which also send parts of the blocks. Each
- * block has contents of its own, which are verified when the block is freed;
+ * block has different contents, which are verified when the block is freed;
  * each transfer is verified, too.
  *
  * scripts/test_alloc.sh preloads other allocators. FT_SECONDS is the duration

@@ -324,7 +324,7 @@ static void run(const void *arg)
 }
 
 /*
- * Runs the test in a process of its own, in which the first use of a plain name
+ * Runs the test in a separate process, in which the first use of a plain name
  * prints on standard error what the name lacks.
  */
 static void run_apart(enum fi_av_type type)

@@ -394,7 +394,7 @@ static void last_words(void)
 	}
 	for (i = 0; i < WORDS; i++) {
 		FT_CALL(fi_cwrite(pair.c.cw, out, 1, NULL, pair.c.to, i, NULL));
-		/* each write has a message of its own */
+		/* sends each write in a separate message */
 		over += succeeded(&pair.c);
 	}
 	while (over < WORDS) {

@@ -55,7 +55,7 @@ static pthread_barrier_t barrier;
 static atomic_int busy;
 
 /*
- * Each endpoint uses all peers in a thread of its own; all threads run at once
+ * Each endpoint uses all peers in a separate thread; all threads run at once
  */
 static void *thread_main(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_mrrc_shared_ep: tests several threads that use one pair of endpoints at
- * once: each thread sends and receives messages of its own tag in both
+ * once: each thread sends and receives messages with a separate tag in both
  * directions, one thread reads the queues for all threads, and buffers are
  * mapped and unmapped.
  */
