@@ -158,17 +158,26 @@ reports()
 	tail -n 30 "$1"
 }
 
+# sanitizer LOG: what a sanitizer said first. A child that it ended tells its
+# parent's check a status alone.
+sanitizer()
+{
+	grep -am 1 'Sanitizer: ' "$1" | cut -c 1-200
+}
+
 # checks_failed PROGRAM LOG: notes the checks that failed, each with the seed
 # that it printed; or the program, if it failed in another way.
 checks_failed()
 {
-	local program=$1 log=$2 test any=no
+	local program=$1 log=$2 test any=no said
+
+	said=$(sanitizer "$log")
 
 	while read -r test; do
 		any=yes
 		failure "$STAGE:$program:$test" "$(seed_of "$test" "$log")" \
 			"${program##*/}: $(grep -m 1 ":[EF]:[^:]*:$test:" "$log" |
-				cut -c 1-300)"
+				cut -c 1-300)${said:+; $said}"
 	done < <(sed -nE 's/^[^ ]*:[0-9]+:[EF]:[^:]*:([^:]*):.*/\1/p' "$log" |
 		sort -u | head -n 5)
 	[ $any = yes ] || failure "$STAGE:$program" '' \

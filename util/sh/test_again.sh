@@ -74,6 +74,14 @@ checks_failed prov/test_x "$DIR/log"
 echo "${FAILURES[*]}" | tr "$SEP" ' ' >"$DIR/out"
 says '^fake:prov/test_x:grow MRRC_TEST_SEED=8 [0-9.]+ fake: test_x: x\.c:9:.*no room$'
 
+# the sanitizer that ended a test's child
+printf '%s\n' '==7==ERROR: ThreadSanitizer: SEGV on unknown address' \
+	'x.c:9:F:case:grow:0: child: status 66' >"$DIR/log"
+FAILURES=()
+checks_failed prov/test_x "$DIR/log"
+echo "${FAILURES[*]}" >"$DIR/out"
+says 'child: status 66; ==7==ERROR: ThreadSanitizer: SEGV on unknown address$'
+
 # each instance of a loop's test
 (TEST=grow PASSED=0 FAILED=0; count 2 1 0; count 3 0 0) >"$DIR/out"
 says '^   0 passed, 1 failed, 0 skipped$'
