@@ -411,6 +411,10 @@ TEST(test_close_no_descriptors)
 {
 	char *ptr = mon_map(1);
 
+#ifdef __SANITIZE_THREAD__
+	/* and without descriptors its report names no function to suppress */
+	skip("it takes the reader's descriptor table for this thread's");
+#endif
 	need_uffd();
 	ck_assert_int_eq(mon_watch(ptr, 1), 0);
 	no_descriptors();
