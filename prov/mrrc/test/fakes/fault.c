@@ -13,10 +13,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -285,10 +288,31 @@ bool fault_unmapped(const void *addr, unsigned since)
 	return false;
 }
 
+/*
+ * Where a test has left a hole, another thread or a sanitizer may map memory at
+ * any time: whoever unmaps the hole again unmaps that memory.
+ */
+static void no_hole(char *addr, size_t len)
+{
+	unsigned char in[1024];
+	const size_t most = sizeof(in) * sysconf(_SC_PAGESIZE);
+	size_t at;
+
+	for (at = 0; at < len; at += most) {
+		if (!mincore(addr + at, MIN(len - at, most), in) ||
+		    errno != ENOMEM)
+			continue;
+		fprintf(stderr, "munmap: %p of %zu bytes has a hole\n",
+			(void *) addr, len);
+		abort();
+	}
+}
+
 int __wrap_munmap(void *addr, size_t len)
 {
 	unsigned i;
 
+	no_hole(addr, len);
 	if (fault_unmap_fails) {
 		errno = ENOMEM;
 		return -1;

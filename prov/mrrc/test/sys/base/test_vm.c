@@ -67,7 +67,8 @@ TEST(test_private)
 	madvise(ptr + 10 * page, 5 * page, MADV_DONTNEED);
 	mprotect(ptr + 12 * page, page, PROT_READ);
 	ck_assert(private(ptr + 10 * page, 5));
-	munmap(ptr, 2000 * page);
+	munmap(ptr, 1000 * page);
+	munmap(ptr + 1001 * page, 999 * page);
 }
 
 static bool kernel_at_least(int major, int minor)

@@ -343,7 +343,8 @@ TEST(test_alone)
 		ck_assert(true_now(ptr, ALONE_PAGES));
 	}
 	ck_assert_uint_gt(quick(), ALONE_STEPS / 4);
-	munmap(ptr, 128 * page);
+	/* a move that failed may have left a hole in the rest */
+	munmap(ptr, 64 * page);
 	ck_assert_int_eq(mrrc_cache_mt_close(cache), 0);
 	ck_assert_uint_eq(pin.live, 0);
 	mrrc_mon_close(mon);

@@ -137,7 +137,6 @@ TEST(test_vfork)
 	}
 	expect_ended(pid);
 	expect_kernel();
-	ck_assert_int_eq(munmap(ptr, 4 * mon_page), 0);
 }
 
 static int in_child(char *ptr)

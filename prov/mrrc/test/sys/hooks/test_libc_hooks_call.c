@@ -102,7 +102,6 @@ EACH_TEST(test_announced, announced)
 	ptr = hooks_map();
 	announced[_i](ptr);
 	expect_hook();
-	munmap(ptr, 4 * mon_page);
 }
 
 /* A segment of huge pages replaces more pages than shmat() was asked for. */
@@ -160,7 +159,6 @@ EACH_TEST(test_mmap_huge, hugetlbs)
 		     hugetlbs[_i].flags,
 	     fd, 0);
 	expect_hook();
-	munmap(map, 2 * huge);
 	close(fd);
 }
 
@@ -192,7 +190,6 @@ LOOP_TEST(test_busy, 0, 2 * sizeof(busy) / sizeof(busy[0]))
 	mon_hold_end();
 	ck_assert(!even);
 	expect_event();
-	munmap(map, 6 * mon_page);
 }
 
 /* The kernel reports errors of process_madvise(), not the hook. */

@@ -41,6 +41,18 @@ static size_t huge_bytes(void)
 	return sum;
 }
 
+/*
+ * An address far below the ones that the kernel chooses: no other code maps
+ * memory into the holes that tests leave there.
+ */
+static void *apart(void)
+{
+	char *chosen = mon_map(1);
+
+	munmap(chosen, mon_page);
+	return chosen - (16UL << 30);
+}
+
 static void setup(void)
 {
 	hooks_setup();
@@ -48,7 +60,7 @@ static void setup(void)
 	if (!mon || !size)
 		return;
 	mon->huge.size = size;
-	raw = mmap(NULL, (PAGES + 1) * size, PROT_READ | PROT_WRITE,
+	raw = mmap(apart(), (PAGES + 1) * size, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(raw, MAP_FAILED);
 	map = (char *) (((uintptr_t) raw + size - 1) & ~(size - 1));
@@ -59,7 +71,8 @@ static void setup(void)
 static void teardown(void)
 {
 	if (mon && size)
-		munmap(raw, (PAGES + 1) * size);
+		duel_raw(SYS_munmap, (long) raw, (long) ((PAGES + 1) * size), 0,
+			 0, 0, 0);
 	hooks_teardown();
 }
 

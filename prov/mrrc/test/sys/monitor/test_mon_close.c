@@ -196,7 +196,9 @@ static atomic_uint left;
 /* Each thread unmaps a page of its own. */
 static void unmap_leftover(void)
 {
-	munmap(leftovers + atomic_fetch_add(&left, 1) * mon_page, mon_page);
+	if (leftovers)
+		munmap(leftovers + atomic_fetch_add(&left, 1) * mon_page,
+		       mon_page);
 }
 
 static int close_unmapping(void)
