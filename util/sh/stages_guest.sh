@@ -130,6 +130,8 @@ stage_verbs_rdm()
 		"verbs;ofi_rxm;ofi_mrrc"
 	part fabtests-once "$RUNFABTESTS" -b "$bin" -t "$GUEST_ONCE" \
 		"verbs;ofi_mrrc"
+	part fabtests-bounce "$RUNFABTESTS" -b "$bin" -t bounce \
+		"verbs;ofi_rxm;ofi_mrrc"
 	part units "$SCRIPTS/units.sh" "$tests/test_sys:$KERNEL_MORE" \
 		"$tests/race_mon"
 	part test_sim "$SCRIPTS/test_sim.sh" -b "$bin" "verbs;ofi_mrrc"

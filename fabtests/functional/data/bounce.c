@@ -320,12 +320,16 @@ static void too_long(void)
 	ft_stage("a message that is cut off");
 	FT_POST(&pair.s, fi_recv(pair.s.ep, in, 1000,
 				 ft_desc(&pair.dom[0], in, 1000), FT_ANY, in));
+	ft_fill(out, 3000, ++seed);
 	FT_POST(&pair.c,
 		fi_send(pair.c.ep, out, 3000, ft_desc(&pair.dom[1], out, 3000),
 			pair.c.to, out));
 	ft_wait_any(&pair.s, FT_RX, &comp);
 	FT_CHECK(comp.err && comp.ctx == in, "error %d, context %p", comp.err,
 		 comp.ctx);
+	if (ft_rxm())
+		FT_CHECK(!memcmp(in, out, comp.len),
+			 "the %zu bytes that fit differ", comp.len);
 	check_guards(in, 1000, "cut off");
 	/* the error may have broken the connection */
 	ft_reconnect(&pair);

@@ -215,6 +215,11 @@ bool mrrc_op_claim_any(struct mrrc_cq *cq, struct mrrc_op *op, void *entry,
 		if (!err)
 			return claim_too_long(cq, op, entry, room, done);
 		((struct fi_cq_err_entry *) entry)->len = room;
+		/* layered cores place the part that fits */
+		if (err == FI_ETRUNC && op->bounces &&
+		    (op->domain->reg.below & MRRC_BELOW_LAYERED) &&
+		    !(state & MRRC_OP_ZOMBIE))
+			mrrc_bounce_in(op, room);
 	}
 	return claim(cq, op, entry, err, context, done);
 }
