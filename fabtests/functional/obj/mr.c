@@ -220,6 +220,8 @@ static void all_keys(void)
  * ---- a core whose keys are taken ------------------------------------------
  */
 
+#define OURS (1ULL << 63) /* set in each key that the provider chooses */
+
 static struct fi_ops_mr core;
 static unsigned taken; /* number of registrations to refuse from now on */
 
@@ -268,11 +270,15 @@ static void taken_keys(void)
 	ft_stats(&pair.dom[1], &st);
 	FT_CHECK(!st.registration_failures, "%" PRIu64 " failures",
 		 st.registration_failures);
+	/* no key of the provider's is as low */
+	taken = 1;
+	FT_CHECK(reg_key(5, &mr) == -FI_ENOKEY, "another's low key");
+	FT_CHECK(!taken, "the key was not asked for");
 	taken = ft_caches(&pair.dom[1]);
-	FT_CALL(reg_key(5, &mr));
+	FT_CALL(reg_key(OURS + 5, &mr));
 	FT_CALL(fi_close(&mr->fid));
 	taken = 2;
-	FT_CHECK(reg_key(5, &mr) == -FI_ENOKEY, "another's key");
+	FT_CHECK(reg_key(OURS + 5, &mr) == -FI_ENOKEY, "another's key");
 	*ops.mr = core;
 	ft_unmap(p, LEN);
 }

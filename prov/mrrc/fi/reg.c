@@ -46,13 +46,9 @@ static uint64_t reg_rights(enum mrrc_access access)
  */
 static uint64_t reg_key(struct mrrc_reg *reg)
 {
-	size_t bits = 8 * reg->key_size;
-	uint64_t next = atomic_fetch_add(&reg->next_key, 1);
-	uint64_t top;
+	const uint64_t next = atomic_fetch_add(&reg->next_key, 1);
+	const uint64_t top = mrrc_reg_key_top(reg);
 
-	if (!bits || bits > 64)
-		bits = 64;
-	top = 1ULL << (bits - 1);
 	return top | (mrrc_hash_keyed(&reg->secret, next) & (top - 1));
 }
 

@@ -141,6 +141,14 @@ static inline uint64_t mrrc_reg_remote(const struct mrrc_reg *reg,
 	return (uintptr_t) buf - (absolute ? 0 : start);
 }
 
+/* The bit that is set in each key that the provider chooses */
+static inline uint64_t mrrc_reg_key_top(const struct mrrc_reg *reg)
+{
+	const size_t bits = 8 * reg->key_size;
+
+	return 1ULL << ((bits && bits <= 64 ? bits : 64) - 1);
+}
+
 /* Only users of FI_HMEM set the interface; older callers have no such field. */
 static inline bool mrrc_reg_is_system(const struct mrrc_reg *reg,
 				      const struct fi_mr_attr *attr)

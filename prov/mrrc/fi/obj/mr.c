@@ -179,10 +179,11 @@ static uint64_t mr_core_flags(const struct mrrc_domain *domain,
  * If an idle region of the cache may have the key, evicts idle regions. true:
  * try again.
  */
-static bool mr_make_way(struct mrrc_domain *domain, int ret)
+static bool mr_make_way(struct mrrc_domain *domain, uint64_t key, int ret)
 {
 	return ret == -FI_ENOKEY && domain->implicit &&
 	       !(domain->reg.mr_mode & FI_MR_PROV_KEY) &&
+	       (key & mrrc_reg_key_top(&domain->reg)) &&
 	       mrrc_cache_mt_flush(domain->reg.cache);
 }
 
@@ -219,7 +220,7 @@ static int mr_register(struct mrrc_domain *domain, const struct iovec *iov,
 				 requested_key,
 				 mr_core_flags(domain, &attr, flags), &mr->core,
 				 context);
-	} while (mr_make_way(domain, ret));
+	} while (mr_make_way(domain, requested_key, ret));
 	mrrc_record_own(&domain->reg, start, &attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);
 }
@@ -302,7 +303,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		ret = fi_mr_regattr(domain->core, attr,
 				    mr_core_flags(domain, attr, flags),
 				    &mr->core);
-	} while (mr_make_way(domain, ret));
+	} while (mr_make_way(domain, attr->requested_key, ret));
 	mrrc_record_own(&domain->reg, start, attr, ret, &mr->trace);
 	return mr_finish(mr, ret, mr_fid);
 }
