@@ -242,6 +242,7 @@ void mrrc_cache_mt_invalidate(struct mrrc_cache_mt *cache, const void *addr,
 	if (cache->ahead)
 		mrrc_mon_unwatch_idle(cache->mon);
 	mrrc_lock_acquire(&cache->lock);
+	cache->changes++;
 	TAILQ_FOREACH(pending, &cache->pending, link) {
 		if (!ranges_overlap(pending->start, pending->len,
 				    (uintptr_t) addr, len))

@@ -165,9 +165,17 @@ static void unmap_first(void)
 	mrrc_mon_drain(mt_mon);
 }
 
+static void invalidate_first(void)
+{
+	mrrc_cache_mt_invalidate(cache, (void *) base, page);
+}
+
+static void (*const firsts[])(void) = { unmap_first, invalidate_first };
+static void (*first)(void) = unmap_first;
+
 static void after_lookup(void)
 {
-	fault_at(FAULT_LOCK, unmap_first);
+	fault_at(FAULT_LOCK, first);
 }
 
 /* The first lock finds that a region is near; the second is the lookup's. */
@@ -192,8 +200,9 @@ TEST(test_raced_merge)
 }
 
 /* A merged plan has several pieces, which become pending one by one. */
-TEST(test_raced_merge_pieces)
+EACH_TEST(test_raced_merge_pieces, firsts)
 {
+	first = firsts[_i];
 	touch(0, 1);
 	touch(3, 1);
 	touch(10, 1);
@@ -204,6 +213,7 @@ TEST(test_raced_merge_pieces)
 	ck_assert_uint_ge(stat_of(MRRC_STAT_UNCACHED_RACED), 1);
 	put_pieces();
 	touch(0, 1);
+	first = unmap_first;
 }
 
 static void hook_elsewhere(void *arg, uintptr_t start, size_t len)
