@@ -21,7 +21,8 @@ struct fi_info *ft_hints(const struct ft_attr *attr)
 		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	hints->domain_attr->threading = attr->threading;
 	hints->domain_attr->data_progress = attr->progress;
-	if (!attr->scalable_mr)
+	hints->domain_attr->mr_mode = attr->mr_mode;
+	if (!attr->mr_mode && !attr->scalable_mr)
 		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
 					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	if (ft_opts.raw)

@@ -228,6 +228,7 @@ struct ft_attr {
 	bool srx;
 	/* the application chooses keys, and targets are addressed by offset */
 	bool scalable_mr;
+	int mr_mode;		 /* in the hints; 0: as scalable_mr says */
 	enum fi_av_type av_type; /* AV type of reliable datagrams */
 	bool abandons;		 /* the pair is closed in mid-message */
 	bool cw, cw_pep;	 /* fi_cw_enable() for endpoints, listener */

@@ -13,8 +13,8 @@ readonly RC_LATE=124	# as timeout(1)
 # In the order in which they run: simple ones first.
 readonly TESTS="info loud parts hints versions sequences msg av tagged copied peek
 	completions multi_recv buffered rma split atomic selective srx bind mr keys
-	alloc process half_write cxx readonly shared_buf cancel wait sread unmap kinds
-	manual signals unwind random soak bounce mappings footprint
+	alloc mr_modes process half_write cxx readonly shared_buf cancel wait sread
+	unmap kinds manual signals unwind random soak bounce mappings footprint
 	untouched domains objects live hook hook_keys core_cache ahead files
 	files_ahead files_direct files_change files_stopped cwrite cw_cancel
 	cw_cm cw_enable cw_eq cw_wait cw_end cw_fork cw_many cw_modes cw_again

@@ -153,6 +153,13 @@ void mrrc_info_from_core(struct fi_info *info)
 		info->rx_attr->mode &= ~FI_LOCAL_MR;
 }
 
+int mrrc_info_mr_bits(int mr_mode)
+{
+	if (mr_mode == FI_MR_BASIC)
+		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return mr_mode == FI_MR_SCALABLE ? 0 : mr_mode;
+}
+
 bool mrrc_info_thread_safe(const struct fi_info *info)
 {
 	return info->domain_attr->threading != FI_THREAD_DOMAIN ||

@@ -44,7 +44,7 @@ struct mrrc_reg {
 	const char *core_name; /* the core's name, for messages */
 	char device[64];       /* the domain's name */
 	struct mrrc_cost cost; /* cost of registering on the device */
-	int mr_mode;	       /* the core's mr_mode */
+	int mr_mode;	       /* the core's modes, as bits */
 	size_t key_size;
 	unsigned below; /* the core's enum mrrc_below */
 	bool hmem;	/* opened with FI_HMEM */
@@ -135,10 +135,7 @@ int mrrc_reg_own(struct mrrc_reg *reg, const void *buf, size_t len,
 static inline uint64_t mrrc_reg_remote(const struct mrrc_reg *reg,
 				       const void *buf, uintptr_t start)
 {
-	bool absolute = (reg->mr_mode & FI_MR_VIRT_ADDR) ||
-			reg->mr_mode == 1; /* FI_MR_BASIC */
-
-	return (uintptr_t) buf - (absolute ? 0 : start);
+	return (uintptr_t) buf - (reg->mr_mode & FI_MR_VIRT_ADDR ? 0 : start);
 }
 
 /* The bit that is set in each key that the provider chooses */

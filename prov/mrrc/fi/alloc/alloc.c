@@ -381,13 +381,6 @@ static int alloc_free(struct fid_domain *domain, void *buf)
 		       alloc_free_slow(domain, buf);
 }
 
-static uint64_t alloc_raddr(const struct mrrc_reg *reg,
-			    const struct mrrc_heap_place *place)
-{
-	return reg->mr_mode & FI_MR_VIRT_ADDR ? place->base :
-						place->base - place->block;
-}
-
 /* To be called between mrrc_heap_look() and mrrc_heap_looked(). */
 static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
 			  const void *addr, struct fi_mr_query_attr *full)
@@ -406,7 +399,7 @@ static int alloc_describe(const struct mrrc_reg *reg, struct mrrc_alloc *alloc,
 		.mr = mr,
 		.desc = fi_mr_desc(mr),
 		.key = fi_mr_key(mr),
-		.raddr = alloc_raddr(reg, &place),
+		.raddr = mrrc_reg_remote(reg, (void *) place.base, place.block),
 		.block_base = (void *) place.block,
 		.block_len = place.block_len,
 		.access = ((access & MRRC_REMOTE_READ) ? FI_REMOTE_READ : 0) |

@@ -10,6 +10,7 @@
 #include "fi/alloc/alloc.h"
 #include "fi/hook/hook.h"
 #include "fi/import.h"
+#include "fi/info.h"
 #include "fi/param.h"
 #include "fi/obj/attach.h"
 #include "sys/cache/cache_mt.h"
@@ -19,17 +20,10 @@
 #define MRRC_HOOK_MRS_MAX   (1U << 20) /* limit for one domain */
 #define MRRC_HOOK_REVOKE_MS 1000
 
-/* The modes that FI_MR_BASIC stands for, where libfabric still has it. */
-#define MRRC_MR_BASIC_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
-
 static int hook_mr_mode(const struct fi_info *info)
 {
-	int mode = info->domain_attr->mr_mode;
+	int mode = mrrc_info_mr_bits(info->domain_attr->mr_mode);
 
-	if (mode == FI_MR_BASIC)
-		mode = MRRC_MR_BASIC_MODES;
-	else if (mode == FI_MR_SCALABLE)
-		mode = 0;
 	if (info->mode & FI_LOCAL_MR)
 		mode |= FI_MR_LOCAL;
 	return mode;

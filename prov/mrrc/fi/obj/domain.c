@@ -229,6 +229,19 @@ static bool domain_implicit(const struct mrrc_domain *domain)
 	}
 }
 
+/*
+ * The modes that the core's domain has: it is opened with those of info. Where
+ * they are a set that lacks some of the core's, the core may not mind (verbs).
+ */
+static int domain_mr_mode(const struct fi_info *info, int core, bool local)
+{
+	int mode = info->domain_attr->mr_mode;
+
+	if (mode != FI_MR_BASIC && mode != FI_MR_SCALABLE)
+		mode |= core;
+	return mrrc_info_mr_bits(mode) | (local ? FI_MR_LOCAL : 0);
+}
+
 static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		       struct fid_domain **domain_fid, uint64_t flags,
 		       void *context)
@@ -250,6 +263,7 @@ static int domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (ret)
 		goto err_free;
 	domain->any_thread = mrrc_info_thread_safe(info) || domain->core_safe;
+	mr_mode = domain_mr_mode(info, mr_mode, domain->core_local);
 	mrrc_reg_init(&domain->reg, fabric->core_prov_name, mr_mode, info,
 		      domain->any_thread);
 	domain->multi_recv = info->caps & FI_MULTI_RECV;
