@@ -212,6 +212,8 @@ unsigned ft_fd_count(void);
 
 /* ---- ft_conn.c: fabrics, domains, connections ------------------------- */
 
+#define FT_MR_BASIC (1 << 0) /* FI_MR_BASIC, of which libfabric 2.x warns */
+
 struct ft_attr {
 	uint64_t caps, mode;
 	enum fi_ep_type type; /* FI_EP_UNSPEC: as ft_ep_type() returns */

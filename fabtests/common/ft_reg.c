@@ -72,7 +72,8 @@ struct fid_mr *ft_reg(struct ft_dom *dom, const void *buf, size_t len,
 
 uint64_t ft_raddr(struct ft_dom *dom, const void *buf)
 {
-	return dom->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ?
+	return dom->info->domain_attr->mr_mode &
+			       (FI_MR_VIRT_ADDR | FT_MR_BASIC) ?
 		       (uintptr_t) buf :
 		       0;
 }

@@ -338,5 +338,12 @@ int main(int argc, char **argv)
 	check_stats(&pair);
 	bufs_close(&pair, &b);
 	ft_pair_close(&pair);
+	/* in this mode ofi_rxm's inject_size is larger than its core's */
+	attr.mr_mode = FT_MR_BASIC;
+	ft_pair_open(&pair, &attr);
+	bufs_open(&pair, &b);
+	flood_writes(&pair, &b, SLOTS * 10, MAXLEN);
+	bufs_close(&pair, &b);
+	ft_pair_close(&pair);
 	return ft_done();
 }

@@ -331,8 +331,15 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 	 * operations that the application does not see need a record: the
 	 * provider reads their CQ, since the core needs progress
 	 */
-	if (!seen)
+	if (!seen) {
+		/*
+		 * ofi_rxm gives such a write to the inject call of verbs, whose
+		 * limit may be lower than ofi_rxm's: no call ever succeeds
+		 */
+		if (!most && ep->desc_always)
+			return false;
 		most = 0;
+	}
 	/* forced registration is for tests, which must see it */
 	if (!ep->domain->core_local || (!injects && !most) ||
 	    *flags & FI_TRIGGER)
