@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#define LEN 4096
+#define LEN 8192 /* more than a message takes */
 
 static struct ft_pair pair;
 static char *out, *in;

@@ -10,7 +10,7 @@
 
 #include <poll.h>
 
-#define LEN	512
+#define LEN	8192 /* more than a message takes */
 #define LIMIT_S 10
 #define MS	UINT64_C(1000)
 
@@ -171,12 +171,12 @@ int main(int argc, char **argv)
 	attr.wait_obj = FI_WAIT_FD;
 	/* no thread of the provider makes progress for the application */
 	attr.threading = FI_THREAD_DOMAIN;
-	buf = ft_map(NULL, FT_PAGE);
+	buf = ft_map(NULL, 4 * LEN);
 	ft_pair_open(&pair, &attr);
 	transfer(9);
 	confirmed();
 	silent();
 	ft_pair_close(&pair);
-	ft_unmap(buf, FT_PAGE);
+	ft_unmap(buf, 4 * LEN);
 	return ft_done();
 }

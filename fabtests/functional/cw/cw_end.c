@@ -11,7 +11,7 @@
 #include <sched.h>
 
 #define OPS 16
-#define LEN 512
+#define LEN 8192 /* more than a message takes */
 
 struct seen {
 	unsigned wr[OPS], tag[OPS];
@@ -192,7 +192,7 @@ static void hasty(struct ft_pair *pair)
 
 /* number of writes: more than a peer that reads nothing has room for */
 #define MANY 300
-#define BITS 256
+#define BITS 4352
 #define ROOM (160 * LEN)
 _Static_assert(MANY *BITS <= ROOM, "buffers too small");
 
@@ -520,10 +520,10 @@ static void realtime(void)
 	ft_pair_open(&pair, &attr);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < OPS; k++) {
-			FT_CALL(fi_cwrite(pair.c.cw, out, ROOM, NULL, pair.c.to,
-					  k, out));
-			FT_CALL(fi_cwtag(pair.s.cw, in, ROOM, NULL, pair.s.to,
-					 k, in));
+			FT_CALL(fi_cwrite(pair.c.cw, out, 10 * LEN, NULL,
+					  pair.c.to, k, out));
+			FT_CALL(fi_cwtag(pair.s.cw, in, 10 * LEN, NULL,
+					 pair.s.to, k, in));
 		}
 		took = close_first(&pair);
 		if (took == UINT64_MAX) {

@@ -9,8 +9,8 @@
 
 #include "ft_mrrc.h"
 
-#define EPS 8 /* number of endpoints that know each other */
-#define LEN 256
+#define EPS 8	 /* number of endpoints that know each other */
+#define LEN 8192 /* more than a message takes */
 
 struct node {
 	struct ft_ep ep;

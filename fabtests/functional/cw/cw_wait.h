@@ -8,7 +8,7 @@
 
 #include "ft_mrrc.h"
 
-#define LEN 4096
+#define LEN 8192 /* more than a message takes */
 
 extern struct ft_pair pair;
 extern char *out, *in; /* buffers of LEN bytes each */

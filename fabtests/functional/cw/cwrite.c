@@ -296,7 +296,7 @@ static void cancel_races(void)
 	ft_stage("cancels that race");
 	for (i = 0; i < n; i++) {
 		/* some writes are short enough to go inside a message */
-		len = i / 2 % 2 ? 64 : 4096;
+		len = i / 2 % 2 ? 64 : 8192;
 		write_to(&pair.c, out, len, 11, out);
 		expose(&pair.s, in, len, 11, in);
 		for (k = ft_rand() % 4; k; k--)

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#define LEN	4096
+#define LEN	8192 /* more than a message takes */
 #define GUESSES 1000
 #define KEYS	256
 
