@@ -4,8 +4,8 @@
  * attempt, while the connection has no operation in flight whose completion
  * would cause that attempt, as where several connections share the core's
  * queues. The test replaces calls in the core's table, which all its endpoints
- * share. The test also covers full tables of the provider, and a core that does
- * not accept a control connection.
+ * share. The test also covers full tables of the provider, a core that does not
+ * accept a control connection, and one that overwrites posted buffers at once.
  */
 #include "ft_mrrc.h"
 
@@ -55,6 +55,17 @@ static int count_reject(struct fid_pep *pep, struct fid *handle,
 {
 	atomic_fetch_add(&rejects, 1);
 	return core_reject(pep, handle, param, len);
+}
+
+static ssize_t (*core_recv)(struct fid_ep *ep, void *buf, size_t len,
+			    void *desc, fi_addr_t from, void *context);
+
+/* Overwrites a buffer as soon as the buffer is the core's. */
+static ssize_t wipe_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			 fi_addr_t from, void *context)
+{
+	memset(buf, 0x5a, len);
+	return core_recv(ep, buf, len, desc, from, context);
 }
 
 /* ---- writes -------------------------------------------------------------- */
@@ -241,6 +252,8 @@ int main(int argc, char **argv)
 	ft_core_ops("tcp", &core);
 	core_writemsg = core.rma->writemsg;
 	core.rma->writemsg = full_writemsg;
+	core_recv = core.msg->recv;
+	core.msg->recv = wipe_recv;
 	core_accept = core.cm->accept;
 	core.cm->accept = refuse_accept;
 	core_reject = core.pep_cm->reject;

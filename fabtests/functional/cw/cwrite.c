@@ -201,14 +201,15 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 }
 
 /*
- * Writes data so short that a message carries the data, to a tag of three
- * buffers, some of which get no data.
+ * Writes data so short that a message carries the data, or somewhat longer, to
+ * a tag of three buffers, some of which get no data.
  */
 static void short_into_parts(size_t len)
 {
+	enum { LAST = 5000 };
 	const struct iovec dst[] = { { in, 10 },
 				     { in + 100, 20 },
-				     { in + 200, 170 } };
+				     { in + 200, LAST } };
 	struct fi_msg_cw msg = {
 		.msg_iov = dst,
 		.iov_count = 3,
@@ -216,10 +217,10 @@ static void short_into_parts(size_t len)
 		.cwtag = 12,
 		.context = in,
 	};
-	char all[200] = "";
+	char all[30 + LAST];
 
 	ft_stage("%zu bytes into three buffers", len);
-	memset(in, 0, 400);
+	memset(in, 0, 200 + LAST);
 	ft_fill(out, len, len);
 	FT_POST(&pair.s, fi_cwtagmsg(pair.s.cw, &msg, FI_COMPLETION));
 	write_to(&pair.c, out, len, 12, out);
@@ -227,7 +228,7 @@ static void short_into_parts(size_t len)
 	check_tag(&pair.s, in, len, 12, false, 0);
 	memcpy(all, in, 10);
 	memcpy(all + 10, in + 100, 20);
-	memcpy(all + 30, in + 200, 170);
+	memcpy(all + 30, in + 200, LAST);
 	FT_CHECK(!memcmp(all, out, len), "bytes differ");
 	while (len < sizeof(all))
 		FT_CHECK(!all[len++], "more was written");
@@ -591,6 +592,8 @@ int main(int argc, char **argv)
 	short_into_parts(25);
 	short_into_parts(192);
 	short_into_parts(193);
+	short_into_parts(4096);
+	short_into_parts(4097);
 	truncated(true);
 	truncated(false);
 	cancels();

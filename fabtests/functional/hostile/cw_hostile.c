@@ -4,7 +4,7 @@
  * the control protocol of conditional writes, in every byte: the address of a
  * violating peer is quarantined. The test also uses forged names, and names
  * without an endpoint. An honest peer has operations in flight all the time,
- * and is not affected.
+ * and is not affected. Peers with short buffers get short transfers.
  */
 #include "fakes/clock.h"
 #include "cw/cw_raw.h"
@@ -281,6 +281,96 @@ static void messages(void)
 	says(msg, lens, 1, true);
 }
 
+/* Returns the messages in the next transfer to ctl, of *len bytes. */
+static const uint8_t *heard(struct raw_side *ctl, size_t *len)
+{
+	uint64_t end = ft_deadline();
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(ctl->cq, &entry, 1)) == -FI_EAGAIN) {
+		ft_poll(&pair.s);
+		FT_CHECK(ft_limit_us() < end, "no message");
+	}
+	FT_CHECK(ret == 1, "a message: %zd", ret);
+	*len = entry.len;
+	return entry.op_context;
+}
+
+/* A peer that takes no bytes of writes gets transfers of at most 512 bytes. */
+static void short_buffers(void)
+{
+	enum { TAGS = 20 };
+	struct sockaddr_in name = fake_name(witness_port, 1000 + attempts);
+	const fi_addr_t addr = insert(&name);
+	struct raw_side ctl = { 0 };
+	size_t len, sum = 0;
+	struct ft_comp comp;
+	uint8_t h[32];
+	unsigned i;
+
+	ft_stage("short buffers");
+	dial(&ctl, &name, sizeof(name), number(&server));
+	FT_CHECK(answered(&ctl), "refused");
+	/* tags wait for the peer's HELLO; then all are due at once */
+	for (i = 0; i < TAGS; i++)
+		FT_CALL(fi_cwtag(pair.s.cw, buf, 8, NULL, addr, i, NULL));
+	FT_CALL(fi_inject(ctl.ep, h, raw_hello(h, number(&name)), 0));
+	while (sum < sizeof(h) + TAGS * 64) {
+		heard(&ctl, &len);
+		sum += len;
+	}
+	FT_CALL(fi_av_remove(pair.s.av, (fi_addr_t *) &addr, 1, 0));
+	for (i = 0; i < TAGS; i++) {
+		ft_wait_any(&pair.s, FT_RX, &comp);
+		FT_CHECK(comp.err == FI_ECANCELED, "error %d", comp.err);
+	}
+	raw_close_side(&ctl);
+}
+
+/*
+ * Connects as a new peer. Returns how many bytes of a write the server's
+ * messages take, as its HELLO says
+ */
+static unsigned bytes_taken(struct raw_side *ctl, fi_addr_t *addr)
+{
+	struct sockaddr_in name = fake_name(witness_port, 1000 + attempts);
+	const uint8_t *hello;
+	size_t len;
+
+	*addr = insert(&name);
+	dial(ctl, &name, sizeof(name), number(&server));
+	FT_CHECK(answered(ctl), "refused");
+	hello = heard(ctl, &len);
+	return hello[20] | hello[21] << 8;
+}
+
+/*
+ * Only the first 16 links of a domain, of which the honest peer has one, take
+ * long messages. A link that is freed makes room for another.
+ */
+static void long_messages(void)
+{
+	enum { LINKS = 16 };
+	const unsigned most = ft_core("verbs") ? 192 : 4096;
+	struct raw_side ctl[LINKS] = { 0 };
+	fi_addr_t addr[LINKS];
+	unsigned i;
+
+	ft_stage("long messages");
+	for (i = 0; i < LINKS; i++)
+		FT_CHECK(bytes_taken(&ctl[i], &addr[i]) ==
+				 (i < LINKS - 1 ? most : 192),
+			 "link %u", i);
+	FT_CALL(fi_av_remove(pair.s.av, &addr[0], 1, 0));
+	raw_close_side(&ctl[0]);
+	FT_CHECK(bytes_taken(&ctl[0], &addr[0]) == most, "after one is freed");
+	for (i = 0; i < LINKS; i++) {
+		FT_CALL(fi_av_remove(pair.s.av, &addr[i], 1, 0));
+		raw_close_side(&ctl[i]);
+	}
+}
+
 /*
  * A write with remote CQ data takes no receive over tcp. Over verbs such a
  * write takes a receive, and violates the control protocol.
@@ -488,6 +578,8 @@ int main(int argc, char **argv)
 	witness_port = raw_witness_open(&witness);
 	transfer(1);
 	FT_CALL(fi_cwrite(pair.c.cw, buf + 512, 8, NULL, pair.c.to, 99, NULL));
+	long_messages();
+	short_buffers();
 	messages();
 	transfer(2);
 	written_data();

@@ -483,12 +483,10 @@ static void cw_receive_hello(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)
 	cw->heard = true;
 	cw->peer_credits = cw->room = msg->hello.credits;
 	cw->peer_tags = msg->hello.tags;
-	/*
-	 * a peer that takes more than fits into a message gets as much as fits
-	 */
+	/* a peer that takes more than this side has room for gets what fits */
 	cw->peer_inline = msg->hello.inline_max;
-	if (cw->peer_inline > MRRC_CW_INLINE)
-		cw->peer_inline = MRRC_CW_INLINE;
+	if (cw->peer_inline > cw->attr.inline_max)
+		cw->peer_inline = cw->attr.inline_max;
 }
 
 static void cw_receive_tag(struct mrrc_cw *cw, const struct mrrc_cw_msg *msg)

@@ -150,7 +150,7 @@ struct mrrc_cw_attr {
 	uint16_t credits;
 	/* maximum number of operations, and of tags */
 	uint32_t pending;
-	/* most bytes of a write that this side takes in a message */
+	/* most bytes of a write that this side takes or sends in a message */
 	uint16_t inline_max;
 	uint64_t cookie;	   /* what the peer must send in HELLO */
 	uint64_t my_cookie;	   /* cookie that is sent in HELLO */

@@ -18,8 +18,8 @@
 #define CW_DONE_DATA  1
 #define CW_DONE_BYTES 2
 
-_Static_assert(CW_TAG_LEN + MRRC_CW_SEGS * CW_SEG_LEN <= MRRC_CW_MSG_MAX &&
-		       CW_DONE_LEN + MRRC_CW_INLINE <= MRRC_CW_MSG_MAX,
+_Static_assert(CW_TAG_LEN + MRRC_CW_SEGS * CW_SEG_LEN <= MRRC_CW_PLAIN &&
+		       CW_DONE_LEN <= MRRC_CW_PLAIN,
 	       "the longest messages fit");
 
 /*
@@ -83,9 +83,37 @@ static void cw_put_done(struct cw_cursor *cur, const struct mrrc_cw_msg *msg)
 	       (msg->done.has_data ? CW_DONE_DATA : 0) |
 		       (msg->done.bytes ? CW_DONE_BYTES : 0),
 	       8);
-	if (msg->done.bytes) {
+	if (msg->done.bytes)
 		memcpy(cur->at, msg->done.bytes, msg->len);
-		cur->at += msg->len;
+}
+
+/* The length of messages of this type, if it does not vary; 0: unknown type */
+static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
+{
+	switch (type) {
+	case MRRC_CW_REVOKE:
+	case MRRC_CW_REVOKED:
+		return CW_HEADER + 8;
+	case MRRC_CW_TRUNC:
+		return CW_HEADER + 16;
+	case MRRC_CW_CREDIT:
+		return CW_HEADER;
+	default:
+		return 0;
+	}
+}
+
+size_t mrrc_cw_len(const struct mrrc_cw_msg *msg)
+{
+	switch (msg->type) {
+	case MRRC_CW_HELLO:
+		return CW_HELLO_LEN;
+	case MRRC_CW_TAG:
+		return CW_TAG_LEN + msg->tag.count * CW_SEG_LEN;
+	case MRRC_CW_DONE:
+		return CW_DONE_LEN + (msg->done.bytes ? msg->len : 0);
+	default:
+		return cw_fixed_len(msg->type);
 	}
 }
 
@@ -93,7 +121,7 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 {
 	struct cw_cursor cur = { (uint8_t *) buf + CW_HEADER };
 	struct cw_cursor head = { buf };
-	size_t len;
+	const size_t len = mrrc_cw_len(msg);
 
 	switch (msg->type) {
 	case MRRC_CW_HELLO:
@@ -116,7 +144,6 @@ size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf)
 	default:
 		break;
 	}
-	len = cur.at - (uint8_t *) buf;
 	cw_put(&head, msg->type, 1);
 	cw_put(&head, msg->type == MRRC_CW_HELLO ? 0 : MRRC_CW_VERSION_MAX, 1);
 	cw_put(&head, len, 2);
@@ -190,22 +217,6 @@ static int cw_get_done(struct cw_cursor *cur, size_t len,
 		return len ? -EPROTO : 0;
 	msg->done.bytes = cur->at;
 	return len == msg->len ? 0 : -EPROTO;
-}
-
-/* The length of messages of this type, if it does not vary; 0: unknown type */
-static size_t cw_fixed_len(enum mrrc_cw_msg_type type)
-{
-	switch (type) {
-	case MRRC_CW_REVOKE:
-	case MRRC_CW_REVOKED:
-		return CW_HEADER + 8;
-	case MRRC_CW_TRUNC:
-		return CW_HEADER + 16;
-	case MRRC_CW_CREDIT:
-		return CW_HEADER;
-	default:
-		return 0;
-	}
 }
 
 size_t mrrc_cw_first(const void *buf, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The messages between the two sides of conditional writes. One transfer
- * carries all messages that are due at the moment and fit. Each message,
+ * The messages between the two sides of conditional writes. One transfer, a
+ * frame, carries all messages that are due at the moment and fit. Each message,
  * little-endian:
  *
  *   0  type          1  version (0 in HELLO, whose beginning never changes)
@@ -20,10 +20,11 @@
 
 #define MRRC_CW_VERSION_MIN 1 /* oldest version that this side speaks */
 #define MRRC_CW_VERSION_MAX 1
-#define MRRC_CW_SEGS	    8	/* segments of one tag */
-#define MRRC_CW_MSG_MAX	    256 /* bytes */
-#define MRRC_CW_FRAME_MAX   512 /* bytes of messages in one transfer */
-#define MRRC_CW_INLINE	    192 /* bytes of a write that fit into DONE */
+#define MRRC_CW_SEGS	    8	 /* segments of one tag */
+#define MRRC_CW_INLINE	    4096 /* most bytes of a write in DONE */
+#define MRRC_CW_INLINE_MIN  192	 /* each frame has room for as many */
+#define MRRC_CW_PLAIN	    256	 /* most bytes of a message without a write */
+#define MRRC_CW_MSG_MAX	    (MRRC_CW_PLAIN + MRRC_CW_INLINE)
 
 enum mrrc_cw_msg_type {
 	MRRC_CW_HELLO = 1, /* first, once, from both */
@@ -76,9 +77,19 @@ struct mrrc_cw_msg {
 };
 
 /*
- * Returns the number of bytes written to buf, which has room for
- * MRRC_CW_MSG_MAX.
+ * Most bytes in a frame to a side whose HELLO says inline_max: its receives are
+ * as long
  */
+static inline size_t mrrc_cw_frame(uint16_t inline_max)
+{
+	if (inline_max < MRRC_CW_INLINE_MIN)
+		inline_max = MRRC_CW_INLINE_MIN;
+	return inline_max + 320;
+}
+
+size_t mrrc_cw_len(const struct mrrc_cw_msg *msg);
+
+/* Writes mrrc_cw_len() bytes to buf, and returns their number. */
 size_t mrrc_cw_encode(const struct mrrc_cw_msg *msg, void *buf);
 
 /*

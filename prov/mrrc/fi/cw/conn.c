@@ -96,7 +96,7 @@ void mrrc_cw_link_init(struct mrrc_cw_ep *cw)
 	struct mrrc_cw_attr attr = {
 		.credits = CW_RX,
 		.pending = CW_PENDING,
-		.inline_max = mrrc_cw_inline_max(cw->via->domain),
+		.inline_max = cw->inline_max,
 	};
 	struct mrrc_cache_mt *cache = cw->ep->domain->reg.cache;
 

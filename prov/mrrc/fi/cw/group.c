@@ -120,6 +120,11 @@ static int cw_group_find(struct mrrc_cw_domain *cwd, struct mrrc_domain *domain,
 	return 0;
 }
 
+static bool cw_large(const struct mrrc_cw_ep *cw)
+{
+	return cw->inline_max > MRRC_CW_INLINE_MIN;
+}
+
 int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 {
 	struct mrrc_cw_domain *cwd = cw->ep->domain->cw;
@@ -132,6 +137,9 @@ int mrrc_cw_group_join(struct mrrc_cw_ep *cw)
 		mrrc_mutex_lock(&cw->group->lock);
 		TAILQ_INSERT_TAIL(&cw->group->eps, cw, link);
 		cw->group->cnt++;
+		cw->inline_max =
+			mrrc_cw_inline_max(cw->via->domain, cwd->large);
+		cwd->large += cw_large(cw);
 		mrrc_cw_link_init(cw);
 		mrrc_cw_map_init(&cw->by_context, NULL);
 		mrrc_mutex_unlock(&cw->group->lock);
@@ -202,6 +210,7 @@ void mrrc_cw_link_free(struct mrrc_cw_ep *cw, int err)
 	mrrc_mutex_lock(&group->lock);
 	TAILQ_REMOVE(&group->eps, cw, link);
 	group->cnt--;
+	cwd->large -= cw_large(cw);
 	mrrc_mutex_unlock(&group->lock);
 	mrrc_mutex_unlock(&cwd->lock);
 	mrrc_mutex_lock(&group->lock);

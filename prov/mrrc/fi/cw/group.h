@@ -92,6 +92,7 @@ struct mrrc_cw_domain {
 	/* The lock */
 	LIST_HEAD(, mrrc_cw_cq) cqs;
 	LIST_HEAD(, mrrc_cw_rdm) rdms;
+	unsigned large; /* links whose messages take more than the minimum */
 };
 
 /* State of a CQ to which such endpoints are bound. */

@@ -17,28 +17,30 @@ const struct mrrc_cw_over *mrrc_cw_over;
 
 static void cw_slots_init(struct mrrc_cw_ep *cw)
 {
+	const size_t frame = mrrc_cw_frame(cw->inline_max);
 	char *buf = cw->mem;
 	unsigned i;
 
 	cw->tx_free = NULL;
 	cw->deaf = false;
-	for (i = 0; i < CW_SLOTS; i++, buf += MRRC_CW_FRAME_MAX) {
+	for (i = 0; i < CW_SLOTS; i++, buf += frame) {
 		cw->tx[i].context.kind = CW_SEND;
 		cw->tx[i].context.cw = cw;
 		cw->tx[i].buf = buf;
 		cw->tx[i].next = cw->tx_free;
 		cw->tx_free = &cw->tx[i];
 	}
-	for (i = 0; i <= CW_RX; i++, buf += MRRC_CW_FRAME_MAX) {
+	for (i = 0; i < CW_BUFS; i++, buf += frame) {
 		cw->rx[i].context.kind = CW_RECV;
 		cw->rx[i].context.cw = cw;
 		cw->rx[i].buf = buf;
 	}
+	cw->rx_spare = &cw->rx[CW_BUFS - 1];
 }
 
 static int cw_post_recv(struct mrrc_cw_ep *cw, struct cw_slot *slot)
 {
-	return fi_recv(cw->ctl, slot->buf, MRRC_CW_FRAME_MAX,
+	return fi_recv(cw->ctl, slot->buf, mrrc_cw_frame(cw->inline_max),
 		       cw->mr ? fi_mr_desc(cw->mr) : NULL, FI_ADDR_UNSPEC,
 		       &slot->context);
 }
@@ -49,7 +51,7 @@ static int cw_post_recv(struct mrrc_cw_ep *cw, struct cw_slot *slot)
  */
 static int cw_mem_open(struct mrrc_cw_ep *cw)
 {
-	const size_t len = (CW_SLOTS + CW_RX + 1) * MRRC_CW_FRAME_MAX;
+	const size_t len = (CW_SLOTS + CW_BUFS) * mrrc_cw_frame(cw->inline_max);
 	struct mrrc_domain *domain = cw->via->domain;
 	int ret;
 
@@ -59,8 +61,8 @@ static int cw_mem_open(struct mrrc_cw_ep *cw)
 		cw->mem = NULL;
 		return -FI_ENOMEM;
 	}
-	memset(cw->mem, 0, len);
 	if (domain->core_local) {
+		memset(cw->mem, 0, len);
 		ret = mrrc_reg_own(&domain->reg, cw->mem, len,
 				   FI_SEND | FI_RECV, &cw->mr);
 		if (ret) {
@@ -92,7 +94,7 @@ int mrrc_cw_link_open(struct mrrc_cw_ep *cw, struct fi_info *info)
 				 FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(cw->ctl);
-	for (i = 0; !ret && i <= CW_RX; i++)
+	for (i = 0; !ret && &cw->rx[i] != cw->rx_spare; i++)
 		ret = cw_post_recv(cw, &cw->rx[i]);
 	if (ret) {
 		fi_close(&cw->ctl->fid);
@@ -166,21 +168,18 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group)
 static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 {
 	struct mrrc_cw_ep *cw = arg;
-	char buf[MRRC_CW_MSG_MAX];
-	size_t len;
 	int ret = 0;
 
 	if (!mrrc_cw_up(cw) || cw->partial)
 		return -FI_EAGAIN;
-	len = mrrc_cw_encode(msg, buf);
-	if (cw->filling && cw->filled + len > MRRC_CW_FRAME_MAX)
+	if (cw->filling &&
+	    cw->filled + mrrc_cw_len(msg) > mrrc_cw_frame(cw->sm.peer_inline))
 		ret = cw_flush(cw);
 	if (!ret && !cw->filling)
 		ret = cw_fill_begin(cw);
 	if (ret)
 		return ret;
-	memcpy(cw->filling->buf + cw->filled, buf, len);
-	cw->filled += len;
+	cw->filled += mrrc_cw_encode(msg, cw->filling->buf + cw->filled);
 	if (msg->type == MRRC_CW_DONE && msg->done.bytes)
 		cw->issued_ns = mrrc_cw_now_ns();
 	return 0;
@@ -394,19 +393,22 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 
 static void cw_received(struct mrrc_cw_ep *cw, struct cw_slot *slot, size_t len)
 {
-	char buf[MRRC_CW_FRAME_MAX];
-	const char *at = buf;
+	struct cw_slot *spare = cw->rx_spare;
+	const char *at = slot->buf;
 	struct mrrc_cw_msg msg;
 	size_t first;
 	ssize_t ret;
 
-	if (len > sizeof(buf)) {
+	if (len > mrrc_cw_frame(cw->inline_max)) {
 		mrrc_cw_lose(cw, "a message is longer than its buffer");
 		return;
 	}
-	memcpy(buf, slot->buf, len);
-	/* the peer may use this slot again with the next credits */
-	if (cw_post_recv(cw, slot))
+	/*
+	 * the peer may send once more with the next credits, but not into the
+	 * slot that is read here
+	 */
+	cw->rx_spare = slot;
+	if (cw_post_recv(cw, spare))
 		cw->deaf = cw->group->deaf = true;
 	do {
 		first = len ? mrrc_cw_first(at, len) : 0;

@@ -13,9 +13,12 @@
 #include "fi/data/op.h"
 #include "fi/obj/cq.h"
 
-#define CW_RX	 128 /* buffers for messages, besides HELLO */
-#define CW_TX	 64  /* transfers of one endpoint in flight */
-#define CW_SLOTS 32  /* limit of transfers with messages */
+#define CW_RX	 128	     /* messages that a peer may send, besides HELLO */
+#define CW_BUFS	 (CW_RX + 2) /* HELLO's, and one that is not posted */
+#define CW_TX	 64	     /* transfers of one endpoint in flight */
+#define CW_SLOTS 32	     /* limit of transfers with messages */
+
+#define CW_LARGE 16 /* links of a domain with buffers for MRRC_CW_INLINE */
 
 #define CW_PENDING 65536 /* limit of operations of each kind */
 
@@ -104,6 +107,7 @@ struct mrrc_cw_ep {
 	struct mrrc_cw_rdm *rdm; /* reliable datagrams; else NULL */
 	struct mrrc_cw_group *group;
 	struct mrrc_cw_name peer; /* of reliable datagrams */
+	uint16_t inline_max;	  /* most bytes of a write in a message */
 
 	/* No lock: the application's call to connect, or to accept, sets them */
 	struct sockaddr_storage dest; /* the application's destination */
@@ -142,7 +146,8 @@ struct mrrc_cw_ep {
 	struct mrrc_cw sm;
 	struct fid_mr *mr;
 	char *mem;
-	struct cw_slot rx[CW_RX + 1], tx[CW_SLOTS];
+	struct cw_slot rx[CW_BUFS], tx[CW_SLOTS];
+	struct cw_slot *rx_spare; /* the one that is not posted */
 	struct cw_slot *tx_free;
 	struct cw_slot *filling; /* the slot being filled, or NULL */
 	size_t filled;
@@ -167,10 +172,19 @@ static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
 	return ep->cw || ep->cw_rdm;
 }
 
-/* Most bytes that a message takes of a write: device memory is not copied. */
-static inline uint16_t mrrc_cw_inline_max(const struct mrrc_domain *domain)
+/*
+ * Most bytes that a new link's messages take of a write, in a domain with this
+ * many large links: device memory is not copied. A long message costs less than
+ * a write and a message, except where the network card copies.
+ */
+static inline uint16_t mrrc_cw_inline_max(const struct mrrc_domain *domain,
+					  unsigned large)
 {
-	return domain->reg.hmem ? 0 : MRRC_CW_INLINE;
+	if (domain->reg.hmem)
+		return 0;
+	if (domain->core_local || large >= CW_LARGE)
+		return MRRC_CW_INLINE_MIN;
+	return MRRC_CW_INLINE;
 }
 
 static inline bool mrrc_cw_up(const struct mrrc_cw_ep *cw)

@@ -239,7 +239,7 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	rec->wr.has_data = flags & FI_REMOTE_CQ_DATA;
 	rec->wr.data = rec->wr.has_data ? msg->data : 0;
 	/* reading a part that was cut off a file would raise SIGBUS */
-	if (bufs.count == 1 && !source && mrrc_cw_inline_max(via->domain))
+	if (bufs.count == 1 && !source && cw->inline_max)
 		rec->wr.bytes = bufs.iov->iov_base;
 	ret = cw_submit_write(cw, rec, msg->cwtag, flags & FI_MORE);
 	if (!ret)

@@ -160,7 +160,20 @@ TEST(no_message_takes_device_memory)
 {
 	struct mrrc_domain domain = { .reg.hmem = true };
 
-	ck_assert_uint_eq(mrrc_cw_inline_max(&domain), 0);
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain, 0), 0);
 	domain.reg.hmem = false;
-	ck_assert_uint_eq(mrrc_cw_inline_max(&domain), MRRC_CW_INLINE);
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain, 0), MRRC_CW_INLINE);
+}
+
+/* Long messages are for few links, and for cores that register nothing. */
+TEST(few_links_take_long_messages)
+{
+	struct mrrc_domain domain = { 0 };
+
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain, CW_LARGE - 1),
+			  MRRC_CW_INLINE);
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain, CW_LARGE),
+			  MRRC_CW_INLINE_MIN);
+	domain.core_local = true;
+	ck_assert_uint_eq(mrrc_cw_inline_max(&domain, 0), MRRC_CW_INLINE_MIN);
 }

@@ -41,7 +41,7 @@ struct item {
 	enum xkind kind;
 	uint32_t wr;
 	uint64_t id;
-	uint8_t bytes[MRRC_CW_MSG_MAX];
+	uint8_t bytes[256];
 	size_t len;
 };
 

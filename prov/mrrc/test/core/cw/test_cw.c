@@ -300,12 +300,16 @@ TEST(tags_wait_for_the_peer)
 /* Posts a write of @len bytes, which then meets a tag. */
 static unsigned bytes_said(uint16_t taken, const char *bytes, size_t len)
 {
-	static const struct mrrc_cw_attr attr = { .credits = 4, .pending = 2 };
+	static const struct mrrc_cw_attr attr = {
+		.credits = 4,
+		.pending = 2,
+		.inline_max = MRRC_CW_INLINE,
+	};
 	const struct mrrc_cw_msg tag = {
 		.type = MRRC_CW_TAG,
 		.id = 1,
-		.len = 1000,
-		.tag = { 7, 1, { { 4096, 5, 1000 } } },
+		.len = 10000,
+		.tag = { 7, 1, { { 4096, 5, 10000 } } },
 	};
 	struct mrrc_cw_msg hello = SAID_HELLO(0);
 	struct mrrc_cw_wr wr = { .len = len, .bytes = bytes };
@@ -328,7 +332,7 @@ static unsigned bytes_said(uint16_t taken, const char *bytes, size_t len)
 
 /*
  * A short write goes inside a message if the writer allows, the peer accepts
- * and a message has room for as many bytes.
+ * and this side's messages have room for as many bytes.
  */
 TEST(short_writes_inside_messages)
 {

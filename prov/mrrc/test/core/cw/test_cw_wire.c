@@ -209,3 +209,11 @@ LOOP_TEST(versions, 0, 3)
 	hello.hello.max = cases[_i].max;
 	ck_assert_int_eq(mrrc_cw_version(&hello), cases[_i].want);
 }
+
+/* A side's limit tells how long its receives are; at least 512 bytes. */
+TEST(frames_follow_the_limit)
+{
+	ck_assert_uint_eq(mrrc_cw_frame(0), 512);
+	ck_assert_uint_eq(mrrc_cw_frame(192), 512);
+	ck_assert_uint_eq(mrrc_cw_frame(4096), 4416);
+}
