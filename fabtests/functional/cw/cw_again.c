@@ -60,7 +60,7 @@ static int count_reject(struct fid_pep *pep, struct fid *handle,
 static ssize_t (*core_recv)(struct fid_ep *ep, void *buf, size_t len,
 			    void *desc, fi_addr_t from, void *context);
 
-/* Overwrites a buffer as soon as the buffer is the core's. */
+/* Posts a receive, as a core that writes to the receive's buffer at once. */
 static ssize_t wipe_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 			 fi_addr_t from, void *context)
 {

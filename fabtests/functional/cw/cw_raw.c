@@ -240,7 +240,6 @@ unsigned raw_witness_poll(struct raw_side *witness, bool yes)
 	return cnt;
 }
 
-/* Over verbs no message arrives before a receive is posted. */
 void raw_post_room(struct raw_side *ctl)
 {
 	static char room[4][512];

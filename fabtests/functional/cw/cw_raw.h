@@ -61,8 +61,8 @@ void raw_close_side(struct raw_side *side);
 /* Returns the provider list of the core alone. */
 const char *raw_core_name(void);
 /*
- * Posts four receives of 512 bytes, whose contexts are their buffers: over
- * verbs no message arrives before a receive is posted.
+ * Posts four receives of 512 bytes. The context of each receive is its buffer.
+ * Over verbs a message needs a posted receive to arrive.
  */
 void raw_post_room(struct raw_side *ctl);
 /*

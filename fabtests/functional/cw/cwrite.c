@@ -201,8 +201,8 @@ static void vectors(unsigned parts, bool keep, bool data, bool msgs)
 }
 
 /*
- * Writes data so short that a message carries the data, or somewhat longer, to
- * a tag of three buffers, some of which get no data.
+ * Writes len bytes to a tag of three buffers, of which some may get no data.
+ * A message carries the data if len is at most the limit of inline writes.
  */
 static void short_into_parts(size_t len)
 {

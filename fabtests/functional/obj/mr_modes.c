@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mrrc_mr_modes: tests the addresses by which peers reach memory, in the
- * modes of registration that an application can ask for, also with the names
- * that a set of modes had before API 1.5: peers write to allocated memory, and
- * to buffers of conditional writes.
+ * fi_mrrc_mr_modes: tests that peers reach memory at the address that the
+ * provider says, whichever mr_mode an application asks for: FI_MR_BASIC,
+ * FI_MR_SCALABLE or no mode, with API 1.4 and 1.9. Peers write to memory of
+ * fi_mr_alloc(), and make conditional writes.
  */
 #include "ft_mrrc.h"
 
@@ -38,7 +38,7 @@ static void to_allocated(const char *what)
 	void *target[2];
 	int i;
 
-	/* of two in a block, one is not at its start */
+	/* the second of two allocations does not begin a block */
 	for (i = 0; i < 2; i++)
 		FT_CALL(fi_mr_alloc(domain, LEN, FI_REMOTE_WRITE, 0, &target[i],
 				    NULL));

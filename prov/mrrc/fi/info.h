@@ -24,7 +24,7 @@ int mrrc_info_to_core(const struct mrrc_domain *domain,
 void mrrc_info_add_local(struct fi_info *core);
 /* Changes the core's info in place into what the application sees. */
 void mrrc_info_from_core(struct fi_info *info);
-/* The set of modes that mr_mode stands for, where it is one of the old names. */
+/* Returns mr_mode, with FI_MR_BASIC and FI_MR_SCALABLE as the bits they mean. */
 int mrrc_info_mr_bits(int mr_mode);
 /* Is the core's domain opened for calls from any thread? */
 bool mrrc_info_thread_safe(const struct fi_info *info);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The messages between the two sides of conditional writes. One transfer, a
- * frame, carries all messages that are due at the moment and fit. Each message,
- * little-endian:
+ * The messages between the two sides of conditional writes. A frame is one
+ * transfer of the core, and carries all messages that are due at the moment and
+ * fit into the frame. The format of each message, little-endian:
  *
  *   0  type          1  version (0 in HELLO, whose beginning never changes)
  *   2  length        4  credits returned        6  0
@@ -22,7 +22,7 @@
 #define MRRC_CW_VERSION_MAX 1
 #define MRRC_CW_SEGS	    8	 /* segments of one tag */
 #define MRRC_CW_INLINE	    4096 /* most bytes of a write in DONE */
-#define MRRC_CW_INLINE_MIN  192	 /* each frame has room for as many */
+#define MRRC_CW_INLINE_MIN  192	 /* bytes of a write that fit into any frame */
 #define MRRC_CW_PLAIN	    256	 /* most bytes of a message without a write */
 #define MRRC_CW_MSG_MAX	    (MRRC_CW_PLAIN + MRRC_CW_INLINE)
 
@@ -77,8 +77,8 @@ struct mrrc_cw_msg {
 };
 
 /*
- * Most bytes in a frame to a side whose HELLO says inline_max: its receives are
- * as long
+ * Returns the length of each receive of a side whose HELLO says inline_max, and
+ * so the longest frame that may be sent to this side.
  */
 static inline size_t mrrc_cw_frame(uint16_t inline_max)
 {
@@ -87,6 +87,7 @@ static inline size_t mrrc_cw_frame(uint16_t inline_max)
 	return inline_max + 320;
 }
 
+/* Returns the length of the encoded message. */
 size_t mrrc_cw_len(const struct mrrc_cw_msg *msg);
 
 /* Writes mrrc_cw_len() bytes to buf, and returns their number. */

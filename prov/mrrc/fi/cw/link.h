@@ -173,9 +173,10 @@ static inline bool mrrc_ep_has_cw(const struct mrrc_ep *ep)
 }
 
 /*
- * Most bytes that a new link's messages take of a write, in a domain with this
- * many large links: device memory is not copied. A long message costs less than
- * a write and a message, except where the network card copies.
+ * Returns the most bytes of a write that a message of a new link may carry;
+ * large: number of the domain's links with buffers for MRRC_CW_INLINE. Device
+ * memory is not copied into messages. Over tcp one long message costs less than
+ * a core write and a message; a network card places a write without a copy.
  */
 static inline uint16_t mrrc_cw_inline_max(const struct mrrc_domain *domain,
 					  unsigned large)
@@ -267,8 +268,8 @@ void mrrc_cw_flush_all(struct mrrc_cw_group *group);
  */
 void mrrc_cw_links_poll(struct mrrc_cw_group *group, bool asleep);
 /*
- * Handles the completions that the group's CQ has now, except those that follow
- * more entries than the links can cause
+ * Handles the completions that the group's CQ has now. A peer's writes with
+ * data may fill the CQ without end, so the call reads a limited number.
  */
 void mrrc_cw_links_drain(struct mrrc_cw_group *group);
 /* The link's oldest operation with this context, or NULL */

@@ -333,8 +333,10 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 	 */
 	if (!seen) {
 		/*
-		 * ofi_rxm gives such a write to the inject call of verbs, whose
-		 * limit may be lower than ofi_rxm's: no call ever succeeds
+		 * ofi_rxm passes a write with FI_INJECT and without
+		 * FI_COMPLETION to fi_inject_write() of its core, whose
+		 * inject_size may be less than ofi_rxm's: such a write would
+		 * return -FI_EAGAIN for ever
 		 */
 		if (!most && ep->desc_always)
 			return false;

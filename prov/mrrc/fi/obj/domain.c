@@ -230,8 +230,9 @@ static bool domain_implicit(const struct mrrc_domain *domain)
 }
 
 /*
- * The modes that the core's domain has: it is opened with those of info. Where
- * they are a set that lacks some of the core's, the core may not mind (verbs).
+ * Returns the mr_mode bits by which the core's domain works. The core's domain
+ * is opened with the application's mr_mode; verbs accepts a mr_mode that lacks
+ * bits which verbs needs, and works by these bits all the same.
  */
 static int domain_mr_mode(const struct fi_info *info, int core, bool local)
 {

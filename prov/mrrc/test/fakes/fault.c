@@ -289,8 +289,9 @@ bool fault_unmapped(const void *addr, unsigned since)
 }
 
 /*
- * Where a test has left a hole, another thread or a sanitizer may map memory at
- * any time: whoever unmaps the hole again unmaps that memory.
+ * Aborts if a part of the range is not mapped. Another thread or a sanitizer
+ * may map memory into such a hole at any time, and a test that unmapped the hole
+ * twice would unmap that memory.
  */
 static void no_hole(char *addr, size_t len)
 {

@@ -165,7 +165,10 @@ TEST(no_message_takes_device_memory)
 	ck_assert_uint_eq(mrrc_cw_inline_max(&domain, 0), MRRC_CW_INLINE);
 }
 
-/* Long messages are for few links, and for cores that register nothing. */
+/*
+ * Only the first CW_LARGE links of a domain may send 4 KiB in a message, and only
+ * over a core that needs no local registration.
+ */
 TEST(few_links_take_long_messages)
 {
 	struct mrrc_domain domain = { 0 };
