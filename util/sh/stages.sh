@@ -131,6 +131,8 @@ stage_net()
 {
 	need_build unit || return
 	run_fabtests unit "net;ofi_mrrc" -x "$ONCE"
+	# its passive endpoints read their info until they close
+	run_fabtests unit "sockets;ofi_mrrc" -t msg
 }
 
 stage_hook()

@@ -219,6 +219,7 @@ struct mrrc_poll {
 struct mrrc_pep {
 	struct fid_pep pep;
 	struct fid_pep *core;
+	struct fi_info *info; /* the core's, which sockets goes on reading */
 	struct mrrc_fabric *fabric;
 	struct mrrc_track track;
 	struct mrrc_eq *eq;

@@ -36,6 +36,7 @@ struct mrrc_cw_group {
 	 * endpoint, until the endpoint leaves the group
 	 */
 	struct fid_pep *pep;
+	struct fi_info *pep_info; /* sockets reads it until pep is closed */
 
 	/* The lock: listening */
 	unsigned awaited; /* links that listen, and homes */

@@ -101,9 +101,8 @@ static int cw_listen_open(struct mrrc_cw_group *group,
 	if (!info)
 		return -FI_ENOMEM;
 	ret = fi_passive_ep(via->domain->fabric->core, info, pep, NULL);
-	fi_freeinfo(info);
 	if (ret)
-		return ret;
+		goto err_info;
 	ret = fi_pep_bind(*pep, &group->eq->fid, 0);
 	if (!ret)
 		ret = fi_listen(*pep);
@@ -112,9 +111,15 @@ static int cw_listen_open(struct mrrc_cw_group *group,
 	if (!ret && !mrrc_cw_addr_port(&at))
 		ret = -FI_EOPNOTSUPP;
 	if (ret)
-		fi_close(&(*pep)->fid);
-	else
-		*port = *mrrc_cw_addr_port(&at);
+		goto err_pep;
+	*port = *mrrc_cw_addr_port(&at);
+	group->pep_info = info;
+	return 0;
+
+err_pep:
+	fi_close(&(*pep)->fid);
+err_info:
+	fi_freeinfo(info);
 	return ret;
 }
 
@@ -197,6 +202,7 @@ void mrrc_cw_unlisten(struct mrrc_cw_group *group, bool always)
 		mrrc_cw_refuse(request);
 	}
 	fi_close(&group->pep->fid);
+	fi_freeinfo(group->pep_info);
 	group->pep = NULL;
 	atomic_store(&group->port, 0);
 	group->sweep_at = group->close_at = 0;

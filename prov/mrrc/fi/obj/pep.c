@@ -22,6 +22,7 @@ static int pep_close(struct fid *fid)
 		return ret;
 	mrrc_fid_untrack(pep->fabric, &pep->track);
 	mrrc_ref_put(&pep->fabric->ref);
+	fi_freeinfo(pep->info);
 	free(pep);
 	return 0;
 }
@@ -112,7 +113,6 @@ int mrrc_pep_open(struct fid_fabric *fabric, struct fi_info *info,
 		  struct fid_pep **pep_fid, void *context)
 {
 	struct mrrc_fabric *fab = mrrc_fabric_of(fabric);
-	struct fi_info *core_info;
 	struct mrrc_pep *pep;
 	int ret;
 
@@ -129,19 +129,20 @@ int mrrc_pep_open(struct fid_fabric *fabric, struct fi_info *info,
 	pep->pep.cm = &mrrc_pep_cm_ops;
 	pep->ext_cw.ops = mrrc_pep_cw_ops;
 
-	ret = pep_core_info(fab, info, &core_info);
+	ret = pep_core_info(fab, info, &pep->info);
 	if (ret)
 		goto err_free;
-	ret = fi_passive_ep(fab->core, core_info, &pep->core, &pep->pep.fid);
-	fi_freeinfo(core_info);
+	ret = fi_passive_ep(fab->core, pep->info, &pep->core, &pep->pep.fid);
 	if (ret)
-		goto err_free;
+		goto err_info;
 
 	mrrc_fid_track(fab, &pep->track, &pep->core->fid, &pep->pep.fid);
 	mrrc_ref_get(&fab->ref);
 	*pep_fid = &pep->pep;
 	return 0;
 
+err_info:
+	fi_freeinfo(pep->info);
 err_free:
 	free(pep);
 	return ret;
