@@ -47,9 +47,10 @@ static size_t domain_left(struct mrrc_heaps *heaps)
 	return bytes_left(atomic_load(&heaps->bytes), heaps->max_bytes);
 }
 
+/* The limit of a heap counts the bytes of all its shards. */
 static size_t heap_left(const struct mrrc_heap *heap)
 {
-	return bytes_left(heap->bytes, heap->attr.max_bytes);
+	return bytes_left(atomic_load(&heap->main->all), heap->attr.max_bytes);
 }
 
 size_t mrrc_heap_left(const struct mrrc_heap *heap)
@@ -90,10 +91,9 @@ static int block_reserve(struct mrrc_heap *heap, size_t len,
 		.limit = heap->attr.max_bytes,
 		.err = -ENOMEM,
 	};
-	mrrc_lock_acquire(&heap->lock);
+	mrrc_lock_acquire(&heap->main->lock);
 	if (len <= heap_left(heap)) {
 		if (domain_reserve(heap->domain, len)) {
-			heap->bytes += len;
 			atomic_fetch_add(&heap->main->all, len);
 			ret = 0;
 		} else {
@@ -101,8 +101,13 @@ static int block_reserve(struct mrrc_heap *heap, size_t len,
 			note->limit = heap->domain->max_bytes;
 		}
 	}
+	mrrc_lock_release(&heap->main->lock);
+	if (ret)
+		return ret;
+	mrrc_lock_acquire(&heap->lock);
+	heap->bytes += len;
 	mrrc_lock_release(&heap->lock);
-	return ret;
+	return 0;
 }
 
 /*
@@ -354,7 +359,8 @@ static int block_new(struct mrrc_heap *heap, size_t len, size_t align,
 	}
 	if (ret) {
 		if (note.event == MRRC_HEAP_LIMIT_HEAP)
-			note.again = atomic_exchange(&heap->limited, true);
+			note.again =
+				atomic_exchange(&heap->main->limited, true);
 		mrrc_heap_say(heap->domain, &note);
 		return ret;
 	}

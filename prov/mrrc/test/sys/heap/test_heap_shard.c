@@ -159,6 +159,39 @@ TEST(no_memory_while_a_shard_has_some)
 	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 2);
 }
 
+static void get_none(void)
+{
+	void *addr, *cookie;
+
+	ck_assert_int_eq(mrrc_heap_alloc(sharded, 1, MRRC_CLASS_SMALL_MAX / 2,
+					 0, &addr, &cookie),
+			 -ENOMEM);
+}
+
+/* All shards of a heap together have the heap's limit. */
+TEST(shards_share_the_limit)
+{
+	struct mrrc_heap_attr limited = halves;
+	void *addr, *cookie;
+	size_t count = 0;
+
+	NEED_SHARDS();
+	limited.max_bytes = 2 * MIB;
+	sharded = heap_open(&limited);
+	by_other(get_all);
+	while (count < 4 * MIB / SIZE &&
+	       !mrrc_heap_alloc(sharded, 1, LEN, 0, &addr, &cookie))
+		count++;
+	ck_assert_uint_ge(count + OBJECTS, 2 * MIB / SIZE * 15 / 16);
+	ck_assert_uint_eq(heap_stats_of(sharded).bytes, 2 * MIB);
+	/* For the other shard the limit is the same, and was logged. */
+	ck_assert(!heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
+	by_other(get_none);
+	ck_assert(heap_fake.note[MRRC_HEAP_LIMIT_HEAP].again);
+	ck_assert_uint_eq(heap_stats_of(sharded).bytes_peak, 2 * MIB);
+	ck_assert_uint_eq(heap_stats_of(sharded).limit, 2 * MIB);
+}
+
 /* By default, a heap leaves most of a small limit to one shard. */
 TEST(small_limits_are_not_shared)
 {
