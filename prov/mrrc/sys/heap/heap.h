@@ -102,7 +102,8 @@ bool mrrc_heaps_forked(const struct mrrc_heaps *heaps);
 
 void mrrc_heaps_trim(struct mrrc_heaps *heaps);
 /*
- * Releases memory that has been idle for @ms, except in heaps that keep theirs.
+ * Releases memory that has been idle for @ms, or for the time that its heap
+ * has set if that is shorter, except in heaps that keep theirs.
  */
 void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms);
 

@@ -427,7 +427,8 @@ void mrrc_heap_block_end(struct mrrc_heap *heap, struct mrrc_heap_block *block)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-#define TELL_MS 100u /* ms between reports of the counts */
+#define TELL_MS	  100u /* ms between reports of the counts */
+#define OTHERS_MS 100u /* ms between searches of all heaps of the domain */
 
 /* ---- idle blocks --------------------------------------------------------- */
 
@@ -512,7 +513,8 @@ void mrrc_heap_trim_idle(struct mrrc_heap *heap, uint64_t now, uint64_t idle)
 
 /*
  * Does the heap's periodic work, in a thread whose allocation or free has taken
- * the heap's lock.
+ * the heap's lock. Other heaps of the domain, and other shards, may have no
+ * more calls, so their idle blocks are ended here, too.
  */
 void mrrc_heap_tick(struct mrrc_heap *heap)
 {
@@ -521,4 +523,6 @@ void mrrc_heap_tick(struct mrrc_heap *heap)
 	if (tick_due(&heap->tell, now, TELL_MS))
 		mrrc_heap_tell(heap);
 	mrrc_heap_trim_idle(heap, now, heap->attr.idle_ms);
+	if (tick_due(&heap->domain->tick, now, OTHERS_MS))
+		mrrc_heaps_trim_idle(heap->domain, UINT64_MAX);
 }

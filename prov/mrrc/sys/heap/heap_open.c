@@ -368,8 +368,12 @@ void mrrc_heaps_trim(struct mrrc_heaps *heaps)
 
 static void trim_one_idle(struct mrrc_heap *heap, void *arg)
 {
-	if (heap->attr.idle_ms != MRRC_HEAP_IDLE_KEEP)
-		mrrc_heap_trim_idle(heap, mrrc_heap_now(), *(uint64_t *) arg);
+	const uint64_t most = *(uint64_t *) arg;
+	const uint64_t own = heap->attr.idle_ms;
+
+	if (own != MRRC_HEAP_IDLE_KEEP)
+		mrrc_heap_trim_idle(heap, mrrc_heap_now(),
+				    own < most ? own : most);
 }
 
 void mrrc_heaps_trim_idle(struct mrrc_heaps *heaps, uint64_t ms)

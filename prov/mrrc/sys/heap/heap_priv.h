@@ -32,7 +32,8 @@ struct mrrc_heaps {
 	atomic_uint_fast64_t mistakes;
 	/* a bit for each kind of pages that was replaced by a smaller one */
 	atomic_uint said_pages;
-	atomic_bool forked; /* or abandoned */
+	atomic_uint_fast64_t tick; /* when all heaps were last searched */
+	atomic_bool forked;	   /* or abandoned */
 	/* this domain; another address if forked */
 	void *_Atomic own;
 	/* constant (heap_retire.c) */

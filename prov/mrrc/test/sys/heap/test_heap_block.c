@@ -310,6 +310,32 @@ TEST(idle_blocks_are_given)
 	heap_put(used);
 }
 
+/* Idle blocks of a heap without calls end in calls for another heap. */
+TEST(idle_blocks_of_other_heaps)
+{
+	struct mrrc_heap_attr attr = heap_plain;
+	struct mrrc_heap *some, *keeping;
+	unsigned i;
+
+	attr.idle_ms = 200;
+	some = heap_open(&attr);
+	attr.idle_ms = MRRC_HEAP_IDLE_KEEP;
+	keeping = heap_open(&attr);
+	heap_put(heap_get(some, 1, 5 * MIB, 0));
+	heap_put(heap_get(some, 1, 100, 0));
+	heap_put(heap_get(keeping, 1, 5 * MIB, 0));
+	after(199);
+	heap_put(heap_get(heap, 1, 5 * MIB, 0));
+	ck_assert_uint_eq(heap_stats_of(some).blocks, 2);
+	for (i = 2; i <= 4; i++) {
+		after(i * 200);
+		heap_put(heap_get(heap, 1, 5 * MIB, 0));
+	}
+	ck_assert_uint_eq(heap_stats_of(some).blocks, 0);
+	ck_assert_uint_eq(heap_stats_of(keeping).blocks, 1);
+	ck_assert_uint_eq(heap_stats_of(heap).blocks, 1);
+}
+
 TEST(blocks_grow_with_the_heap)
 {
 	void **addr = malloc(2000 * sizeof(*addr));
