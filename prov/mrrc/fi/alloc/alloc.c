@@ -124,6 +124,9 @@ bool mrrc_alloc_has_live(struct mrrc_reg *reg)
 	if (atomic_load(&alloc->open))
 		return true;
 	mrrc_heaps_trim(alloc->heaps);
+	/* idle blocks that another thread is deregistering still count */
+	if (alloc->budget)
+		mrrc_budget_keep_settle(alloc->budget);
 	mrrc_heaps_stats(alloc->heaps, &stats);
 	if (!stats.blocks)
 		return false;

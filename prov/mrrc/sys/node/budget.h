@@ -156,6 +156,10 @@ void mrrc_budget_keep(struct mrrc_budget *budget,
 		      struct mrrc_budget_keeper *keeper);
 void mrrc_budget_keep_end(struct mrrc_budget *budget,
 			  struct mrrc_budget_keeper *keeper);
+/*
+ * Waits for other threads that have the allocators of the process free memory.
+ */
+void mrrc_budget_keep_settle(struct mrrc_budget *budget);
 
 /* budget.c */
 

@@ -24,6 +24,12 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
 	mrrc_mutex_unlock(&budget->keepers_lock);
 }
 
+void mrrc_budget_keep_settle(struct mrrc_budget *budget)
+{
+	mrrc_mutex_lock(&budget->keepers_lock);
+	mrrc_mutex_unlock(&budget->keepers_lock);
+}
+
 uint64_t mrrc_budget_give_kept(struct mrrc_budget *budget, uint64_t units)
 {
 	const uint64_t owed = atomic_load(&budget->owe);

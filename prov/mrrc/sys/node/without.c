@@ -62,6 +62,10 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
 {
 }
 
+void mrrc_budget_keep_settle(struct mrrc_budget *budget)
+{
+}
+
 bool mrrc_budget_take_over(struct mrrc_budget *budget, size_t bytes)
 {
 	return true;

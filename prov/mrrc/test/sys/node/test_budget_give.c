@@ -285,6 +285,40 @@ TEST(test_keepers)
 	mrrc_budget_remove(a, &has.member);
 }
 
+static pthread_barrier_t giving;
+static atomic_bool gave;
+
+static void slow_give(struct mrrc_budget_keeper *keeper)
+{
+	pthread_barrier_wait(&giving);
+	usleep(20000);
+	atomic_store(&gave, true);
+}
+
+static void *give_one(void *budget)
+{
+	mrrc_budget_give_kept(budget, 1);
+	return NULL;
+}
+
+/* Whoever settles waits for the allocators that free memory. */
+TEST(test_settles)
+{
+	struct keeper own = keeper_of(a, 0);
+	pthread_t thread;
+
+	own.keeper.give = slow_give;
+	mrrc_budget_keep(a, &own.keeper);
+	pthread_barrier_init(&giving, NULL, 2);
+	thread = thread_start(give_one, a);
+	pthread_barrier_wait(&giving);
+	mrrc_budget_keep_settle(a);
+	ck_assert(atomic_load(&gave));
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&giving);
+	mrrc_budget_keep_end(a, &own.keeper);
+}
+
 static void lack_later(void)
 {
 	step(20);
