@@ -372,7 +372,7 @@ static int block_new(struct mrrc_heap *heap, size_t len, size_t align,
 	if (ret) {
 		block_adjust(heap, -(long) want);
 		mrrc_heap_say(heap->domain, &note);
-		return ret == -EDQUOT ? -ENOMEM : ret;
+		return ret == -EDQUOT || mrrc_reg_limited(ret) ? -ENOMEM : ret;
 	}
 	if (block->len != want)
 		block_adjust(heap, (long) block->len - (long) want);

@@ -54,7 +54,7 @@ static int fake_reg(void *arg, uintptr_t start, size_t len,
 		return fake->fail_rc;
 	if (fake->max_live_bytes &&
 	    atomic_load(&fake->live_bytes) + len > fake->max_live_bytes)
-		return -ENOMEM;
+		return fake->fail_rc ? fake->fail_rc : -ENOMEM;
 	if (start % 4096 || len % 4096 || !fake_mapped(start, len))
 		die("what is registered is not mapped", start, len);
 	mr = malloc(sizeof(*mr));

@@ -20,7 +20,7 @@ struct fake_heap {
 	atomic_size_t live, live_bytes, regs, deregs, reaps;
 	atomic_int fail_in; /* the nth registration from now fails; 0: none */
 	int fail_rc;
-	/* beyond this, registrations fail with -ENOMEM; 0: no limit */
+	/* beyond this, registrations fail: fail_rc, or -ENOMEM; 0: no limit */
 	size_t max_live_bytes;
 	atomic_int reapable; /* number of times that reap() frees something */
 	atomic_size_t events[FAKE_HEAP_EVENTS];

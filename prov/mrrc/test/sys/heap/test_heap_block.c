@@ -91,6 +91,11 @@ TEST(registration_fails)
 	/* No mapping of the failed block is left. */
 	addr = (void *) heap_fake.note[MRRC_HEAP_NO_REG].addr;
 	ck_assert_int_eq(mincore(addr, 4096, &there), -1);
+	/* Every limit of the core provider is a lack of memory. */
+	heap_fake.fail_rc = -EAGAIN;
+	ck_assert_int_eq(mrrc_heap_alloc(heap, 1, 9 * MIB, 0, &addr, &cookie),
+			 -ENOMEM);
+	ck_assert_int_eq(heap_fake.note[MRRC_HEAP_NO_REG].err, -EAGAIN);
 	/* An error that is no limit is not tried again. */
 	heap_fake.max_live_bytes = 0;
 	heap_fake.reaps = 0;
