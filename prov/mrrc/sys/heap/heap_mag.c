@@ -116,10 +116,14 @@ unsigned mrrc_mags_refill(struct mrrc_heap *heap, struct mrrc_tcache *tcache,
 			  unsigned class)
 {
 	struct mrrc_mag *mag = &tcache->mags[heap->slot]->of[class];
-	unsigned got;
+	const unsigned room = mag->end - mag->top;
+	unsigned got = mag_cap[class] / 2;
 
+	/* a thread that waits for its shard has smaller magazines here */
+	if (got > room)
+		got = room;
 	mrrc_lock_acquire(&heap->lock);
-	got = mrrc_depot_fill(heap, class, mag_cap[class] / 2, mag->top);
+	got = mrrc_depot_fill(heap, class, got, mag->top);
 	mrrc_lock_release(&heap->lock);
 	mag->top += got;
 	tcache->count[heap->slot].in += got;

@@ -139,6 +139,37 @@ TEST(freed_elsewhere_goes_back)
 	put_all();
 }
 
+static void get_one_put_all(void)
+{
+	void *one = heap_get(sharded, 1, LEN, 0);
+
+	ck_assert_uint_eq(block_of(one), block_of(object[0]));
+	put_all();
+	get_all();
+	put_all();
+	heap_put(one);
+}
+
+/*
+ * A thread whose shard cannot be made, or is being made, allocates from the
+ * heap itself, and frees more objects than its magazine has room for.
+ */
+TEST(heap_serves_without_a_shard)
+{
+	NEED_SHARDS();
+	if (first_shard)
+		skip("this thread has the shard that is not the heap");
+	atomic_store(&sharded->making, true);
+	get_all();
+	by_other(get_one_put_all);
+	atomic_store(&sharded->making, false);
+	ck_assert_uint_eq(heap_stats_of(sharded).live, 0);
+	ck_assert_uint_eq(heap_stats_of(sharded).live_bytes, 0);
+	ck_assert(mrrc_heap_valid(sharded));
+	mrrc_heap_trim(sharded);
+	ck_assert_uint_eq(heap_stats_of(sharded).blocks, 0);
+}
+
 /* At a limit, objects of other shards are used. */
 TEST(no_memory_while_a_shard_has_some)
 {
