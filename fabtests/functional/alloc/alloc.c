@@ -7,6 +7,7 @@
  * and closed.
  */
 #include <limits.h>
+#include <sys/wait.h>
 
 #include "ft_mrrc.h"
 
@@ -512,6 +513,34 @@ static void busy(void)
 	FT_CALL(fi_close(&domain->fid));
 }
 
+/* A child closes its parent's domain first, and then the domain's heap. */
+static void orphan(void)
+{
+	struct fid_mr_heap *heap;
+	struct fid_domain *domain;
+	int status;
+	void *buf;
+	pid_t pid;
+
+	/* over verbs a child shares the core's domain with its parent */
+	if (ft_core("verbs"))
+		return;
+	ft_stage("a heap in a child without its domain");
+	FT_CALL(fi_domain(pair.dom[0].fabric, pair.dom[0].info, &domain, NULL));
+	FT_CALL(fi_mr_heap_open(domain, NULL, &heap, NULL));
+	FT_CALL(fi_mr_heap_alloc(heap, 100, 0, &buf, NULL));
+	pid = fork();
+	FT_CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		fi_close(&domain->fid);
+		_exit(fi_mr_heap_free(heap, buf) || fi_mr_heap_close(heap));
+	}
+	FT_CHECK(waitpid(pid, &status, 0) == pid && !status, "status %#x",
+		 status);
+	FT_CALL(fi_mr_heap_close(heap));
+	FT_CALL(fi_close(&domain->fid));
+}
+
 static void pages(void)
 {
 	static const uint64_t kinds[] = { FI_MR_ALLOC_BASE, FI_MR_ALLOC_THP,
@@ -579,6 +608,7 @@ int main(int argc, char **argv)
 	kept();
 	heaps();
 	busy();
+	orphan();
 	newer();
 	pages();
 	ft_release_pair(&pair);

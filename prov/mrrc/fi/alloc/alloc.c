@@ -106,7 +106,9 @@ static void alloc_end(struct mrrc_reg *reg, void (*end)(struct mrrc_heaps *))
 		mrrc_budget_keep_end(alloc->budget, &alloc->keeper);
 	end(alloc->heaps);
 	mrrc_budget_leave(alloc->budget);
-	free(alloc);
+	/* a child may still close heaps that its parent opened */
+	if (!atomic_load(&alloc->open))
+		free(alloc);
 }
 
 void mrrc_alloc_close(struct mrrc_reg *reg)
