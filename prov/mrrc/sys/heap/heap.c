@@ -66,7 +66,8 @@ static size_t heap_growth(const struct mrrc_heap *heap, size_t len)
 
 /*
  * Waits for blocks that other threads are adding: the limits count these blocks
- * already. Returns whether a block was added since heap->grown was @seen.
+ * already. Returns whether a block was added, to any shard, since @grown was
+ * @seen.
  */
 static bool heap_wait(struct mrrc_heap *heap, unsigned seen)
 {
@@ -74,10 +75,9 @@ static bool heap_wait(struct mrrc_heap *heap, unsigned seen)
 	bool more, growing;
 
 	for (;;) {
-		mrrc_lock_acquire(&heap->lock);
-		more = heap->grown != seen;
-		growing = heap->growing;
-		mrrc_lock_release(&heap->lock);
+		/* in this order: a thread is growing until it has grown */
+		growing = atomic_load(&heap->main->growing);
+		more = atomic_load(&heap->main->grown) != seen;
 		if (more || !growing)
 			return more;
 		mrrc_pause(&tries);
@@ -95,11 +95,12 @@ static int heap_add(struct mrrc_heap *heap, size_t size)
 	if (!ret) {
 		heap->arena.now = mrrc_heap_now();
 		mrrc_arena_add(&heap->arena, block);
-		heap->grown++;
 	}
-	heap->growing--;
 	heap->refused = ret;
 	mrrc_lock_release(&heap->lock);
+	if (!ret)
+		atomic_fetch_add(&heap->main->grown, 1);
+	atomic_fetch_sub(&heap->main->growing, 1);
 	return ret;
 }
 
@@ -120,13 +121,14 @@ static int heap_grow(struct mrrc_heap *heap, size_t len, enum grow_step *step)
 	unsigned seen;
 	int ret;
 
+	seen = atomic_load(&heap->main->grown);
 	mrrc_lock_acquire(&heap->lock);
 	size = heap_growth(heap, len);
 	tight = heap->refused || heap_tight(heap, size);
 	least = tight ? 1 : heap->bytes / 16 + len;
-	seen = heap->grown;
-	wait = tight && heap->growing;
-	heap->growing += !wait && *step == GROW_ADD;
+	wait = tight && atomic_load(&heap->main->growing);
+	if (!wait && *step == GROW_ADD)
+		atomic_fetch_add(&heap->main->growing, 1);
 	mrrc_lock_release(&heap->lock);
 	if (wait) {
 		heap_wait(heap, seen);

@@ -91,7 +91,9 @@ struct mrrc_heap {
 	struct mrrc_heap *_Atomic part[MRRC_SHARDS_MAX];
 	atomic_bool making;	     /* a shard is being made */
 	atomic_size_t all, all_peak; /* bytes of all its shards */
-	struct mrrc_lock lock;	     /* LEAF: guards the rest */
+	/* of all its shards: threads that are adding a block; blocks added */
+	atomic_uint growing, grown;
+	struct mrrc_lock lock; /* LEAF: guards the rest */
 	struct mrrc_arena arena;
 	struct mrrc_depot *depot;
 	struct mrrc_heap_blocks own; /* live blocks of one object */
@@ -101,9 +103,7 @@ struct mrrc_heap {
 	uint64_t allocs, frees;
 	uint64_t told_allocs, told_frees; /* numbers told by mrrc_heap_tell() */
 	size_t bytes, blocks;
-	unsigned growing; /* number of threads that are adding a block */
-	unsigned grown;	  /* blocks added, ever */
-	bool refused;	  /* the last block was refused, perhaps at a limit */
+	bool refused; /* the last block was refused, perhaps at a limit */
 	size_t kind_bytes[MRRC_PAGES_CNT];
 	uint64_t regs, deregs, reg_fails;
 	atomic_bool limited; /* the heap's limit was reached */

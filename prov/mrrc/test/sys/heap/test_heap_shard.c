@@ -223,6 +223,43 @@ TEST(shards_share_the_limit)
 	ck_assert_uint_eq(heap_stats_of(sharded).limit, 2 * MIB);
 }
 
+#define AT_ONCE 8
+
+static pthread_barrier_t at_once;
+
+static void *take_one(void *from)
+{
+	void *addr, *cookie;
+
+	pthread_barrier_wait(&at_once);
+	return mrrc_heap_alloc(from, 1, LEN, 0, &addr, &cookie) ? from : NULL;
+}
+
+/* Threads of all shards share the only block that the limit allows. */
+TEST(one_block_for_all_shards)
+{
+	struct mrrc_heap_attr limited = halves;
+	pthread_t thread[AT_ONCE];
+	unsigned i, round, failed = 0;
+	void *ret;
+
+	NEED_SHARDS();
+	limited.max_bytes = MIB;
+	pthread_barrier_init(&at_once, NULL, AT_ONCE);
+	for (round = 0; round < 100; round++) {
+		sharded = heap_open(&limited);
+		for (i = 0; i < AT_ONCE; i++)
+			thread[i] = thread_start(take_one, sharded);
+		for (i = 0; i < AT_ONCE; i++) {
+			pthread_join(thread[i], &ret);
+			failed += ret != NULL;
+		}
+		mrrc_heap_close(sharded);
+	}
+	pthread_barrier_destroy(&at_once);
+	ck_assert_uint_eq(failed, 0);
+}
+
 /* By default, a heap leaves most of a small limit to one shard. */
 TEST(small_limits_are_not_shared)
 {
