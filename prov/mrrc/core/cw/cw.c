@@ -366,6 +366,14 @@ void mrrc_cw_push(struct mrrc_cw *cw)
 		cw_push_credit(cw);
 }
 
+bool mrrc_cw_last(struct mrrc_cw *cw)
+{
+	struct mrrc_cw_msg msg;
+
+	cw_msg(&msg, MRRC_CW_CREDIT, 0, 0);
+	return !cw->down && !cw->err && cw_send(cw, &msg);
+}
+
 /* ---- matching ------------------------------------------------------------ */
 
 static void cw_match(struct mrrc_cw *cw, struct mrrc_cw_wr *wr,

@@ -174,7 +174,15 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep);
  * end; until the time end (ms) at most. No lock held
  */
 void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
-#define CW_LINGER_MS 200
+#define CW_LINGER_MS 180
+/*
+ * Then waits until all messages have arrived; until the time end (ms) at most.
+ * The limit is short: a peer that does not read has most likely read all.
+ */
+void mrrc_cw_settle(struct mrrc_cw_ep *cw, int64_t end);
+#define CW_SETTLE_MS 20
+/* Both, for one link */
+void mrrc_cw_farewell(struct mrrc_cw_ep *cw);
 
 /* cw/group.c. Any thread, no lock held. */
 void mrrc_cw_ep_close(struct mrrc_ep *ep);

@@ -152,8 +152,14 @@ struct mrrc_cw_ep {
 	struct cw_slot *filling; /* the slot being filled, or NULL */
 	size_t filled;
 	TAILQ_ENTRY(mrrc_cw_ep) unsent_link;
-	unsigned busy;		/* transfers in flight, except receives */
-	bool deaf;		/* a receive could not be posted */
+	unsigned busy; /* transfers in flight, except receives */
+	bool deaf;     /* a receive could not be posted */
+	/*
+	 * a message told the peer of a write, and may still be in the core
+	 * although it has completed (tcp; verbs completes what has arrived)
+	 */
+	bool told;
+	bool parting;		/* messages complete when they have arrived */
 	struct cw_rec *partial; /* a write that the core took partly */
 	/* the core had no room: in the group's list `full` */
 	bool full;
@@ -274,6 +280,12 @@ void mrrc_cw_links_poll(struct mrrc_cw_group *group, bool asleep);
 void mrrc_cw_links_drain(struct mrrc_cw_group *group);
 /* The link's oldest operation with this context, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
+/*
+ * Has messages complete only when they have arrived at the peer, from now until
+ * the connection ends; makes sure of earlier messages by one more. Returns
+ * whether messages have not arrived.
+ */
+bool mrrc_cw_part(struct mrrc_cw_ep *cw);
 /* Closes the control endpoint; the link's operations stay. */
 void mrrc_cw_link_close(struct mrrc_cw_ep *cw);
 void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,

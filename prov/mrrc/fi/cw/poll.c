@@ -161,24 +161,53 @@ void mrrc_cw_progress(struct mrrc_cw_domain *domain, bool asleep)
 	}
 }
 
+static bool cw_unsent(struct mrrc_cw_ep *cw)
+{
+	return mrrc_cw_up(cw) && !cw->lost &&
+	       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
+}
+
 /*
- * Sends the messages queued for the peer first: otherwise the peer has received
- * data and would not be told. The peer may be slow to make room; meanwhile
- * other links of the group continue.
+ * Makes progress while left() says so. The peer may be slow to make room;
+ * meanwhile other links of the group continue.
  */
-void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
+static void cw_wait(struct mrrc_cw_ep *cw, bool (*left)(struct mrrc_cw_ep *cw),
+		    int64_t end)
 {
 	unsigned tries = 0;
 	bool more;
 
 	do {
 		mrrc_mutex_lock(&cw->group->lock);
-		more = mrrc_cw_up(cw) && !cw->lost &&
-		       (cw->busy || !TAILQ_EMPTY(&cw->sm.replies));
+		more = left(cw);
 		if (more)
 			mrrc_cw_group_poll(cw->group, false);
 		mrrc_cw_group_unlock(cw->group);
 		if (more)
 			mrrc_pause(&tries);
 	} while (more && mrrc_now_ms() < end);
+}
+
+/*
+ * Sends the messages queued for the peer first: otherwise the peer has received
+ * data and would not be told.
+ */
+void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
+{
+	cw_wait(cw, cw_unsent, end);
+}
+
+/*
+ * A core may keep the bytes of a message that it has reported as sent, and
+ * loses the bytes when its endpoint closes (tcp).
+ */
+void mrrc_cw_settle(struct mrrc_cw_ep *cw, int64_t end)
+{
+	cw_wait(cw, mrrc_cw_part, end);
+}
+
+void mrrc_cw_farewell(struct mrrc_cw_ep *cw)
+{
+	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
+	mrrc_cw_settle(cw, mrrc_now_ms() + CW_SETTLE_MS);
 }
