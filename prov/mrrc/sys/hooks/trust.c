@@ -126,16 +126,20 @@ void mrrc_trust_touched(void (*touched)(void *arg, uintptr_t start,
 					uintptr_t end),
 			void *arg)
 {
-	const unsigned count = atomic_load(&trust.count);
+	const unsigned count = atomic_load(&trust.count), seen = trust.seen;
 
-	if (count - trust.seen > TRUST_RANGES) {
-		touched(arg, 0, UINTPTR_MAX);
-		trust.seen = count;
-	}
-	for (; trust.seen != count; trust.seen++)
+	/* a thread inside may have counted a range, and not yet written it */
+	if (atomic_load(&mrrc_trust_word) & MRRC_TRUST_INSIDE_MASK)
+		return;
+	for (; count - seen <= TRUST_RANGES && trust.seen != count;
+	     trust.seen++)
 		touched(arg,
 			atomic_load(
 				&trust.range[trust.seen % TRUST_RANGES].start),
 			atomic_load(
 				&trust.range[trust.seen % TRUST_RANGES].end));
+	/* later ranges may have been written over some of these */
+	if (atomic_load(&trust.count) - seen > TRUST_RANGES)
+		touched(arg, 0, UINTPTR_MAX);
+	trust.seen = count;
 }

@@ -80,3 +80,22 @@ TEST(test_ranges)
 	mrrc_trust_touched(hull, &range);
 	ck_assert_uint_eq(range.end, 0);
 }
+
+/* A call that counts its range just now may not have written the range yet. */
+TEST(test_ranges_inside)
+{
+	struct mrrc_range range = { UINTPTR_MAX, 0 };
+
+	ck_assert(mrrc_trust_set(MRRC_TRUST_PROVEN, true));
+	mrrc_trust_touched(hull, &range);
+	range = (struct mrrc_range){ UINTPTR_MAX, 0 };
+	ck_assert(mrrc_trust_begin());
+	ck_assert(mrrc_trust_begin());
+	mrrc_trust_end(1, 3);
+	mrrc_trust_touched(hull, &range);
+	ck_assert_uint_eq(range.end, 0);
+	mrrc_trust_end(2, 4);
+	mrrc_trust_touched(hull, &range);
+	ck_assert_uint_eq(range.start, 1);
+	ck_assert_uint_eq(range.end, 4);
+}
