@@ -94,9 +94,11 @@ static bool hooks_moves(const struct mrrc_patch_call *call)
  * though no cache knows these regions: the hook unwatches them when the kernel
  * has refused.
  */
-static long hooks_move(const struct mrrc_patch_call *call, size_t old_len)
+static long hooks_move(const struct mrrc_patch_call *call)
 {
+	const uintptr_t mask = mrrc_libc_hooks_page - 1;
 	const uintptr_t old = call->arg[0];
+	const size_t old_len = (call->arg[1] + mask) & ~mask;
 	unsigned tries;
 	long to = -EFAULT;
 
@@ -361,7 +363,7 @@ static long hooks_drop(const struct mrrc_patch_call *call)
 static long hooks_made(const struct mrrc_patch_call *call, bool moves)
 {
 	if (moves)
-		return hooks_move(call, call->arg[1]);
+		return hooks_move(call);
 	return call->number == SYS_madvise && hooks_drops(call->arg[2]) ?
 		       hooks_drop(call) :
 		       mrrc_patch_make(call);
