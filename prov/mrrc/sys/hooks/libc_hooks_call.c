@@ -75,6 +75,25 @@ static bool hooks_range(uintptr_t start, size_t len)
 	return hooks_any(start, len, MRRC_LIBC_HOOKS_BEFORE);
 }
 
+/*
+ * The size of the largest huge pages that a mapping at @start may have; less
+ * than HOOKS_HUGE_MIN: none.
+ */
+static size_t hooks_huge(uintptr_t start)
+{
+	const size_t align = start & -start;
+
+	return align > HOOKS_HUGE_MAX ? HOOKS_HUGE_MAX : align;
+}
+
+/* Rounds up to whole pages of size @huge, if huge pages have that size. */
+static size_t hooks_whole(size_t len, size_t huge)
+{
+	return huge >= HOOKS_HUGE_MIN && len <= SIZE_MAX - huge ?
+		       (len + huge - 1) & ~(huge - 1) :
+		       len;
+}
+
 /* ---- mremap ---- */
 
 /* May the call move or enlarge a mapping? */
@@ -112,18 +131,20 @@ static long hooks_move(const struct mrrc_patch_call *call)
 
 /*
  * Announces a mapping that moves even if no memory goes: unwatching makes the
- * mapping one piece again, which the kernel can move.
+ * mapping one piece again, which the kernel can move. The kernel takes whole
+ * huge pages if the mapping has huge pages.
  */
 static bool hooks_mremap(const struct mrrc_patch_call *call)
 {
 	const uintptr_t mask = mrrc_libc_hooks_page - 1;
 	const uintptr_t old = call->arg[0];
-	const size_t old_len = (call->arg[1] + mask) & ~mask;
+	const size_t huge = hooks_huge(old);
+	const size_t old_len = hooks_whole((call->arg[1] + mask) & ~mask, huge);
 	const size_t len = (call->arg[2] + mask) & ~mask;
 	bool told = true;
 
 	if (call->arg[3] & MREMAP_FIXED)
-		told = hooks_range(call->arg[4], len);
+		told = hooks_range(call->arg[4], hooks_whole(len, huge));
 	if (hooks_moves(call))
 		told &= hooks_range(old, old_len);
 	else if (len < old_len)
@@ -143,15 +164,12 @@ static bool hooks_fixed(const struct mrrc_patch_call *call)
 {
 	const uintptr_t start = call->arg[0];
 	const long flags = call->arg[3];
-	size_t len = call->arg[1], huge = start & -start;
+	size_t len = call->arg[1], huge = hooks_huge(start);
 
 	if (flags & MAP_HUGETLB && flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK)
 		huge = (size_t) 1 << (flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK);
-	else if (huge > HOOKS_HUGE_MAX)
-		huge = HOOKS_HUGE_MAX;
-	if (huge >= HOOKS_HUGE_MIN && len <= SIZE_MAX - huge &&
-	    (flags & MAP_HUGETLB || !(flags & MAP_ANONYMOUS)))
-		len = (len + huge - 1) & ~(huge - 1);
+	if (flags & MAP_HUGETLB || !(flags & MAP_ANONYMOUS))
+		len = hooks_whole(len, huge);
 	return hooks_range(start, len);
 }
 

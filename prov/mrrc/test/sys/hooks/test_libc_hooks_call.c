@@ -162,6 +162,39 @@ EACH_TEST(test_mmap_huge, hugetlbs)
 	close(fd);
 }
 
+/*
+ * mremap() of huge pages takes and replaces whole huge pages, even if its
+ * lengths are shorter.
+ */
+LOOP_TEST(test_mremap_huge, 0, 2)
+{
+	const size_t huge = (size_t) 2 << 20;
+	char *map, *at, *from;
+
+	need_hooks();
+	from = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26 |
+			    MAP_NORESERVE,
+		    -1, 0);
+	if (from == MAP_FAILED)
+		skip("no huge pages");
+	map = mon_map(2 * huge / mon_page);
+	at = (char *) (((uintptr_t) map + huge - 1) & ~(huge - 1));
+	if (_i) {
+		hooks_watch(at + huge - 4 * mon_page, 4);
+		ck_assert_ptr_eq(mremap(from, mon_page, mon_page,
+					MREMAP_MAYMOVE | MREMAP_FIXED, at),
+				 at);
+	} else {
+		hooks_watch(from + 2 * huge - 4 * mon_page, 4);
+		ck_assert_ptr_eq(mremap(from, huge + mon_page, mon_page, 0),
+				 from);
+	}
+	expect_hook();
+	munmap(_i ? from + huge : from, huge);
+	munmap(map, 2 * huge);
+}
+
 static void do_grow_part(char *ptr)
 {
 	do_grow(ptr - mon_page);
