@@ -426,6 +426,14 @@ static int patch_writable(const struct mrrc_patch *patch, bool on)
 	return ret;
 }
 
+/* Does the filler have these bytes, if the patch has a filler? */
+static bool patch_fills(const struct mrrc_patch *patch,
+			const uint8_t bytes[MRRC_PATCH_FILLER])
+{
+	return !patch->filler ||
+	       !memcmp(patch->filler, bytes, MRRC_PATCH_FILLER);
+}
+
 static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 		       uint64_t to)
 {
@@ -434,7 +442,10 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 	uint64_t now = __atomic_load_n(patch->word, __ATOMIC_RELAXED);
 	int ret;
 
-	if (patch_seen(patch, now) != from)
+	/* another copy of the provider chooses the same filler */
+	if (patch_seen(patch, now) != from ||
+	    (!patch_fills(patch, patch->filling) &&
+	     !patch_fills(patch, patch->filled)))
 		return -EBUSY;
 	ret = patch_writable(patch, true);
 	if (ret) {
@@ -445,8 +456,7 @@ static int patch_store(const struct mrrc_patch *patch, uint64_t from,
 	 * Taking the patch back leaves the jump in the filler, as a thread may
 	 * be executing this jump (patch_clean.c).
 	 */
-	if (patch->filler &&
-	    memcmp(patch->filler, patch->filling, sizeof(patch->filling)))
+	if (!patch_fills(patch, patch->filling))
 		memcpy(patch->filler, patch->filling, sizeof(patch->filling));
 	to = (now & ~bytes) | (to & bytes);
 	if (!__atomic_compare_exchange_n(patch->word, &now, to, false,
@@ -491,7 +501,8 @@ uint64_t mrrc_patch_now(const struct mrrc_patch *patch)
 
 bool mrrc_patch_is_on(const struct mrrc_patch *patch)
 {
-	return mrrc_patch_now(patch) == patch->after;
+	return mrrc_patch_now(patch) == patch->after &&
+	       patch_fills(patch, patch->filling);
 }
 
 /* ---- probes ---- */

@@ -100,7 +100,7 @@ bool mrrc_patch_stubs(uintptr_t start, uintptr_t end);
 /*
  * mrrc_patch_on() makes a patch, mrrc_patch_off() takes the patch back.
  * -EACCES: code may not be changed here (SELinux, MemoryDenyWriteExecute);
- * -EBUSY: other code has changed the word.
+ * -EBUSY: other code has changed the word, or uses the filler.
  */
 int mrrc_patch_on(const struct mrrc_patch *patch);
 int mrrc_patch_off(const struct mrrc_patch *patch);

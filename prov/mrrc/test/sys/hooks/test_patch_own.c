@@ -71,6 +71,37 @@ LOOP_TEST(test_changed, 0, 2)
 		ck_assert_uint_eq(own_code[1], 0);
 }
 
+/* Another copy of the provider uses the same word and the same filler. */
+TEST(test_other_copy)
+{
+	const struct mrrc_patch own = {
+		.word = own_code,
+		.before = 1,
+		.after = 2,
+		.filler = (uint8_t *) (own_code + 1),
+		.filling = "ours",
+		.filled = "free",
+	};
+	struct mrrc_patch other = own;
+
+	memcpy(other.filling, "them", sizeof(other.filling));
+	own_set(&own.before, 0, sizeof(own.before));
+	own_set(own.filled, 8, sizeof(own.filled));
+	ck_assert_int_eq(mrrc_patch_on(&other), 0);
+	ck_assert(mrrc_patch_is_on(&other));
+	ck_assert(!mrrc_patch_is_on(&own));
+	ck_assert_int_eq(mrrc_patch_on(&own), -EBUSY);
+	ck_assert_int_eq(mrrc_patch_off(&own), -EBUSY);
+	ck_assert(mrrc_patch_is_on(&other));
+	/* The other copy's jump may stay, as a thread may be about to run it */
+	ck_assert_int_eq(mrrc_patch_off(&other), 0);
+	ck_assert_int_eq(mrrc_patch_on(&own), -EBUSY);
+	ck_assert_str_eq((char *) own.filler, "them");
+	mrrc_patch_unfill(&other);
+	ck_assert_int_eq(mrrc_patch_on(&own), 0);
+	ck_assert(mrrc_patch_is_on(&own));
+}
+
 /* A patch fails if code may not be changed. */
 TEST(test_denied)
 {
