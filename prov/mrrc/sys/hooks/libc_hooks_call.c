@@ -447,17 +447,21 @@ static void hooks_ends(const struct mrrc_patch_call *call)
 			mrrc_trust_break("what can be read can be executed");
 		break;
 	default:
+		if (call->number > HOOKS_LAST_NUMBER)
+			mrrc_trust_break("an unknown system call was made");
 		break;
 	}
 }
 
 bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
-	const bool told = hooks_told(call);
-	const bool brings = mrrc_trust_mode() != MRRC_TRUST_HOOKED &&
-			    hooks_brings(call);
-	const bool moves = hooks_moves(call);
+	bool told, brings, moves;
 
+	/* the kernel ignores the upper half, too */
+	call->number = (int) call->number;
+	told = hooks_told(call);
+	brings = mrrc_trust_mode() != MRRC_TRUST_HOOKED && hooks_brings(call);
+	moves = hooks_moves(call);
 	/* else memory that a lost hook missed could come back unnoticed */
 	mrrc_libc_hooks_check();
 	hooks_ends(call);

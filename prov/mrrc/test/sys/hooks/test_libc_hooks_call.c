@@ -36,6 +36,12 @@ static void do_syscall(char *ptr)
 	syscall(SYS_munmap, ptr, 4 * mon_page, 0, 0);
 }
 
+/* The kernel reads the lower half of the number. */
+static void do_syscall_wide(char *ptr)
+{
+	syscall(SYS_munmap | 1L << 32, ptr, 4 * mon_page, 0, 0);
+}
+
 static void do_shrink(char *ptr)
 {
 	ck_assert_ptr_eq(mremap(ptr, 4 * mon_page, mon_page, 0), ptr);
@@ -85,11 +91,12 @@ static void do_fixed(char *ptr)
 }
 
 static void (*const announced[])(char *) = {
-	do_munmap, do_part,	do_syscall, do_shrink, do_grow, do_dontunmap,
+	do_munmap, do_part,	do_syscall,   do_syscall_wide,
+	do_shrink, do_grow,	do_dontunmap,
 #ifdef __x86_64__
 	do_away,   do_onto,
 #endif
-	do_fixed,  do_dontneed, do_free,    do_shmat,
+	do_fixed,  do_dontneed, do_free,      do_shmat,
 };
 
 TEST_CASE(hooks_call, hooks_setup, hooks_teardown);

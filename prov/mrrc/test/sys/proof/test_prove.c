@@ -299,6 +299,13 @@ TEST(test_personality)
 	never_trusted("can be executed");
 }
 
+/* A system call that is not known may unmap memory, as those of x32 do. */
+TEST(test_new_call)
+{
+	syscall(5000);
+	never_trusted("an unknown system call");
+}
+
 /* io_uring bypasses all hooks, so even a failing call ends trust. */
 TEST(test_io_uring)
 {
