@@ -102,6 +102,14 @@ void mrrc_code_kept_close(void)
 	kept.fd = -1;
 }
 
+/* Can another user write to the file, and so say what code is harmless? */
+static bool kept_open_to_others(void)
+{
+	struct stat st;
+
+	return fstat(kept.fd, &st) || st.st_mode & 022;
+}
+
 /* ---- keys ---- */
 
 static void key_add(struct kept_key *key, uint64_t value)
@@ -197,6 +205,8 @@ void mrrc_code_kept_open(void)
 	kept.none = kept.none || (!*kept.path && !kept_default());
 	kept.fd = kept.none ? -1 :
 			      mrrc_own_file_open(kept.path, O_RDWR | O_APPEND);
+	if (kept.fd >= 0 && kept_open_to_others())
+		mrrc_code_kept_close();
 	if (kept.fd < 0)
 		return;
 	len = pread(kept.fd, kept.entry, sizeof(kept.entry), 0);

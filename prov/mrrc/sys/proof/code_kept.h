@@ -12,8 +12,8 @@
  * hash of the code's bytes is part of the key.
  *
  * The file of findings has an entry of 256 bytes for each library, in no order.
- * If the file of findings is missing, or cannot be read or written, the process
- * keeps its findings in memory only.
+ * If the file of findings is missing, cannot be read or written, or other users
+ * can write to it, the process keeps its findings in memory only.
  *
  * One thread at a time.
  */

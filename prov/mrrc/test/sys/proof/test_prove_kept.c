@@ -118,6 +118,19 @@ TEST(test_known)
 	ck_assert_int_eq(size() % ENTRY, 0);
 }
 
+/* Findings that another user may have written do not count. */
+LOOP_TEST(test_others, 0, 2)
+{
+	const void *in = dlsym(load("raw_site"), "raw_munmap");
+	struct look look = look_at(in);
+
+	ck_assert_int_eq(chmod(path, _i ? 0606 : 0660), 0);
+	ck_assert_int_eq(truncate(path, 0), 0);
+	look = look_at(in);
+	ck_assert_uint_eq(look.sites, 1);
+	ck_assert_int_eq(size(), 0);
+}
+
 #ifdef __x86_64__
 /* Code that was changed in memory differs from that of its file. */
 TEST(test_changed)
