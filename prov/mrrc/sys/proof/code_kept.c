@@ -6,7 +6,6 @@
 #include "config.h"
 #include "sys/proof/code_kept.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,6 +20,7 @@
 
 #include "core/text/hash.h"
 #include "sys/hooks/libc_hooks.h"
+#include "sys/base/mappings.h"
 #include "sys/base/own_file.h"
 
 #define KEPT  1024 /* files; a full table drops all files */
@@ -129,16 +129,36 @@ static void key_file(struct kept_key *key, const struct stat *st)
 	key_add(key, (uint64_t) st->st_ctim.tv_nsec);
 }
 
-/* Adds the file that contains a function. */
+struct key_search {
+	uintptr_t at;
+	struct stat st; /* the file mapped at @at */
+	bool found;
+};
+
+static bool key_mapped(void *arg, const struct mrrc_mapping *mapping)
+{
+	struct key_search *search = arg;
+
+	if (search->at < mapping->start || search->at >= mapping->end)
+		return true;
+	search->found = mapping->name[0] == '/' &&
+			!stat(mapping->name, &search->st);
+	return false;
+}
+
+/*
+ * Adds the file that contains a function. Does not use dladdr(3), which waits
+ * for a thread that is inside dlopen(3) or dlclose(3); that thread may be
+ * waiting for this one.
+ */
 static bool key_code(struct kept_key *key, const void *function)
 {
-	struct stat st;
-	Dl_info info;
+	struct key_search search = { .at = (uintptr_t) function };
 
-	if (!dladdr(function, &info) || stat(info.dli_fname, &st))
-		return false;
-	key_file(key, &st);
-	return true;
+	mrrc_mappings_each(key_mapped, &search);
+	if (search.found)
+		key_file(key, &search.st);
+	return search.found;
 }
 
 /* Sets the part of keys that names this library and the decoder. */

@@ -18,7 +18,8 @@
 #define ENTRY 256 /* size of a library's entry in bytes */
 
 static char dir[] = "/tmp/mrrc_kept_XXXXXX";
-static char path[64];
+static char path[64], fifo[64];
+static atomic_bool loads, looked;
 
 /* The results of a look at a library. */
 struct look {
@@ -129,6 +130,48 @@ LOOP_TEST(test_others, 0, 2)
 	look = look_at(in);
 	ck_assert_uint_eq(look.sites, 1);
 	ck_assert_int_eq(size(), 0);
+}
+
+static void *loader_main(void *arg)
+{
+	/* dlopen(3) waits for the FIFO's writer with the loader's lock held */
+	dlopen(fifo, RTLD_NOW);
+	return NULL;
+}
+
+static void *look_main(void *in)
+{
+	while (!loads)
+		usleep(100);
+	look_at(in);
+	looked = true;
+	return NULL;
+}
+
+/* A look at code waits for no thread that is inside dlopen(3). */
+TEST(test_loader)
+{
+	void *const in = dlsym(load("raw_site"), "raw_munmap");
+	pthread_t loader, looks;
+	int fd = -1;
+	bool in_time;
+
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	loads = looked = false;
+	/* first, as glibc 2.36 starts no thread during dlopen(3) */
+	looks = thread_start(look_main, in);
+	loader = thread_start(loader_main, NULL);
+	/* the FIFO has a reader when the thread is inside dlopen(3) */
+	ck_assert(comes(fd >= 0 ||
+			(fd = open(fifo, O_WRONLY | O_NONBLOCK)) >= 0));
+	loads = true;
+	in_time = comes(looked);
+	close(fd);
+	pthread_join(loader, NULL);
+	pthread_join(looks, NULL);
+	unlink(fifo);
+	ck_assert(in_time);
 }
 
 #ifdef __x86_64__
