@@ -120,11 +120,18 @@ bool mrrc_alloc_has_live(struct mrrc_reg *reg)
 {
 	struct mrrc_alloc *alloc = atomic_load(&reg->alloc);
 	struct mrrc_heap_stats stats;
+	int open;
 
 	if (!alloc || mrrc_heaps_forked(alloc->heaps))
 		return false;
-	if (atomic_load(&alloc->open))
+	open = atomic_load(&alloc->open);
+	if (open) {
+		MRRC_WARN(MR,
+			  "the domain is not closed: heaps of fi_mr_heap are "
+			  "open (%d): close them first\n",
+			  open);
 		return true;
+	}
 	mrrc_heaps_trim(alloc->heaps);
 	/* idle blocks that another thread is deregistering still count */
 	if (alloc->budget)
