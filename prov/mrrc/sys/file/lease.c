@@ -187,8 +187,11 @@ static void lease_part(struct mrrc_lease *lease)
 	if (lease_now_ms() - lease->since < wait)
 		return;
 	while (!set->attr.pins && lease_uncopied(lease, &offset, &len)) {
-		if (mrrc_lease_file_copy(&lease->file, offset, len))
-			lease_fail(lease, true);
+		if (!mrrc_lease_file_copy(&lease->file, offset, len))
+			continue;
+		/* no operation may read zeros before it has failed */
+		lease_fail(lease, true);
+		mrrc_lease_file_zero(&lease->file, offset, len);
 	}
 	/* holds whose copies may have been made too late fail, too */
 	lease_fail(lease, set->attr.pins);

@@ -273,18 +273,21 @@ err_close:
 int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len)
 {
-	char *place = file->base + offset;
 	int memory = -1, ret;
 
 	ret = lease_copy(file, offset, len, &memory);
-	if (!ret) {
-		if (mmap(place, len, PROT_READ, MAP_SHARED | MAP_FIXED, memory,
-			 0) == MAP_FAILED)
-			ret = -errno;
-		close(memory);
-	}
 	if (ret)
-		mmap(place, len, PROT_READ,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		return ret;
+	if (mmap(file->base + offset, len, PROT_READ, MAP_SHARED | MAP_FIXED,
+		 memory, 0) == MAP_FAILED)
+		ret = -errno;
+	close(memory);
 	return ret;
+}
+
+void mrrc_lease_file_zero(const struct mrrc_lease_file *file, size_t offset,
+			  size_t len)
+{
+	mmap(file->base + offset, len, PROT_READ,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }

@@ -57,10 +57,14 @@ void mrrc_lease_file_close(struct mrrc_lease_file *file);
 
 /*
  * Replaces a page-aligned part of the mapping by a copy, in one step for
- * threads that read the part. On failure the part becomes zeros.
+ * threads that read the part. On failure the part stays as it is.
  */
 int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len);
+
+/* Replaces a page-aligned part of the mapping by zeros. */
+void mrrc_lease_file_zero(const struct mrrc_lease_file *file, size_t offset,
+			  size_t len);
 
 /*
  * The number of bytes that the page cache has from the start of a non-empty

@@ -308,6 +308,49 @@ TEST(held_too_long_is_copied)
 	mrrc_lease_put(lease);
 }
 
+/* Makes the lease's descriptor another file's, which is returned. */
+static int descriptor_reuse(const char *name)
+{
+	struct mrrc_fd_id id = { 0 }, found = { 0 };
+	int fd = open(path, O_RDONLY), reused = -1;
+	const int other = open(name, O_RDONLY);
+
+	mrrc_fd_id(fd, &id);
+	close(fd);
+	for (fd = 3; fd < 100; fd++) {
+		if (!mrrc_fd_id(fd, &found) && found.ino == id.ino)
+			reused = dup2(other, fd);
+	}
+	close(other);
+	ck_assert_int_ge(reused, 0);
+	return reused;
+}
+
+/* A part that cannot be copied stays until its operations have failed. */
+TEST(copy_fails)
+{
+	const struct mrrc_lease_file *file;
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char *addr;
+	int reused;
+
+	open_set(false, LONG_MS);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	reused = descriptor_reuse("/dev/null");
+	file = mrrc_lease_file(lease);
+	ck_assert_int_ne(mrrc_lease_file_copy(file, PAGE, PAGE), 0);
+	ck_assert(has_bytes(addr, 'a', LEN));
+	mrrc_lease_file_zero(file, PAGE, PAGE);
+	ck_assert(has_bytes(addr, 'a', PAGE));
+	ck_assert(has_bytes(addr + PAGE, 0, PAGE));
+	ck_assert(has_bytes(addr + 2 * PAGE, 'a', LEN - 2 * PAGE));
+	mrrc_lease_release(&hold);
+	mrrc_lease_put(lease);
+	close(reused);
+}
+
 /* After a long stop, the lease counts as lost: the kernel may have ended it. */
 TEST(stopped)
 {
