@@ -260,6 +260,9 @@ static int lease_copy(const struct mrrc_lease_file *file, size_t offset,
 		goto err_close;
 	ret = mrrc_file_read(file->fd, copy, in_file, offset);
 	munmap(copy, len);
+	/* checked only now: until here the bytes may be another file's */
+	if (!ret && !mrrc_fd_is(file->fd, &file->id))
+		ret = -EBADF;
 	if (ret)
 		goto err_close;
 	*memory_out = memory;

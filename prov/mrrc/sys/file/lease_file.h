@@ -57,7 +57,8 @@ void mrrc_lease_file_close(struct mrrc_lease_file *file);
 
 /*
  * Replaces a page-aligned part of the mapping by a copy, in one step for
- * threads that read the part. On failure the part stays as it is.
+ * threads that read the part. On failure the part stays as it is. -EBADF: the
+ * application has closed the lease's descriptor.
  */
 int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len);

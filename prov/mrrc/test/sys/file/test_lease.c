@@ -326,6 +326,33 @@ static int descriptor_reuse(const char *name)
 	return reused;
 }
 
+/*
+ * The application closed the lease's descriptor, and opened another file, whose
+ * bytes are not copied: the operation fails.
+ */
+TEST(held_too_long_without_descriptor)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	char name[112], *addr;
+	int reused;
+
+	snprintf(name, sizeof(name), "%s/other", dir);
+	file_write(name, 'c', LEN);
+	open_set(false, 50);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	reused = descriptor_reuse(name);
+	ck_assert_int_eq(open(path, O_WRONLY | O_NONBLOCK), -1);
+	while (!mrrc_lease_lost(&hold) && *addr == 'a')
+		usleep(1000);
+	ck_assert(mrrc_lease_lost(&hold));
+	mrrc_lease_put(lease);
+	mrrc_lease_release(&hold);
+	close(reused);
+	unlink(name);
+}
+
 /* A part that cannot be copied stays until its operations have failed. */
 TEST(copy_fails)
 {
