@@ -92,20 +92,53 @@ static bool is_there(const struct local *local, const struct stat *open_st)
 	       st.st_dev == open_st->st_dev && st.st_ino == open_st->st_ino;
 }
 
+static int open_part(const struct local *local, int flags)
+{
+	return openat(local->dir, local->part,
+		      flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		      S_IRUSR | S_IWUSR);
+}
+
+/* Is this a regular file of this user, without other names? */
+static bool is_own(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	       st->st_nlink <= 1;
+}
+
+/*
+ * A call that ended before its rename may have left the original's permissions,
+ * by which the partial file cannot be written. Does nothing while another
+ * process has the partial file.
+ */
+static void make_writable(const struct local *local)
+{
+	const int fd = open_part(local, O_RDONLY);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &st) && is_own(&st) &&
+	    is_there(local, &st))
+		fchmod(fd, S_IRUSR | S_IWUSR);
+	close(fd);
+}
+
 int local_begin(struct local *local)
 {
 	struct stat st;
 	int fd, ret = 0;
 
-	fd = openat(local->dir, local->part,
-		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		    S_IRUSR | S_IWUSR);
+	fd = open_part(local, O_RDWR | O_CREAT);
+	if (fd < 0 && errno == EACCES) {
+		make_writable(local);
+		fd = open_part(local, O_RDWR | O_CREAT);
+	}
 	if (fd < 0)
 		return errno == ELOOP || errno == ENXIO ? -EPERM : -errno;
 	if (fstat(fd, &st))
 		ret = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-		 st.st_nlink > 1)
+	else if (!is_own(&st))
 		ret = -EPERM;
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;

@@ -12,6 +12,8 @@
 #include "serve/client/local.h"
 #include "serve/wire/path.h"
 
+#define NOBODY 65534
+
 /* Functions in place of libc's fail once with this error. */
 static int fsync_error, close_error;
 unsigned fsyncs;
@@ -113,6 +115,39 @@ LOOP_TEST(partial_file_lost, 0, 2)
 	find(&local, "new");
 	ck_assert_uint_eq(local.size, 0);
 	local_close(&local);
+}
+
+/*
+ * A call that ends before its rename leaves the original's permissions. The
+ * next call continues, unless another process completes the file.
+ */
+TEST(partial_file_read_only)
+{
+	struct local local, other;
+	const uid_t uid = geteuid();
+	struct stat st;
+
+	if (!uid) {
+		ck_assert_int_eq(fchown(out, NOBODY, (gid_t) -1), 0);
+		ck_assert_int_eq(seteuid(NOBODY), 0);
+	}
+	find(&local, "new");
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_int_eq(local_append(&local, "abc", 3), 0);
+	ck_assert_int_eq(fchmod(local.fd, 0444), 0);
+	find(&other, "new");
+	ck_assert_int_eq(local_begin(&other), -EACCES);
+	local_close(&other);
+	ck_assert_int_eq(fstat(local.fd, &st), 0);
+	ck_assert_int_eq(st.st_mode & 07777, 0444);
+	local_close(&local);
+	find(&local, "new");
+	ck_assert_int_eq(local_begin(&local), 0);
+	ck_assert_uint_eq(local.size, 3);
+	ck_assert_int_eq(fstat(local.fd, &st), 0);
+	ck_assert_int_eq(st.st_mode & 07777, 0600);
+	local_close(&local);
+	ck_assert_int_eq(seteuid(uid), 0);
 }
 
 /* Nothing is written through a link of another user, or of a server. */
