@@ -48,7 +48,7 @@ TAILQ_HEAD(mrrc_lease_list, mrrc_lease);
 
 struct mrrc_leases {
 	struct mrrc_leases_attr attr;
-	unsigned break_ms;
+	atomic_uint break_ms; /* the kernel's shortest time so far */
 	struct mrrc_lock lock;
 	struct mrrc_lease_tree tree;	 /* lock: whole leases */
 	struct mrrc_lease_list idle;	 /* lock: whole leases without users */
@@ -119,6 +119,20 @@ static void lease_break(struct mrrc_lease *lease)
 }
 
 /* ---- the thread ---- */
+
+/*
+ * Root may have shortened the time that the kernel gives to leases: the kernel
+ * uses the time at which a writer comes.
+ */
+static void leases_time(struct mrrc_leases *set)
+{
+	const unsigned ms = set->attr.break_ms ?
+				    atomic_load(set->attr.break_ms) :
+				    mrrc_lease_break_ms();
+
+	if (ms && ms < atomic_load(&set->break_ms))
+		atomic_store(&set->break_ms, ms);
+}
 
 static void leases_scan(struct mrrc_leases *set)
 {
@@ -273,6 +287,7 @@ static void *leases_run(void *arg)
 	struct mrrc_leases *set = arg;
 	bool waiting = false;
 	sigset_t signals;
+	int got;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, MRRC_LEASE_SIGNAL);
@@ -281,8 +296,10 @@ static void *leases_run(void *arg)
 	pthread_cond_signal(&set->started);
 	mrrc_lock_release(&set->lock);
 	while (!leases_stopped(set)) {
-		if (sigtimedwait(&signals, NULL, waiting ? &poll : NULL) < 0 &&
-		    errno != EAGAIN && errno != EINTR) {
+		got = sigtimedwait(&signals, NULL, waiting ? &poll : NULL);
+		if (got > 0) {
+			leases_time(set);
+		} else if (errno != EAGAIN && errno != EINTR) {
 			leases_give_all(set);
 			nanosleep(&poll, NULL);
 		}
@@ -309,7 +326,7 @@ int mrrc_leases_open(const struct mrrc_leases_attr *attr,
 	if (!set)
 		return -ENOMEM;
 	set->attr = *attr;
-	set->break_ms = attr->break_ms ? attr->break_ms : break_ms;
+	set->break_ms = attr->break_ms ? atomic_load(attr->break_ms) : break_ms;
 	RB_INIT(&set->tree);
 	TAILQ_INIT(&set->idle);
 	TAILQ_INIT(&set->breaking);

@@ -47,7 +47,8 @@ struct mrrc_leases_attr {
 	unsigned idle_max; /* maximum number of mappings kept without a user */
 	/* for tests, in place of MRRC_LEASE_COPY_MS and _FAIL_MS; or 0 */
 	unsigned wait_ms;
-	unsigned break_ms; /* for tests, in place of the kernel's time; or 0 */
+	/* for tests, in place of the kernel's time; or NULL */
+	const atomic_uint *break_ms;
 };
 
 /* A part that an operation reads. */

@@ -27,7 +27,7 @@ static atomic_uint wrong;
 /* slow: progress() is to wait; slowed: it waits */
 static atomic_bool done, slow, slowed;
 /* time for a writer in the next set; 0: the kernel's */
-static unsigned break_ms;
+static atomic_uint break_ms;
 
 static void forget(void *arg, uintptr_t start, size_t len)
 {
@@ -55,7 +55,7 @@ static void open_set(bool pins, unsigned wait_ms)
 		.pins = pins,
 		.idle_max = 2,
 		.wait_ms = wait_ms,
-		.break_ms = break_ms,
+		.break_ms = break_ms ? &break_ms : NULL,
 	};
 
 	ck_assert_int_eq(mrrc_leases_open(&attr, &leases), 0);
@@ -395,6 +395,30 @@ TEST(stopped)
 	ck_assert(!mrrc_lease_lost(&hold));
 	thread = writer_start();
 	wait_broken(lease);
+	ck_assert(mrrc_lease_lost(&hold));
+	mrrc_lease_release(&hold);
+	pthread_join(thread, NULL);
+	mrrc_lease_put(lease);
+}
+
+/* The kernel's time was shortened after the set was opened. */
+TEST(stopped_for_less)
+{
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	pthread_t thread;
+	unsigned i;
+	char *addr;
+
+	break_ms = LONG_MS;
+	open_set(true, LONG_MS);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	break_ms = 20;
+	thread = writer_start();
+	wait_broken(lease);
+	for (i = 0; i < 2000 && !mrrc_lease_lost(&hold); i++)
+		usleep(1000);
 	ck_assert(mrrc_lease_lost(&hold));
 	mrrc_lease_release(&hold);
 	pthread_join(thread, NULL);
