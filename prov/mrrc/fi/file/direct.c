@@ -181,8 +181,10 @@ int mrrc_direct_get(struct mrrc_file *file, uint64_t offset, size_t len,
 	mrrc_mutex_unlock(&file->lock);
 	if (ret)
 		return ret;
+	/* checked again: the bytes may be another file's */
 	if (!mrrc_ring_wait(atomic_load(&file->domain->reg.ring),
-			    &direct->read)) {
+			    &direct->read) ||
+	    !mrrc_fd_is(file->direct_fd, &file->id)) {
 		direct_free(file, direct);
 		return -FI_EAGAIN;
 	}

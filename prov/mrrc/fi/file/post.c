@@ -105,8 +105,8 @@ static bool file_part_yield(struct mrrc_op *op, struct mrrc_block *block,
 	struct mrrc_file *file = part->file;
 	const size_t len = part->len;
 
-	part->kept = !mrrc_fd_is(file->fd, &file->id) ||
-		     mrrc_file_read(file->fd, buf, len, part->hold.offset) ||
+	part->kept = mrrc_file_read(file->fd, &file->id, buf, len,
+				    part->hold.offset) ||
 		     mrrc_lease_lost(&part->hold);
 	if (part->kept)
 		return false;
@@ -318,13 +318,12 @@ static int file_copy(const struct file_source *source, struct mrrc_op *op,
 	struct mrrc_file *file = source->file;
 	int ret;
 
-	if (!mrrc_fd_is(file->fd, &file->id))
-		return -FI_EBADF;
 	ret = mrrc_alloc_take(reg, 1, source->len, &part->buf);
 	if (ret)
 		return ret;
 	part->reg = reg;
-	ret = mrrc_file_read(file->fd, part->buf, source->len, source->offset);
+	ret = mrrc_file_read(file->fd, &file->id, part->buf, source->len,
+			     source->offset);
 	if (!ret)
 		file_allocated(op, part->buf, source->len, core);
 	return ret;

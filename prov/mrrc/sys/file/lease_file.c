@@ -211,7 +211,7 @@ void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 	if (offset == end || !mrrc_fd_is(file->fd, &file->id))
 		return;
 	if (follows && offset)
-		mrrc_file_read(file->fd, &byte, 1, offset);
+		mrrc_file_read(file->fd, &file->id, &byte, 1, offset);
 	/* the kernel would read only the beginning of a larger request */
 	for (; offset < end; offset += part) {
 		part = end - offset < LEASE_WANT ? end - offset : LEASE_WANT;
@@ -220,7 +220,8 @@ void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 	}
 }
 
-int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset)
+int mrrc_file_read(int fd, const struct mrrc_fd_id *id, void *buf, size_t len,
+		   uint64_t offset)
 {
 	size_t done = 0;
 	ssize_t ret;
@@ -237,7 +238,8 @@ int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset)
 		if (ret > 0)
 			done += ret;
 	}
-	return 0;
+	/* checked only now: until here the bytes may be another file's */
+	return mrrc_fd_is(fd, id) ? 0 : -EBADF;
 }
 
 /* Makes a copy in a memory file, which one call maps over the original. */
@@ -258,11 +260,8 @@ static int lease_copy(const struct mrrc_lease_file *file, size_t offset,
 	copy = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	if (copy == MAP_FAILED)
 		goto err_close;
-	ret = mrrc_file_read(file->fd, copy, in_file, offset);
+	ret = mrrc_file_read(file->fd, &file->id, copy, in_file, offset);
 	munmap(copy, len);
-	/* checked only now: until here the bytes may be another file's */
-	if (!ret && !mrrc_fd_is(file->fd, &file->id))
-		ret = -EBADF;
 	if (ret)
 		goto err_close;
 	*memory_out = memory;

@@ -98,8 +98,9 @@ unsigned mrrc_lease_break_ms(void);
 
 /*
  * Reads all of [offset, offset + len) by pread(2). -ENODATA: the file is
- * shorter.
+ * shorter; -EBADF: fd is another file by now, of which @buf may have bytes.
  */
-int mrrc_file_read(int fd, void *buf, size_t len, uint64_t offset);
+int mrrc_file_read(int fd, const struct mrrc_fd_id *id, void *buf, size_t len,
+		   uint64_t offset);
 
 #endif /* MRRC_LEASE_FILE_H */
