@@ -81,18 +81,14 @@ int mrrc_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
 }
 
 /* Has the object completions that the core no longer has? */
-static bool fid_has_pending(struct fid *fid)
+static bool fid_has_pending(const struct fid *fid)
 {
-	const struct mrrc_cq_over *over;
 	const struct mrrc_wait *wait;
-	struct mrrc_cq *cq;
+	const struct mrrc_cq *cq;
 
 	switch (fid->fclass) {
 	case FI_CLASS_CQ:
-		cq = container_of(fid, struct mrrc_cq, cq.fid);
-		over = atomic_load(&cq->over);
-		if (over && over->trywait(cq))
-			return true;
+		cq = container_of(fid, const struct mrrc_cq, cq.fid);
 		return atomic_load(&cq->pending_cnt) != 0;
 	case FI_CLASS_WAIT:
 		wait = container_of(fid, const struct mrrc_wait, wait.fid);
@@ -102,9 +98,21 @@ static bool fid_has_pending(struct fid *fid)
 	}
 }
 
-int mrrc_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+/* Do the calls that replaced a CQ's own refuse the wait? */
+static bool fid_over_refuses(struct fid *fid)
 {
-	struct fid_fabric *core = mrrc_fabric_of(fabric)->core;
+	const struct mrrc_cq_over *over;
+	struct mrrc_cq *cq;
+
+	if (fid->fclass != FI_CLASS_CQ)
+		return false;
+	cq = container_of(fid, struct mrrc_cq, cq.fid);
+	over = atomic_load(&cq->over);
+	return over && over->trywait(cq);
+}
+
+static int trywait_core(struct fid_fabric *core, struct fid **fids, int count)
+{
 	struct fid *core_fids[TRYWAIT_CHUNK];
 	int i, n, ret;
 
@@ -114,7 +122,8 @@ int mrrc_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 			core_fids[i] = mrrc_fid_core(fids[i]);
 			if (!core_fids[i])
 				return -FI_EINVAL;
-			if (fid_has_pending(fids[i]))
+			if (fid_over_refuses(fids[i]) ||
+			    fid_has_pending(fids[i]))
 				return -FI_EAGAIN;
 		}
 		ret = fi_trywait(core, core_fids, n);
@@ -122,6 +131,24 @@ int mrrc_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 			return ret;
 		fids += n;
 		count -= n;
+	}
+	return 0;
+}
+
+int mrrc_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	int i, ret;
+
+	ret = trywait_core(mrrc_fabric_of(fabric)->core, fids, count);
+	if (ret)
+		return ret;
+	/*
+	 * Another thread may have made completions pending meanwhile. The
+	 * core's fi_trywait() clears the signal that such a thread sends.
+	 */
+	for (i = 0; i < count; i++) {
+		if (fid_has_pending(fids[i]))
+			return -FI_EAGAIN;
 	}
 	return 0;
 }
