@@ -68,6 +68,12 @@ static ssize_t ask(struct fi_recv_context *rc, size_t len, uint64_t flags,
 		.context = rc,
 	};
 
+	/* the buffers are ignored, and so need not exist */
+	if (flags & FI_DISCARD) {
+		msg.msg_iov = tmsg.msg_iov = NULL;
+		msg.desc = tmsg.desc = NULL;
+		msg.iov_count = tmsg.iov_count = 1000;
+	}
 	return tagged ? fi_trecvmsg(rc->ep, &tmsg, flags) :
 			fi_recvmsg(rc->ep, &msg, flags);
 }

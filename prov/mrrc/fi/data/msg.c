@@ -62,11 +62,14 @@ static ssize_t mrrc_recv_buffered(struct mrrc_ep *ep, const struct fi_msg *msg,
 	ssize_t ret;
 	bool any;
 
-	if (!(flags & (FI_CLAIM | FI_DISCARD)))
+	/* FI_DISCARD ignores the buffers */
+	if ((flags & (FI_CLAIM | FI_DISCARD)) == FI_DISCARD)
+		return fi_recvmsg(ep->core, msg, flags);
+	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
+		return -FI_EINVAL;
+	if (!(flags & FI_CLAIM))
 		return fi_recvv(ep->core, msg->msg_iov, msg->desc,
 				msg->iov_count, msg->addr, msg->context);
-	if (!(flags & FI_CLAIM))
-		return fi_recvmsg(ep->core, msg, flags);
 	ret = mrrc_post_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
 			      recv_context->context, msg->msg_iov, msg->desc,
 			      msg->iov_count, ep->rx.split_limit, MRRC_RW,
@@ -90,10 +93,10 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	bool any, nowhere;
 	ssize_t ret;
 
-	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
-		return -FI_EINVAL;
 	if (mrrc_unlikely(ep->buffered))
 		return mrrc_recv_buffered(ep, msg, flags);
+	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
+		return -FI_EINVAL;
 	nowhere = mrrc_recv_nowhere(msg);
 	if ((mrrc_unlikely(nowhere) && !ep->desc_always) ||
 	    mrrc_recv_unseen(ep, flags))

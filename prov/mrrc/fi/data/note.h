@@ -41,10 +41,12 @@ static inline bool mrrc_note_iov(struct mrrc_cache_mt *cache,
 #define MRRC_NOTE_IOV mrrc_note_iov(cache, iov, desc, count, site)
 #define MRRC_NOTE_MSG \
 	mrrc_note_iov(cache, msg->msg_iov, msg->desc, msg->iov_count, site)
+/* FI_DISCARD ignores the buffers, which need not exist */
+#define MRRC_NOTE_RECVMSG (!(flags & FI_DISCARD) && MRRC_NOTE_MSG)
 
 #define MRRC_NOTE_recv	    MRRC_NOTE_BUF
 #define MRRC_NOTE_recvv	    MRRC_NOTE_IOV
-#define MRRC_NOTE_recvmsg   MRRC_NOTE_MSG
+#define MRRC_NOTE_recvmsg   MRRC_NOTE_RECVMSG
 #define MRRC_NOTE_send	    MRRC_NOTE_BUF
 #define MRRC_NOTE_sendv	    MRRC_NOTE_IOV
 #define MRRC_NOTE_sendmsg   MRRC_NOTE_MSG

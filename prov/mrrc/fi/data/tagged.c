@@ -50,14 +50,16 @@ static ssize_t mrrc_trecv_buffered(struct mrrc_ep *ep,
 	bool any;
 
 	/* buffered messages are in no queue that could be peeked at */
-	if (!mrrc_post_fits(&ep->rx, msg->iov_count) || (flags & FI_PEEK))
+	if (flags & FI_PEEK)
 		return -FI_EINVAL;
-	if (!(flags & (FI_CLAIM | FI_DISCARD)))
+	if ((flags & (FI_CLAIM | FI_DISCARD)) == FI_DISCARD)
+		return fi_trecvmsg(ep->core, msg, flags);
+	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
+		return -FI_EINVAL;
+	if (!(flags & FI_CLAIM))
 		return fi_trecvv(ep->core, msg->msg_iov, msg->desc,
 				 msg->iov_count, msg->addr, msg->tag,
 				 msg->ignore, msg->context);
-	if (!(flags & FI_CLAIM))
-		return fi_trecvmsg(ep->core, msg, flags);
 	ret = mrrc_post_begin(ep, &ep->rx, (flags & ~FI_CLAIM) | FI_COMPLETION,
 			      recv_context->context, msg->msg_iov, msg->desc,
 			      msg->iov_count, ep->rx.split_limit, MRRC_RW,
@@ -90,8 +92,8 @@ mrrc_trecv_peek(struct mrrc_ep *ep, const struct fi_msg_tagged *msg,
 	    (flags & (FI_PEEK | FI_DISCARD)) == (FI_PEEK | FI_DISCARD) ||
 	    (!ep->domain->implicit && !ep->rx.cq))
 		return fi_trecvmsg(ep->core, msg, flags);
-	if (!msg->context ||
-	    (!(flags & FI_PEEK) && !mrrc_post_fits(&ep->rx, msg->iov_count)))
+	if (!msg->context || (!(flags & (FI_PEEK | FI_DISCARD)) &&
+			      !mrrc_post_fits(&ep->rx, msg->iov_count)))
 		return -FI_EINVAL;
 	ret = flags & FI_PEEK ? mrrc_op_peek(ep, flags, msg->context, &op) :
 				mrrc_op_retrieve(ep, flags, msg->context, &op);
