@@ -125,6 +125,40 @@ static void one_cq(uint64_t flags)
 }
 
 /*
+ * Another domain's queue would not know the endpoint's operations, and would
+ * report them with wrong contexts.
+ */
+static void other_domain(uint64_t flags)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_UNSPEC };
+	struct ft_dom *dom = &pair.dom[1];
+	struct fid_domain *domain;
+	struct fid_av *av = NULL;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	int ret;
+
+	if (ft_opts.raw)
+		return;
+	ft_stage("another domain's queue, flags %#" PRIx64, flags);
+	FT_CALL(fi_domain(dom->fabric, dom->info, &domain, NULL));
+	FT_CALL(fi_cq_open(domain, &cq_attr, &cq, NULL));
+	FT_CALL(fi_endpoint(dom->domain, dom->info, &ep, NULL));
+	if (ft_rdm()) {
+		/* ofi_rxm cannot close an endpoint without an AV */
+		FT_CALL(fi_av_open(dom->domain, &av_attr, &av, NULL));
+		FT_CALL(fi_ep_bind(ep, &av->fid, 0));
+	}
+	ret = fi_ep_bind(ep, &cq->fid, flags);
+	FT_CHECK(ret == -FI_EINVAL, "bound: %d", ret);
+	FT_CALL(fi_close(&ep->fid));
+	if (av)
+		FT_CALL(fi_close(&av->fid));
+	FT_CALL(fi_close(&cq->fid));
+	FT_CALL(fi_close(&domain->fid));
+}
+
+/*
  * An endpoint that has only a counter cannot be enabled; an endpoint with a
  * counter and a queue can be enabled.
  */
@@ -183,6 +217,8 @@ int main(int argc, char **argv)
 	one_cq(FI_RECV | FI_SELECTIVE_COMPLETION);
 	one_cq(FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 	one_cq(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION);
+	other_domain(FI_TRANSMIT);
+	other_domain(FI_RECV | FI_SELECTIVE_COMPLETION);
 	counter_first(true);
 	counter_first(false);
 	ft_pair_close(&pair);

@@ -299,6 +299,12 @@ static bool reg_mr_flag(unsigned round, const char *raw, const char *ours)
 	       (ret_of(raw) == -FI_EBADFLAGS || ret_of(raw) == -FI_ENOSYS);
 }
 
+static bool other_domain(unsigned round, const char *raw, const char *ours)
+{
+	return ours && strstr(ours, ", of another domain") &&
+	       ret_of(ours) == -FI_EINVAL;
+}
+
 static bool threaded_domain(unsigned round, const char *raw, const char *ours)
 {
 	return ft_core("tcp") && FI_MAJOR(fi_version()) >= 2 &&
@@ -348,6 +354,9 @@ static struct ft_twin_why whys[] = {
 	  peer_opened, true, 0 },
 	{ "*.bind", "FI_REG_MR is ofi_mrrc's own matter", reg_mr_flag, true,
 	  0 },
+	{ "*.bind",
+	  "a completion queue of another domain would report wrong contexts",
+	  other_domain, true, 0 },
 	{ "*.bind",
 	  "a domain for FI_THREAD_COMPLETION is FI_THREAD_SAFE in "
 	  "the core: to its own kind of those tcp (2.x) binds nothing",

@@ -28,11 +28,12 @@ enum class {
 
 struct obj {
 	enum class class;
-	struct fid *fid;   /* NULL: the object is closed */
-	bool enabled;	   /* an endpoint is enabled */
-	unsigned inserted; /* number of addresses in an address vector */
-	bool has_eq;	   /* an endpoint, also a passive one, has an EQ */
-	bool has_queue;	   /* a queue or counter is bound to an endpoint */
+	struct fid *fid;	  /* NULL: the object is closed */
+	const struct obj *domain; /* of a completion queue or an endpoint */
+	bool enabled;		  /* an endpoint is enabled */
+	unsigned inserted;	  /* number of addresses in an address vector */
+	bool has_eq;	/* an endpoint, also a passive one, has an EQ */
+	bool has_queue; /* a queue or counter is bound to an endpoint */
 	bool connect_failed;
 	bool waits; /* the completion queue has a wait object */
 };

@@ -154,6 +154,7 @@ static void open_cq(void)
 	};
 	void *context = random_context();
 	struct fid_cq *cq;
+	struct obj *obj;
 	int ret;
 
 	if (!in || !room())
@@ -162,8 +163,11 @@ static void open_cq(void)
 	say("cq_open", "%s flags %#" PRIx64 " format %d wait %d = %d, size %zu",
 	    name(in), attr.flags, attr.format, attr.wait_obj, ret,
 	    ret ? 0 : attr.size);
-	if (!ret)
-		opened(CQ, &cq->fid)->waits = attr.wait_obj != FI_WAIT_NONE;
+	if (!ret) {
+		obj = opened(CQ, &cq->fid);
+		obj->waits = attr.wait_obj != FI_WAIT_NONE;
+		obj->domain = in;
+	}
 }
 
 static void open_cntr(void)
@@ -229,6 +233,7 @@ static void open_ep(void)
 		    ret);
 		if (!ret) {
 			obj = opened(EP, &ep->fid);
+			obj->domain = in;
 			say("endpoint.calls", "%s %d %d %d %d %d %d", name(obj),
 			    !!ep->msg, !!ep->rma, !!ep->tagged, !!ep->atomic,
 			    !!ep->cm, ep->fid.context == context);
@@ -369,8 +374,11 @@ static void say_bind(struct obj *obj, struct obj *to, uint64_t flags, int ret)
 	say((obj->enabled || obj->connect_failed) && to->class == CQ ?
 		    "bind.late" :
 		    "bind",
-	    "%s to %s flags %#" PRIx64 " = %d", name(obj), name(to), flags,
-	    ret);
+	    "%s to %s flags %#" PRIx64 " = %d%s", name(obj), name(to), flags,
+	    ret,
+	    to->class == CQ && obj->domain && obj->domain != to->domain ?
+		    ", of another domain" :
+		    "");
 	obj->has_eq |= !ret && to->class == EQ;
 	obj->has_queue |= !ret && (to->class == CQ || to->class == CNTR);
 }

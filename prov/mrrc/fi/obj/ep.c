@@ -115,6 +115,11 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct mrrc_cq *cq;
 	int ret;
 
+	/* a CQ knows the records of its own domain only */
+	if (ep->domain->ops && bfid->fclass == FI_CLASS_CQ &&
+	    (flags & (FI_TRANSMIT | FI_RECV)) && mrrc_fid_core(bfid) &&
+	    container_of(bfid, struct mrrc_cq, cq.fid)->domain != ep->domain)
+		return -FI_EINVAL;
 	/*
 	 * tcp takes FI_COMPLETION for receives from a shared context from the
 	 * endpoint's CQ, and only at fi_enable() it is known whether there is a
