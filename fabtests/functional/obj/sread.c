@@ -309,11 +309,41 @@ static void session(enum fi_wait_obj obj)
 	ft_pair_close(&pair);
 }
 
+/* sockets waits for queues without a wait object, too. */
+static void no_object(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	struct fi_cq_data_entry entry = { 0 };
+	const uint64_t end = ft_deadline();
+	ssize_t ret;
+
+	if (!ft_core("sockets"))
+		return;
+	ft_stage("a queue without a wait object");
+	attr.wait_obj = FI_WAIT_NONE;
+	ft_pair_open(&pair, &attr);
+	mr = ft_reg(&pair.dom[0], in, LEN, FI_REMOTE_WRITE);
+	out_desc = ft_desc(&pair.dom[1], out, OUT_LEN);
+	post_unread((void *) 44, FI_COMPLETION);
+	do {
+		ret = fi_cq_sread(pair.c.cq[FT_TX], &entry, 1, NULL, 10);
+		FT_CHECK(ft_limit_us() < end, "no completion");
+	} while (ret == -FI_EAGAIN);
+	FT_CHECK(ret == 1, "fi_cq_sread: %zd", ret);
+	FT_CHECK(entry.op_context == (void *) 44, "context %p",
+		 entry.op_context);
+	ft_release_pair(&pair);
+	ft_check_idle(&pair.dom[1], "written");
+	FT_CALL(fi_close(&mr->fid));
+	ft_pair_close(&pair);
+}
+
 int main(int argc, char **argv)
 {
 	ft_init(argc, argv);
 	out = ft_map(NULL, OUT_LEN);
 	in = ft_map(NULL, LEN);
+	no_object();
 	session(FI_WAIT_UNSPEC);
 	session(FI_WAIT_FD);
 	ft_unmap(out, OUT_LEN);

@@ -328,12 +328,14 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 	struct mrrc_cq *cq = mrrc_cq_of(cq_fid);
 	int64_t end = timeout > 0 ? mrrc_now_ms() + timeout : 0;
 	size_t want = cq->threshold ? (size_t) (uintptr_t) cond : 1, cur = 0;
+	/* without a wait object the core decides, before any completion is read */
+	bool poll = cq->wait;
 	struct fi_ops_cq *ops;
 	const void *rest;
 	ssize_t ret;
 
-	/* without a wait object, or without room for entries, the core decides */
-	if (!cq->wait || !count)
+	/* without room for entries the core decides, too */
+	if (!count)
 		return src ? fi_cq_sreadfrom(cq->core, buf, count, src, cond,
 					     timeout) :
 			     fi_cq_sread(cq->core, buf, count, cond, timeout);
@@ -358,8 +360,11 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 			cur += ret > 0 ? ret : 0;
 			break;
 		}
-		ret = mrrc_cq_poll(cq, (char *) buf + cur * cq->entry_size,
-				   count - cur, src ? src + cur : NULL);
+		ret = poll ? mrrc_cq_poll(cq,
+					  (char *) buf + cur * cq->entry_size,
+					  count - cur, src ? src + cur : NULL) :
+			     -FI_EAGAIN;
+		poll = true;
 		if (ret == -FI_EAGAIN) {
 			ret = cq_core_sread(cq,
 					    (char *) buf + cur * cq->entry_size,
@@ -367,10 +372,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 					    rest, timeout);
 			/*
 			 * the provider signals the core, too: only a signal of
-			 * the application ends the wait
+			 * the application ends the wait (sockets: -FI_ECANCELED)
 			 */
-			if (ret == -FI_EAGAIN && timeout &&
-			    !atomic_exchange(&cq->signalled, 0) &&
+			if ((ret == -FI_EAGAIN || ret == -FI_ECANCELED) &&
+			    timeout && !atomic_exchange(&cq->signalled, 0) &&
 			    (timeout < 0 || mrrc_now_ms() < end))
 				ret = 0;
 		}
