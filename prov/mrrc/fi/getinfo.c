@@ -228,7 +228,7 @@ int mrrc_getinfo(uint32_t version, const char *node, const char *service,
 	size_t i;
 	int ret, err = -FI_ENODATA;
 
-	if (inside || (hints && hints->caps & FI_XPU))
+	if (inside || (hints && hints->caps & MRRC_CAPS_NEVER))
 		return -FI_ENODATA;
 
 	ret = mrrc_names_init(&names, hints);

@@ -121,17 +121,16 @@ err_free:
 	return NULL;
 }
 
-/* See obj/xpu.c. */
-static void drop_xpu(struct fi_info *info)
+static void drop_caps(struct fi_info *info)
 {
-	info->caps &= ~FI_XPU;
+	info->caps &= ~MRRC_CAPS_NEVER;
 	if (info->tx_attr)
-		info->tx_attr->caps &= ~FI_XPU;
+		info->tx_attr->caps &= ~MRRC_CAPS_NEVER;
 	if (info->rx_attr)
-		info->rx_attr->caps &= ~FI_XPU;
+		info->rx_attr->caps &= ~MRRC_CAPS_NEVER;
 	if (!info->domain_attr)
 		return;
-	info->domain_attr->caps &= ~FI_XPU;
+	info->domain_attr->caps &= ~MRRC_CAPS_NEVER;
 #ifdef MRRC_XPU_CALLS
 	info->domain_attr->max_xpu_ctx_cnt = 0;
 #endif
@@ -139,7 +138,7 @@ static void drop_xpu(struct fi_info *info)
 
 void mrrc_info_from_core(struct fi_info *info)
 {
-	drop_xpu(info);
+	drop_caps(info);
 	if (mrrc_params.reg == MRRC_REGISTER_NEVER)
 		return;
 	info->mode &= ~FI_LOCAL_MR;

@@ -5,6 +5,13 @@
 
 #include "fi/mrrc_fi.h"
 
+/*
+ * Capabilities that the provider does not offer, even if the core has them:
+ * objects of a GPU (obj/xpu.c); and triggered operations, whose contexts name
+ * the application's counters, which the core would take for its own.
+ */
+#define MRRC_CAPS_NEVER (FI_XPU | FI_TRIGGER)
+
 /* The caller's hints as the core should see them; freed with fi_freeinfo() */
 struct fi_info *mrrc_hints_to_core(uint32_t version,
 				   const struct fi_info *hints,

@@ -321,6 +321,22 @@ TEST(test_xpu)
 	fi_freeinfo(info);
 }
 
+/* The core would take the counter in a trigger for one of its own. */
+TEST(test_trigger)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	ck_assert_ptr_nonnull(info);
+	info->caps = FI_MSG | FI_TRIGGER;
+	info->tx_attr->caps = FI_SEND | FI_TRIGGER;
+	info->rx_attr->caps = FI_RECV | FI_TRIGGER;
+	mrrc_info_from_core(info);
+	ck_assert_uint_eq(info->caps, FI_MSG);
+	ck_assert_uint_eq(info->tx_attr->caps, FI_SEND);
+	ck_assert_uint_eq(info->rx_attr->caps, FI_RECV);
+	fi_freeinfo(info);
+}
+
 /* A structure is of an older header, of a newer header, or has no size. */
 TEST(test_sized)
 {
