@@ -231,16 +231,14 @@ static bool uffd_unregister_part(void *arg, const struct mrrc_mapping *mapping)
 }
 
 /*
- * If one mapping is refused, the others are not unregistered, either: then
- * unregisters each alone.
+ * If the kernel refuses one mapping, it does not unregister the others, either.
  */
 static void uffd_unregister(const struct mrrc_uffd *uffd, uintptr_t start,
 			    uintptr_t end)
 {
 	struct mrrc_uffd_part part = { uffd->fd, start, end };
-	const int ret = mrrc_uffd_unregister(uffd->fd, start, end - start);
 
-	if (ret == -EINVAL || ret == -EBUSY)
+	if (mrrc_uffd_unregister(uffd->fd, start, end - start) == -EINVAL)
 		mrrc_mappings_each(uffd_unregister_part, &part);
 }
 
@@ -337,7 +335,7 @@ static bool uffd_one_mapping(struct mrrc_mon *mon, uintptr_t start, size_t len)
 
 /*
  * Ignores errors: the kernel refuses to unwatch unmapped parts, and parts of
- * huge pages; memory may belong to another userfaultfd by now.
+ * huge pages.
  */
 static void uffd_unwatch(struct mrrc_mon *mon, uintptr_t start, size_t len)
 {

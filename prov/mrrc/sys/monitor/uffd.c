@@ -82,12 +82,6 @@ int mrrc_uffd_unregister(int fd, uintptr_t start, size_t len)
 {
 	struct uffdio_range range = { .start = start, .len = len };
 
-	/*
-	 * A range of another userfaultfd: Linux before 6.14 would end the watch
-	 * of the other one.
-	 */
-	if (mrrc_uffd_register(fd, start, len) == -EBUSY)
-		return -EBUSY;
 	return ioctl(fd, UFFDIO_UNREGISTER, &range) ? -errno : 0;
 }
 
