@@ -17,25 +17,32 @@
 #define MRRC_IDLE_SETS 256 /* a power of two */
 #define MRRC_IDLE_WAYS 4
 
+struct mrrc_range;
+
 struct mrrc_idle_range {
 	uintptr_t start, end;
 	bool whole; /* a huge page that is watched whole */
+	bool alone; /* its known range has been replaced */
 };
 
 struct mrrc_idle_known {
 	uintptr_t start;
 	uintptr_t seen;	  /* end of the examined part; 0: none */
-	uintptr_t queued; /* end of the part in the ring; 0: none */
+	uintptr_t queued; /* end of the range in the ring; 0: none */
 	/* end of the part watched since @token; 0: none */
 	uintptr_t watched;
 	uint64_t token;
+	bool whole; /* the range in the ring is */
 };
 
 /* All zero: nothing is remembered. */
 struct mrrc_idle {
-	/* a ring; each range once, except a few stale entries */
+	/*
+	 * a ring; a range counts if it is alone, or if the known range that
+	 * begins there is queued to the same end
+	 */
 	struct mrrc_idle_range range[MRRC_IDLE_MAX];
-	unsigned first, count;
+	unsigned first, count, alone;
 	struct mrrc_idle_known known[MRRC_IDLE_SETS][MRRC_IDLE_WAYS];
 	unsigned way;	 /* the next way to replace, modulo the ways */
 	uint32_t reach;	 /* pages of the longest known range, or more */
@@ -57,8 +64,7 @@ bool mrrc_idle_take(struct mrrc_idle *idle, struct mrrc_idle_range *out);
  * Does a range of the ring share a byte with [@start, @end)? Looks at all ranges
  * of the ring.
  */
-bool mrrc_idle_overlaps(const struct mrrc_idle *idle, uintptr_t start,
-			uintptr_t end);
+bool mrrc_idle_overlaps(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 /* A new token, never 0. */
 static inline uint64_t mrrc_idle_token(struct mrrc_idle *idle)
@@ -83,5 +89,16 @@ uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
  * pages. Examines all known ranges if this range or a known range is long.
  */
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
+
+/*
+ * Takes ranges out of the ring because [@start, @end) is no longer watched: by
+ * the time that they would leave the ring another userfaultfd may watch the
+ * memory, and Linux before 6.14 would end its watch. With @hull, takes out all
+ * ranges that share a byte with [@start, @end), and extends *hull over them;
+ * without, only ranges inside. Leaves whole huge pages: their owner knows
+ * whether they are watched whole.
+ */
+void mrrc_idle_drop(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
+		    struct mrrc_range *hull);
 
 #endif /* MRRC_IDLE_H */

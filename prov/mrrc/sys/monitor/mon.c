@@ -272,9 +272,10 @@ static struct mrrc_idle_range mon_idle_range(const struct mrrc_huge *huge,
 
 	return mrrc_huge_whole(huge, start) &&
 			       page == mrrc_huge_floor(huge, start + len - 1) ?
-		       (struct mrrc_idle_range){ page, page + huge->size,
-						 true } :
-		       (struct mrrc_idle_range){ start, start + len, false };
+		       (struct mrrc_idle_range){ page, page + huge->size, true,
+						 false } :
+		       (struct mrrc_idle_range){ start, start + len, false,
+						 false };
 }
 
 /* Lazy monitors unwatch later, as evicted memory is often registered again. */
@@ -346,6 +347,7 @@ bool mrrc_mon_event(struct mrrc_mon *mon, uintptr_t start, uintptr_t end,
 
 	mrrc_lock_assert_held(&mon->lock);
 	mrrc_mon_changed(mon, start, end);
+	mrrc_idle_drop(&mon->idle, start, end, &hull);
 	mrrc_huge_renew(&mon->huge, start, end);
 	TAILQ_FOREACH(sub, &mon->subs, link) {
 		range = mon_sub_notify(mon, sub, start, end);

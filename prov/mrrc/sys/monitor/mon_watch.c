@@ -50,6 +50,7 @@ void mrrc_mon_changed(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 static void watch_end(struct mrrc_mon *mon, struct mrrc_range range)
 {
 	mrrc_mon_changed(mon, range.start, range.end);
+	mrrc_idle_drop(&mon->idle, range.start, range.end, NULL);
 	mon->ops->unwatch(mon, range.start, range.end - range.start);
 }
 

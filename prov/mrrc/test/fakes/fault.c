@@ -408,9 +408,28 @@ int __wrap_socket(int domain, int type, int protocol)
 	return fault_now(EMFILE) ? -1 : __real_socket(domain, type, protocol);
 }
 
+static uintptr_t foreign_start, foreign_end;
+
+void fault_foreign(const void *start, size_t len)
+{
+	foreign_start = (uintptr_t) start;
+	foreign_end = foreign_start + len;
+}
+
+static void not_foreign(const struct uffdio_range *range)
+{
+	if (range->start >= foreign_end ||
+	    range->start + range->len <= foreign_start)
+		return;
+	fprintf(stderr, "another userfaultfd's watch would end\n");
+	abort();
+}
+
 /* Unwatching a range never fails: its unmapper would wait forever. */
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
+	if (request == UFFDIO_UNREGISTER)
+		not_foreign(arg);
 	if (request != UFFDIO_UNREGISTER && fault_now(ENOMEM))
 		return -1;
 	return __real_ioctl(fd, request, arg);

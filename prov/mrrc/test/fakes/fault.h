@@ -35,6 +35,12 @@ void fault_meanwhile(void (*call)(char *addr, size_t len));
 void fault_unmap(bool fails);
 
 /*
+ * Another userfaultfd watches this range, which nobody may unregister: Linux
+ * before 6.14 does not check whose watch it ends.
+ */
+void fault_foreign(const void *start, size_t len);
+
+/*
  * Return the number of munmap calls so far, and whether one of the calls after
  * number @since had the address @addr. Another thread may have mapped the
  * address again.

@@ -227,6 +227,87 @@ TEST(test_forget_any)
 	ck_assert_uint_eq(mrrc_idle_seen(&idle, 4096, 100 * 4096), 0);
 }
 
+#define PAGES 4096
+
+/* Model of a ring: what became of each page. */
+static enum { NOTHING, IDLE, LEFT, UNMAPPED } model[PAGES];
+
+static void model_set(uintptr_t start, uintptr_t end, int to)
+{
+	for (; start < end; start += 4096)
+		model[start / 4096] = to;
+}
+
+/* A range leaves the ring, and is unwatched. Returns whether this is wrong. */
+static bool model_leaves(struct mrrc_idle *idle,
+			 const struct mrrc_idle_range *range)
+{
+	bool wrong = false;
+	uintptr_t at;
+
+	for (at = range->start; at < range->end; at += 4096)
+		wrong |= model[at / 4096] == UNMAPPED;
+	mrrc_idle_drop(idle, range->start, range->end, NULL);
+	model_set(range->start, range->end, LEFT);
+	return wrong;
+}
+
+/*
+ * Ranges become idle, are watched again and are unmapped in any order: each
+ * idle range leaves the ring, and none with a page that was unmapped.
+ */
+TEST(test_drop_any)
+{
+	static struct mrrc_idle idle;
+	const size_t lens[] = { 1, 1, 2, 3 };
+	unsigned turn, wrong = 0, alone = 0;
+	struct mrrc_idle_range range, out;
+	struct mrrc_range hull;
+
+	srandom(1);
+	for (turn = 0; turn < 20000; turn++) {
+		range.start = (1 + random() % (PAGES - 4)) * 4096;
+		range.end = range.start + lens[random() % 4] * 4096;
+		range.whole = range.alone = false;
+		alone += idle.alone != 0;
+		switch (random() % 8) {
+		case 0:
+			hull = (struct mrrc_range){ range.start, range.end };
+			mrrc_idle_drop(&idle, hull.start, hull.end, &hull);
+			model_set(hull.start, hull.end, LEFT);
+			model_set(range.start, range.end, UNMAPPED);
+			break;
+		case 1:
+			mrrc_idle_watch(&idle, range.start, range.start + 4096);
+			break;
+		default:
+			model_set(range.start, range.end, IDLE);
+			if (mrrc_idle_add(&idle, &range, &out))
+				wrong += model_leaves(&idle, &out);
+			break;
+		}
+	}
+	while (mrrc_idle_take(&idle, &range))
+		wrong += model_leaves(&idle, &range);
+	for (turn = 0; turn < PAGES; turn++)
+		wrong += model[turn] == IDLE;
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_eq(idle.alone, 0);
+	ck_assert_uint_gt(alone, 1000);
+}
+
+/* A range that is unwatched takes the idle ranges inside with it. */
+TEST(test_idle_inside)
+{
+	uint64_t seen;
+
+	ck_assert_int_eq(mrrc_mon_watch(fake, base, 4 * mon_page, &seen), 0);
+	mrrc_mon_unwatch(fake, base, 4 * mon_page);
+	mrrc_mon_unwatch(fake, base + mon_page, mon_page);
+	mrrc_mon_unwatch_idle(fake);
+	ck_assert_uint_eq(fake_mon_of(fake)->unwatches, 1);
+}
+
 /* ---- a fork while another thread opens a monitor ---- */
 
 static sem_t in_open, go_on;

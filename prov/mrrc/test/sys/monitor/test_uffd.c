@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <linux/userfaultfd.h>
 
+#include "test/fakes/fault.h"
 #include "test/sys/monitor/mon_fixture.h"
 #include "sys/monitor/uffd.h"
 #include "sys/base/vm.h"
@@ -136,7 +137,8 @@ TEST(test_idle)
 	ck_assert_ptr_eq(mmap(ptr, 4 * mon_page, PROT_READ | PROT_WRITE,
 			      MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0),
 			 ptr);
-	expect(2, ptr, 4);
+	/* The idle range was unwatched as a whole. */
+	ck_assert_uint_eq(mon_events(), 1);
 	mon_watch(ptr, 4);
 	ck_assert(
 		!mrrc_mon_sees(mon, (uintptr_t) ptr, 4 * mon_page, mon_token));
@@ -293,6 +295,49 @@ TEST(test_anonymous)
 	expect_file(fd, MON_MEMORY_FILE_PRIVATE);
 	close(fd);
 	munmap(ptr, 3 * mon_page);
+}
+
+/* Returns a userfaultfd of somebody else, who watches the range. */
+static int other_watches(char *ptr, size_t len)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	const int fd = mrrc_uffd_new();
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ioctl(fd, UFFDIO_API, &api), 0);
+	ck_assert_int_eq(mrrc_uffd_register(fd, (uintptr_t) ptr, len), 0);
+	fault_foreign(ptr, len);
+	return fd;
+}
+
+/*
+ * A part of idle memory is unmapped, and another userfaultfd watches new memory
+ * at the address: its watch stays when the monitor unwatches what is idle.
+ */
+TEST(test_idle_reused)
+{
+	struct uffdio_writeprotect wp = { 0 };
+	char *ptr = mon_map(4), *mid = ptr + mon_page;
+	const size_t len = 2 * mon_page;
+	unsigned count;
+	int fd;
+
+	need_uffd();
+	ck_assert_int_eq(mon_watch(ptr, 4), 0);
+	mrrc_mon_unwatch(mon, (uintptr_t) ptr, 4 * mon_page);
+	munmap(mid, len);
+	count = mon_events();
+	ck_assert_ptr_eq(mmap(mid, len, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 mid);
+	fd = other_watches(mid, len);
+	mrrc_mon_unwatch_idle(mon);
+	wp.range = (struct uffdio_range){ (uintptr_t) mid, len };
+	ck_assert_int_eq(ioctl(fd, UFFDIO_WRITEPROTECT, &wp), 0);
+	fault_foreign(NULL, 0);
+	close(fd);
+	munmap(ptr, 4 * mon_page);
+	ck_assert_uint_eq(mon_events(), count);
 }
 
 /* ---- the probe ---- */
