@@ -253,6 +253,22 @@ static void too_late(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
+/* The core decides what a wait does in a queue that has no wait object. */
+static void no_wait_object(void)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	ft_stage("no wait object");
+	open_cq(FI_WAIT_NONE);
+	open_ep(0);
+	FT_CALL(fi_cw_enable(&ep[0]->fid, 0));
+	ret = fi_cq_sread(cq, &entry, 1, NULL, 100);
+	FT_CHECK(ret < 0, "fi_cq_sread: %zd", ret);
+	FT_CALL(fi_close(&ep[0]->fid));
+	FT_CALL(fi_close(&cq->fid));
+}
+
 /*
  * Without a completion queue the application could not see the end of writes.
  */
@@ -454,6 +470,7 @@ int main(int argc, char **argv)
 	asleep(FI_WAIT_UNSPEC);
 	asleep(FI_WAIT_FD);
 	too_late();
+	no_wait_object();
 	counter_only();
 	if (ft_core("tcp")) {
 		levels();

@@ -351,7 +351,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 		 * continue the wait
 		 */
 		ops = __atomic_load_n(&cq_fid->ops, __ATOMIC_ACQUIRE);
-		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) &&
+		if (mrrc_unlikely(ops->sreadfrom != cq_sreadfrom) && cq->wait &&
 		    (timeout < 0 || timeout > MRRC_CQ_BRIEF)) {
 			ret = ops->sreadfrom(
 				cq_fid, (char *) buf + cur * cq->entry_size,
@@ -375,9 +375,11 @@ static ssize_t cq_sreadfrom(struct fid_cq *cq_fid, void *buf, size_t count,
 			 * the application ends the wait (sockets: -FI_ECANCELED)
 			 */
 			if ((ret == -FI_EAGAIN || ret == -FI_ECANCELED) &&
-			    timeout && !atomic_exchange(&cq->signalled, 0) &&
-			    (timeout < 0 || mrrc_now_ms() < end))
-				ret = 0;
+			    !(timeout && atomic_exchange(&cq->signalled, 0)))
+				ret = timeout < 0 || (timeout &&
+						      mrrc_now_ms() < end) ?
+					      0 :
+					      -FI_EAGAIN;
 		}
 		if (ret < 0)
 			break;
