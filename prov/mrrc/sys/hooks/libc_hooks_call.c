@@ -31,9 +31,12 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
-/* smallest and largest size of huge pages */
-#define HOOKS_HUGE_MIN	  ((size_t) 64 << 10)
-#define HOOKS_HUGE_MAX	  ((size_t) 1 << 30)
+/* all sizes that huge pages may have, in bytes */
+#ifdef __x86_64__
+#define HOOKS_HUGE_SIZES ((size_t) 1 << 21 | (size_t) 1 << 30)
+#else
+#define HOOKS_HUGE_SIZES (((size_t) 1 << 31) - ((size_t) 1 << 16))
+#endif
 #define HOOKS_TRIES	  64  /* attempts to have a mapping in one piece */
 #define HOOKS_LAST_NUMBER 470 /* the last known system call */
 
@@ -75,23 +78,19 @@ static bool hooks_range(uintptr_t start, size_t len)
 	return hooks_any(start, len, MRRC_LIBC_HOOKS_BEFORE);
 }
 
-/*
- * The size of the largest huge pages that a mapping at @start may have; less
- * than HOOKS_HUGE_MIN: none.
- */
+/* The size of the largest huge pages that a mapping at @start may have; or 0 */
 static size_t hooks_huge(uintptr_t start)
 {
-	const size_t align = start & -start;
+	const size_t sizes = HOOKS_HUGE_SIZES & (2 * (start & -start) - 1);
 
-	return align > HOOKS_HUGE_MAX ? HOOKS_HUGE_MAX : align;
+	return sizes ? (size_t) 1 << (63 - __builtin_clzl(sizes)) : 0;
 }
 
-/* Rounds up to whole pages of size @huge, if huge pages have that size. */
+/* Rounds up to whole huge pages of size @huge; 0: none. */
 static size_t hooks_whole(size_t len, size_t huge)
 {
-	return huge >= HOOKS_HUGE_MIN && len <= SIZE_MAX - huge ?
-		       (len + huge - 1) & ~(huge - 1) :
-		       len;
+	return huge && len <= SIZE_MAX - huge ? (len + huge - 1) & ~(huge - 1) :
+						len;
 }
 
 /* ---- mremap ---- */
