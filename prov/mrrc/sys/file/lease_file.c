@@ -220,8 +220,7 @@ void mrrc_lease_file_ahead(const struct mrrc_lease_file *file, size_t offset,
 	}
 }
 
-int mrrc_file_read(int fd, const struct mrrc_fd_id *id, void *buf, size_t len,
-		   uint64_t offset)
+static int file_read(int fd, void *buf, size_t len, uint64_t offset)
 {
 	size_t done = 0;
 	ssize_t ret;
@@ -238,8 +237,16 @@ int mrrc_file_read(int fd, const struct mrrc_fd_id *id, void *buf, size_t len,
 		if (ret > 0)
 			done += ret;
 	}
-	/* checked only now: until here the bytes may be another file's */
-	return mrrc_fd_is(fd, id) ? 0 : -EBADF;
+	return 0;
+}
+
+int mrrc_file_read(int fd, const struct mrrc_fd_id *id, void *buf, size_t len,
+		   uint64_t offset)
+{
+	const int ret = file_read(fd, buf, len, offset);
+
+	/* until here the bytes, or the error, may be another file's */
+	return mrrc_fd_is(fd, id) ? ret : -EBADF;
 }
 
 /* Makes a copy in a memory file, which one call maps over the original. */
