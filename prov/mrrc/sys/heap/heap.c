@@ -205,13 +205,13 @@ static uintptr_t take_other(struct mrrc_heap *heap, unsigned class,
 	return object;
 }
 
-/* Would the next block exceed the limits? */
+/* Would the next block exceed the limits, or was the last one refused? */
 static bool heap_full(struct mrrc_heap *heap, size_t len)
 {
 	bool full;
 
 	mrrc_lock_acquire(&heap->lock);
-	full = heap_tight(heap, heap_growth(heap, len));
+	full = heap->refused || heap_tight(heap, heap_growth(heap, len));
 	mrrc_lock_release(&heap->lock);
 	return full;
 }
