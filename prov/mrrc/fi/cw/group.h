@@ -177,7 +177,7 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
 #define CW_LINGER_MS 180
 /*
  * Then waits until all messages have arrived; until the time end (ms) at most.
- * The limit is short: a peer that does not read has most likely read all.
+ * The limit is short: a peer that does not answer has most likely got all.
  */
 void mrrc_cw_settle(struct mrrc_cw_ep *cw, int64_t end);
 #define CW_SETTLE_MS 20

@@ -157,7 +157,8 @@ void mrrc_budget_keep(struct mrrc_budget *budget,
 void mrrc_budget_keep_end(struct mrrc_budget *budget,
 			  struct mrrc_budget_keeper *keeper);
 /*
- * Waits for other threads that have the allocators of the process free memory.
+ * Waits until no other thread is making the allocators of the process free
+ * memory.
  */
 void mrrc_budget_keep_settle(struct mrrc_budget *budget);
 
