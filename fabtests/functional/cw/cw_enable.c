@@ -259,6 +259,9 @@ static void no_wait_object(void)
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
+	/* tcp of libfabric 2.1 uses the wait object that is not there */
+	if (FI_MAJOR(fi_version()) >= 2)
+		return;
 	ft_stage("no wait object");
 	open_cq(FI_WAIT_NONE);
 	open_ep(0);
