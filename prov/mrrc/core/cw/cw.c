@@ -366,7 +366,7 @@ void mrrc_cw_push(struct mrrc_cw *cw)
 		cw_push_credit(cw);
 }
 
-bool mrrc_cw_last(struct mrrc_cw *cw)
+bool mrrc_cw_send_credit(struct mrrc_cw *cw)
 {
 	struct mrrc_cw_msg msg;
 

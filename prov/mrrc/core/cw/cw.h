@@ -214,10 +214,10 @@ void mrrc_cw_cancel_target(struct mrrc_cw *cw, struct mrrc_cw_target *target);
 /* The network may have room again. */
 void mrrc_cw_push(struct mrrc_cw *cw);
 /*
- * Sends a message that says nothing: when it has arrived, all messages before
- * it have. false: there is no room for it now
+ * Sends a CREDIT message even if there are no credits to return: when it has
+ * arrived, all messages before it have. false: there is no room for it now
  */
-bool mrrc_cw_last(struct mrrc_cw *cw);
+bool mrrc_cw_send_credit(struct mrrc_cw *cw);
 
 /*
  * Ends all operations with err, a positive errno, once the network uses no

@@ -135,7 +135,7 @@ bool mrrc_alloc_has_live(struct mrrc_reg *reg)
 	mrrc_heaps_trim(alloc->heaps);
 	/* idle blocks that another thread is deregistering still count */
 	if (alloc->budget)
-		mrrc_budget_keep_settle(alloc->budget);
+		mrrc_budget_keep_wait(alloc->budget);
 	mrrc_heaps_stats(alloc->heaps, &stats);
 	if (!stats.blocks)
 		return false;

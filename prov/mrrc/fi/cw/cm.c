@@ -164,7 +164,7 @@ void mrrc_cw_shutdown(struct mrrc_ep *ep)
 
 	if (mrrc_cw_inherited(ep->domain))
 		return;
-	mrrc_cw_farewell(cw);
+	mrrc_cw_close_wait(cw);
 	mrrc_mutex_lock(&cw->group->lock);
 	mrrc_cw_lose(cw, "shut down");
 	mrrc_cw_group_unlock(cw->group);

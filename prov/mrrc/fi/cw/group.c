@@ -242,7 +242,7 @@ void mrrc_cw_ep_close(struct mrrc_ep *ep)
 	ep->cw = NULL;
 	mrrc_mutex_unlock(&ep->domain->fabric->track_lock);
 
-	mrrc_cw_farewell(cw);
+	mrrc_cw_close_wait(cw);
 	mrrc_cw_link_free(cw, FI_ECANCELED);
 }
 

@@ -179,10 +179,10 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end);
  * Then waits until all messages have arrived; until the time end (ms) at most.
  * The limit is short: a peer that does not answer has most likely got all.
  */
-void mrrc_cw_settle(struct mrrc_cw_ep *cw, int64_t end);
-#define CW_SETTLE_MS 20
+void mrrc_cw_wait_arrived(struct mrrc_cw_ep *cw, int64_t end);
+#define CW_ARRIVED_MS 20
 /* Both, for one link */
-void mrrc_cw_farewell(struct mrrc_cw_ep *cw);
+void mrrc_cw_close_wait(struct mrrc_cw_ep *cw);
 
 /* cw/group.c. Any thread, no lock held. */
 void mrrc_cw_ep_close(struct mrrc_ep *ep);

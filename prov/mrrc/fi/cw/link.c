@@ -22,7 +22,7 @@ static void cw_slots_init(struct mrrc_cw_ep *cw)
 	unsigned i;
 
 	cw->tx_free = NULL;
-	cw->deaf = cw->told = cw->parting = false;
+	cw->deaf = cw->unconfirmed = cw->confirm = false;
 	for (i = 0; i < CW_SLOTS; i++, buf += frame) {
 		cw->tx[i].context.kind = CW_SEND;
 		cw->tx[i].context.cw = cw;
@@ -135,7 +135,7 @@ static int cw_fill_begin(struct mrrc_cw_ep *cw)
 }
 
 /* Sends a message that completes when it has arrived at the peer. */
-static ssize_t cw_send_parting(struct mrrc_cw_ep *cw, void *desc)
+static ssize_t cw_send_confirmed(struct mrrc_cw_ep *cw, void *desc)
 {
 	const struct iovec iov = { cw->filling->buf, cw->filled };
 	const struct fi_msg msg = {
@@ -153,8 +153,8 @@ static int cw_flush(struct mrrc_cw_ep *cw)
 	void *desc = cw->mr ? fi_mr_desc(cw->mr) : NULL;
 	ssize_t ret;
 
-	if (mrrc_unlikely(cw->parting))
-		ret = cw_send_parting(cw, desc);
+	if (mrrc_unlikely(cw->confirm))
+		ret = cw_send_confirmed(cw, desc);
 	else
 		ret = fi_send(cw->ctl, cw->filling->buf, cw->filled, desc, 0,
 			      &cw->filling->context);
@@ -198,7 +198,7 @@ static int cw_send(void *arg, const struct mrrc_cw_msg *msg)
 		return ret;
 	cw->filled += mrrc_cw_encode(msg, cw->filling->buf + cw->filled);
 	if (msg->type == MRRC_CW_DONE || msg->type == MRRC_CW_TRUNC)
-		cw->told = !cw->parting && !cw->via->domain->core_local;
+		cw->unconfirmed = !cw->confirm && !cw->via->domain->core_local;
 	if (msg->type == MRRC_CW_DONE && msg->done.bytes)
 		cw->issued_ns = mrrc_cw_now_ns();
 	return 0;
@@ -408,15 +408,15 @@ void mrrc_cw_after(struct mrrc_cw_ep *cw)
 	mrrc_cw_lose(cw, fi_strerror(-cw->sm.err));
 }
 
-bool mrrc_cw_part(struct mrrc_cw_ep *cw)
+bool mrrc_cw_unconfirmed(struct mrrc_cw_ep *cw)
 {
 	if (!mrrc_cw_up(cw) || cw->lost)
 		return false;
-	cw->parting = true;
-	if (cw->told && mrrc_cw_last(&cw->sm))
-		cw->told = false;
+	cw->confirm = true;
+	if (cw->unconfirmed && mrrc_cw_send_credit(&cw->sm))
+		cw->unconfirmed = false;
 	mrrc_cw_after(cw);
-	return cw->told || cw->busy || !TAILQ_EMPTY(&cw->sm.replies);
+	return cw->unconfirmed || cw->busy || !TAILQ_EMPTY(&cw->sm.replies);
 }
 
 /* ---- completions --------------------------------------------------------- */

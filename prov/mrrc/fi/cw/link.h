@@ -158,8 +158,8 @@ struct mrrc_cw_ep {
 	 * a message told the peer of a write, and may still be in the core
 	 * although it has completed (tcp; verbs completes what has arrived)
 	 */
-	bool told;
-	bool parting;		/* messages complete when they have arrived */
+	bool unconfirmed;
+	bool confirm;		/* messages complete when they have arrived */
 	struct cw_rec *partial; /* a write that the core took partly */
 	/* the core had no room: in the group's list `full` */
 	bool full;
@@ -281,11 +281,11 @@ void mrrc_cw_links_drain(struct mrrc_cw_group *group);
 /* The link's oldest operation with this context, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
 /*
- * Has messages complete only when they have arrived at the peer, from now until
- * the connection ends; makes sure of earlier messages by one more. Returns
- * whether messages have not arrived.
+ * From now until the connection ends, messages complete only when they have
+ * arrived at the peer; one more message shows that earlier messages have. Returns
+ * whether messages are still on their way.
  */
-bool mrrc_cw_part(struct mrrc_cw_ep *cw);
+bool mrrc_cw_unconfirmed(struct mrrc_cw_ep *cw);
 /* Closes the control endpoint; the link's operations stay. */
 void mrrc_cw_link_close(struct mrrc_cw_ep *cw);
 void mrrc_cw_stats_add(struct fi_mrrc_cw_stats *sum,

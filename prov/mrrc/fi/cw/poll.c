@@ -201,13 +201,13 @@ void mrrc_cw_linger(struct mrrc_cw_ep *cw, int64_t end)
  * A core may keep the bytes of a message that it has reported as sent, and
  * loses the bytes when its endpoint closes (tcp).
  */
-void mrrc_cw_settle(struct mrrc_cw_ep *cw, int64_t end)
+void mrrc_cw_wait_arrived(struct mrrc_cw_ep *cw, int64_t end)
 {
-	cw_wait(cw, mrrc_cw_part, end);
+	cw_wait(cw, mrrc_cw_unconfirmed, end);
 }
 
-void mrrc_cw_farewell(struct mrrc_cw_ep *cw)
+void mrrc_cw_close_wait(struct mrrc_cw_ep *cw)
 {
 	mrrc_cw_linger(cw, mrrc_now_ms() + CW_LINGER_MS);
-	mrrc_cw_settle(cw, mrrc_now_ms() + CW_SETTLE_MS);
+	mrrc_cw_wait_arrived(cw, mrrc_now_ms() + CW_ARRIVED_MS);
 }

@@ -474,10 +474,10 @@ static void cw_rdm_linger(struct mrrc_cw_rdm *rdm)
 		mrrc_cw_linger(cw, end);
 	/* each link sends its last message before one of them waits */
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm)
-		mrrc_cw_settle(cw, 0);
-	end = mrrc_now_ms() + CW_SETTLE_MS;
+		mrrc_cw_wait_arrived(cw, 0);
+	end = mrrc_now_ms() + CW_ARRIVED_MS;
 	TAILQ_FOREACH(cw, &rdm->links, of_rdm)
-		mrrc_cw_settle(cw, end);
+		mrrc_cw_wait_arrived(cw, end);
 }
 
 /*

@@ -160,7 +160,7 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
  * Waits until no other thread is making the allocators of the process free
  * memory.
  */
-void mrrc_budget_keep_settle(struct mrrc_budget *budget);
+void mrrc_budget_keep_wait(struct mrrc_budget *budget);
 
 /* budget.c */
 

@@ -24,7 +24,7 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
 	mrrc_mutex_unlock(&budget->keepers_lock);
 }
 
-void mrrc_budget_keep_settle(struct mrrc_budget *budget)
+void mrrc_budget_keep_wait(struct mrrc_budget *budget)
 {
 	mrrc_mutex_lock(&budget->keepers_lock);
 	mrrc_mutex_unlock(&budget->keepers_lock);

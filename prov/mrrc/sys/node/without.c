@@ -62,7 +62,7 @@ void mrrc_budget_keep_end(struct mrrc_budget *budget,
 {
 }
 
-void mrrc_budget_keep_settle(struct mrrc_budget *budget)
+void mrrc_budget_keep_wait(struct mrrc_budget *budget)
 {
 }
 

@@ -301,8 +301,8 @@ static void *give_one(void *budget)
 	return NULL;
 }
 
-/* Whoever settles waits for the allocators that free memory. */
-TEST(test_settles)
+/* mrrc_budget_keep_wait() returns after another thread's keeper has freed. */
+TEST(test_keep_wait)
 {
 	struct keeper own = keeper_of(a, 0);
 	pthread_t thread;
@@ -312,7 +312,7 @@ TEST(test_settles)
 	pthread_barrier_init(&giving, NULL, 2);
 	thread = thread_start(give_one, a);
 	pthread_barrier_wait(&giving);
-	mrrc_budget_keep_settle(a);
+	mrrc_budget_keep_wait(a);
 	ck_assert(atomic_load(&gave));
 	pthread_join(thread, NULL);
 	pthread_barrier_destroy(&giving);
