@@ -253,7 +253,10 @@ static void too_late(void)
 	FT_CALL(fi_close(&cq->fid));
 }
 
-/* The core decides what a wait does in a queue that has no wait object. */
+/*
+ * fi_cq_sread() of a queue with FI_WAIT_NONE is the core's call, also after
+ * fi_cw_enable().
+ */
 static void no_wait_object(void)
 {
 	struct fi_cq_data_entry entry;

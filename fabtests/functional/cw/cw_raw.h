@@ -62,7 +62,7 @@ void raw_close_side(struct raw_side *side);
 const char *raw_core_name(void);
 /*
  * Posts four receives of 512 bytes. The context of each receive is its buffer.
- * Over verbs a message needs a posted receive to arrive.
+ * Over verbs a message arrives only if the receiver has posted a receive.
  */
 void raw_post_room(struct raw_side *ctl);
 /*

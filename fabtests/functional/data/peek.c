@@ -341,7 +341,10 @@ static void open_pair(bool selective)
 	ft_pair_open(&pair, &attr);
 }
 
-/* A helper that predicts uses, in a process of its own, notes no such buffer. */
+/*
+ * With FI_OFI_MRRC_HELPER=predict the provider does not read the buffers of a
+ * receive with FI_DISCARD. A new process reads this variable again.
+ */
 static void predicted(int argc, char **argv)
 {
 	const pid_t pid = fork();

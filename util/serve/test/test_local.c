@@ -12,7 +12,7 @@
 #include "serve/client/local.h"
 #include "serve/wire/path.h"
 
-#define NOBODY 65534
+#define OTHER_USER 65534
 
 /* Functions in place of libc's fail once with this error. */
 static int fsync_error, close_error;
@@ -118,8 +118,9 @@ LOOP_TEST(partial_file_lost, 0, 2)
 }
 
 /*
- * A call that ends before its rename leaves the original's permissions. The
- * next call continues, unless another process completes the file.
+ * A call that ends before its rename leaves the partial file with the
+ * original's permissions, read-only. The next call makes the partial file
+ * writable and continues, unless another process has it locked.
  */
 TEST(partial_file_read_only)
 {
@@ -128,8 +129,8 @@ TEST(partial_file_read_only)
 	struct stat st;
 
 	if (!uid) {
-		ck_assert_int_eq(fchown(out, NOBODY, (gid_t) -1), 0);
-		ck_assert_int_eq(seteuid(NOBODY), 0);
+		ck_assert_int_eq(fchown(out, OTHER_USER, (gid_t) -1), 0);
+		ck_assert_int_eq(seteuid(OTHER_USER), 0);
 	}
 	find(&local, "new");
 	ck_assert_int_eq(local_begin(&local), 0);

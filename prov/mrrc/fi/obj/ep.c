@@ -115,7 +115,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct mrrc_cq *cq;
 	int ret;
 
-	/* a CQ knows the records of its own domain only */
+	/* a CQ finds the record of an operation in the CQ's own domain */
 	if (ep->domain->ops && bfid->fclass == FI_CLASS_CQ &&
 	    (flags & (FI_TRANSMIT | FI_RECV)) && mrrc_fid_core(bfid) &&
 	    container_of(bfid, struct mrrc_cq, cq.fid)->domain != ep->domain)

@@ -147,7 +147,7 @@ static bool key_mapped(void *arg, const struct mrrc_mapping *mapping)
 }
 
 /*
- * Adds the file that contains a function. Does not use dladdr(3), which waits
+ * Adds the identity of the file that a function is mapped from to a key. Does not use dladdr(3), which waits
  * for a thread that is inside dlopen(3) or dlclose(3); that thread may be
  * waiting for this one.
  */

@@ -35,8 +35,8 @@ void fault_meanwhile(void (*call)(char *addr, size_t len));
 void fault_unmap(bool fails);
 
 /*
- * Another userfaultfd watches this range, which nobody may unregister: Linux
- * before 6.14 does not check whose watch it ends.
+ * Declares that another userfaultfd watches this range: UFFDIO_UNREGISTER in
+ * the range then aborts the test. Linux before 6.14 would end that watch.
  */
 void fault_foreign(const void *start, size_t len);
 

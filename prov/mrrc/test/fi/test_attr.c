@@ -321,7 +321,10 @@ TEST(test_xpu)
 	fi_freeinfo(info);
 }
 
-/* The core would take the counter in a trigger for one of its own. */
+/*
+ * No info has FI_TRIGGER: the core would take the layer's counter, which the
+ * context of a triggered operation names, for a counter of the core.
+ */
 TEST(test_trigger)
 {
 	struct fi_info *info = fi_allocinfo();

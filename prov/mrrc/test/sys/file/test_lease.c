@@ -308,7 +308,10 @@ TEST(held_too_long_is_copied)
 	mrrc_lease_put(lease);
 }
 
-/* Makes the lease's descriptor another file's, which is returned. */
+/*
+ * Closes the lease's descriptor, and opens the named file with the same number,
+ * which is returned.
+ */
 static int descriptor_reuse(const char *name)
 {
 	struct mrrc_fd_id id = { 0 }, found = { 0 };

@@ -152,7 +152,8 @@ static void get_one_put_all(void)
 
 /*
  * A thread whose shard cannot be made, or is being made, allocates from the
- * heap itself, and frees more objects than its magazine has room for.
+ * heap itself. If the thread frees more objects than its magazine there has room
+ * for, the magazine does not overflow, and no object is allocated twice.
  */
 TEST(heap_serves_without_a_shard)
 {

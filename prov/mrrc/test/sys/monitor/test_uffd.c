@@ -297,7 +297,7 @@ TEST(test_anonymous)
 	munmap(ptr, 3 * mon_page);
 }
 
-/* Returns a userfaultfd of somebody else, who watches the range. */
+/* Returns a second userfaultfd, as an application's own, that watches a range. */
 static int other_watches(char *ptr, size_t len)
 {
 	struct uffdio_api api = { .api = UFFD_API };
