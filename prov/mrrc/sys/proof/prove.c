@@ -9,7 +9,6 @@
 #include "config.h"
 #include "sys/proof/prove.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -129,16 +128,15 @@ struct prove_look {
 	struct prove_code *code;
 };
 
-/* Does a function of libc begin as in its file, but for our hook? */
-static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
-			 const char *name)
+/* Does a function begin as in libc's file, but for our hook? */
+static bool prove_begins(const struct mrrc_code_file *file,
+			 const struct mrrc_code_place *libc, uintptr_t function)
 {
-	const uintptr_t at = (uintptr_t) dlsym(RTLD_DEFAULT, name) &
-			     ~(sizeof(uint64_t) - 1);
-	const uintptr_t offset = at - (uintptr_t) libc->dli_fbase;
+	const uintptr_t at = function & ~(sizeof(uint64_t) - 1);
+	const uintptr_t offset = at - libc->lo;
 	uint8_t copy[2 * PROVE_AROUND];
 
-	if (!at || at < (uintptr_t) libc->dli_fbase || offset > file->len)
+	if (at < libc->lo || at >= libc->hi || offset > file->len)
 		return false;
 	memcpy(copy, (const void *) (at - PROVE_AROUND), sizeof(copy));
 	mrrc_libc_hooks_undo(copy, at - PROVE_AROUND, at + PROVE_AROUND);
@@ -146,19 +144,27 @@ static bool prove_begins(const struct mrrc_code_file *file, const Dl_info *libc,
 		       (const void *) (file->base + offset), PROVE_BEGINS);
 }
 
-/* Is libc's brk hooked, and are brk and sbrk otherwise as in libc's file? */
+/*
+ * Is libc's brk hooked, and are brk and sbrk otherwise as in libc's file? Asks
+ * the loader nothing: a thread that has the loader's lock, inside dlclose(3),
+ * may be waiting for this thread.
+ */
 static bool prove_brk(void)
 {
+	const struct prove_code *code = prove.code;
 	struct mrrc_code_file file;
-	Dl_info libc;
 	bool begins;
 
-	if (!mrrc_libc_hooks_on(SYS_brk) ||
-	    !dladdr((const void *) (uintptr_t) pthread_self, &libc) ||
-	    mrrc_code_open(libc.dli_fname, &file))
+	if (!mrrc_libc_hooks_on(SYS_brk))
 		return false;
-	begins = prove_begins(&file, &libc, "brk") &&
-		 prove_begins(&file, &libc, "sbrk");
+	while (code < prove.code + prove.count &&
+	       !mrrc_prove_is_libc(&code->place))
+		code++;
+	if (code == prove.code + prove.count ||
+	    mrrc_code_open(code->place.name, &file))
+		return false;
+	begins = prove_begins(&file, &code->place, (uintptr_t) brk) &&
+		 prove_begins(&file, &code->place, (uintptr_t) sbrk);
 	mrrc_code_close(&file);
 	return begins;
 }

@@ -3,7 +3,8 @@
  * A library that enters the kernel without libc. The system call is munmap;
  * with RAW_BRK the system call is brk, with RAW_GETPID getpid, with RAW_FUTURE
  * a number that no kernel has yet. With RAW_LINKED the library makes no system
- * call, but needs another such library.
+ * call, but needs another such library. With RAW_BRK the library calls raw_unload
+ * when it is unloaded.
  */
 #if defined(__x86_64__) || defined(__aarch64__)
 
@@ -48,6 +49,15 @@ extern void *raw_linked;
 void *raw_linked = raw_munmap;
 #elif defined(RAW_BRK)
 SITE("raw_brk", BRK);
+
+extern __attribute__((visibility("default"))) void (*raw_unload)(void);
+void (*raw_unload)(void);
+
+static __attribute__((destructor)) void unload(void)
+{
+	if (raw_unload)
+		raw_unload();
+}
 #else
 SITE("raw_munmap", MUNMAP);
 #endif

@@ -64,7 +64,7 @@ static void copy(const char *from, const char *to)
 static char dir[] = "/tmp/mrrc_XXXXXX", path[64];
 
 /* Loads a library that calls brk(2), by its own name, then as UCX's libucm. */
-static void load_ucm(void)
+static void *load_ucm(void)
 {
 	void *lib = load("raw_brk");
 	Dl_info info;
@@ -78,6 +78,7 @@ static void load_ucm(void)
 	ck_assert_msg(trusted(true), "%s", why);
 	lib = dlopen(path, RTLD_NOW);
 	ck_assert_ptr_nonnull(lib);
+	return lib;
 }
 
 /* The library stays loaded until here, as its tables are read each time. */
@@ -98,6 +99,30 @@ EACH_TEST(test_ucm, brks)
 	ck_assert(!mrrc_trusted());
 	never_trusted("libucm.so.0: libc's brk was overwritten");
 	unload_ucm();
+}
+
+static bool trusted_inside;
+
+static void inside_dlclose(void)
+{
+	char *code = map(PROT_READ | PROT_WRITE);
+
+	mprotect(code, page, PROT_READ | PROT_EXEC);
+	munmap(code, page);
+	trusted_inside = !mrrc_trusted() && trusted(true);
+}
+
+/* The proving thread does not wait for a thread that is inside dlclose(3). */
+TEST(test_ucm_unload)
+{
+	void *const lib = load_ucm();
+	void (**unload)(void) = dlsym(lib, "raw_unload");
+
+	ck_assert_msg(trusted(true), "%s", why);
+	*unload = inside_dlclose;
+	dlclose(lib);
+	unload_ucm();
+	ck_assert_msg(trusted_inside, "%s", why);
 }
 
 /* Loads the library at @path_ by another name. */
