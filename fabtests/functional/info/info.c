@@ -159,6 +159,23 @@ static void in_environment(void)
 	fi_freeinfo(info);
 }
 
+/* A core's name in the hints stands for the utility providers over it, too. */
+static void core_of_utility(void)
+{
+	struct fi_info *info, *i;
+	char core[64];
+
+	setenv("FI_PROVIDER", ft_opts.prov, 1);
+	snprintf(core, sizeof(core), "%.*s", (int) strcspn(ft_opts.prov, ";"),
+		 ft_opts.prov);
+	FT_CALL(ask(core, &info));
+	for (i = info; i; i = i->next)
+		FT_CHECK(!strcmp(i->fabric_attr->prov_name, ft_opts.prov),
+			 "FI_PROVIDER names us over %s, %s answers", core,
+			 i->fabric_attr->prov_name);
+	fi_freeinfo(info);
+}
+
 static void alone_in_environment(void)
 {
 	struct fid_fabric *fabric;
@@ -569,6 +586,8 @@ static const struct test_case cases[] = {
 	{ "core named, no FI_MR_LOCAL", core_without_local, NULL },
 	{ "core named in FI_PROVIDER", core_in_environment, NULL },
 	{ "named in FI_PROVIDER", in_environment, NULL },
+	{ "core alone in hints, FI_PROVIDER", core_of_utility, NULL },
+	{ "named in libfabric.conf", named_in_conf, NULL },
 	{ "FI_PROVIDER=ofi_mrrc", alone_in_environment, NULL },
 	{ "FI_PROVIDER in the wrong order", wrong_order,
 	  "ofi_mrrc must come last" },

@@ -10,6 +10,9 @@ struct fi_info *info_hints(const char *prov);
 /* Returns the providers below ofi_mrrc, as a provider list */
 const char *info_core_name(void);
 
+/* info_conf.c */
+void named_in_conf(void);
+
 /* info_values.c */
 void unknown_values(void);
 

@@ -76,33 +76,42 @@ static struct fi_ops_mem_monitor import_ops = {
 	.valid = import_valid,
 };
 
-/* Is libfabric's limit 0, as "0", "00" or "0x0"? */
+/*
+ * Has the user set libfabric's limit to 0? libfabric's parameters come from the
+ * environment or from libfabric.conf.
+ */
 static bool import_no_count(void)
 {
-	const char *count = getenv("FI_MR_CACHE_MAX_COUNT");
+	size_t count;
 
-	return count && *count && !count[strspn(count, "0xX")];
+	return !fi_param_get_size_t(NULL, "mr_cache_max_count", &count) &&
+	       !count;
 }
 
 bool mrrc_core_keeps_keys(void)
 {
-	const char *monitor = getenv("FI_MR_CACHE_MONITOR");
+	char *monitor;
 
-	return !import_no_count() && (!monitor || strcmp(monitor, "disabled"));
+	return !import_no_count() &&
+	       (fi_param_get_str(NULL, "mr_cache_monitor", &monitor) ||
+		strcmp(monitor, "disabled"));
 }
 
 /*
- * Does the environment choose a monitor for libfabric, or no cache? If so, the
- * environment's choice stays.
+ * Has the user chosen a monitor for libfabric, or no cache? If so, this choice
+ * stays.
  */
 static bool import_unwanted(void)
 {
+	char *chosen;
+
 	/*
 	 * with the manual monitor only users of this provider announce unmapped
 	 * memory
 	 */
 	return !strcmp(mrrc_params.monitor, "manual") ||
-	       getenv("FI_MR_CACHE_MONITOR") || import_no_count();
+	       !fi_param_get_str(NULL, "mr_cache_monitor", &chosen) ||
+	       import_no_count();
 }
 
 static void import_once(void)

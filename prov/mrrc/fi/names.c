@@ -132,17 +132,31 @@ static void names_check(const char *name, size_t len, const char *below)
 }
 
 /*
- * Adds the provider names with ours from FI_PROVIDER. wanted: the only name to
- * add, or NULL
+ * Do hints that name @wanted take the core @below? As in libfabric, a core's
+ * name without a utility provider takes the utility providers over it, too.
+ */
+static bool names_takes(const char *wanted, const char *below)
+{
+	const size_t len = strlen(wanted);
+
+	return !strncasecmp(below, wanted, len) &&
+	       (!below[len] || (below[len] == ';' && !strchr(wanted, ';')));
+}
+
+/*
+ * Adds the provider names with ours from FI_PROVIDER, which may also be set in
+ * libfabric.conf. wanted: the only name to add, or NULL
  */
 static int names_env(struct mrrc_names *names, const char *wanted)
 {
-	const char *list = getenv("FI_PROVIDER"), *end;
+	const char *list, *end;
+	char *value;
 	size_t len;
 	int ret;
 
-	if (!list || *list == '^')
+	if (fi_param_get_str(NULL, "provider", &value) || *value == '^')
 		return 0;
+	list = value;
 	names->only = *list != '\0';
 
 	for (; *list; list = *end ? end + 1 : end) {
@@ -164,7 +178,7 @@ static int names_env(struct mrrc_names *names, const char *wanted)
 			ret = names_add(names, wanted, strlen(wanted));
 			if (ret)
 				return ret;
-		} else if (strcasecmp(names->below[names->cnt - 1], wanted)) {
+		} else if (!names_takes(wanted, names->below[names->cnt - 1])) {
 			free(names->below[--names->cnt]);
 		}
 	}
