@@ -241,7 +241,7 @@ static int miss_watch(struct mrrc_miss *miss)
 	for (attempt = 0;; attempt++) {
 		ret = mrrc_mon_watch(miss->cache->mon, pending->start,
 				     pending->len, &miss->token);
-		if (ret != -ENOMEM || pending->gentle ||
+		if (!mrrc_mon_no_room(ret) || pending->gentle ||
 		    attempt == MRRC_WATCH_TRIES ||
 		    (!mrrc_mon_make_room(miss->cache->mon, &miss->cache->sub) &&
 		     !mrrc_cache_mt_make_room(miss->cache, pending->len,
@@ -278,6 +278,7 @@ static int miss_register(struct mrrc_miss *miss)
 static enum mrrc_stat watch_cause(int ret)
 {
 	switch (ret) {
+	case -ENOSPC:
 	case -ENOMEM:
 		return MRRC_STAT_UNCACHED_WATCH_LIMIT;
 	case -ENODEV:

@@ -54,6 +54,19 @@ bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
 	return false;
 }
 
+uintptr_t mrrc_huge_next(const struct mrrc_huge *huge, uintptr_t addr)
+{
+	const uintptr_t *page = huge->whole[0];
+	uintptr_t next = UINTPTR_MAX;
+	size_t i;
+
+	for (i = 0; i < MRRC_HUGE_SETS * MRRC_HUGE_WAYS; i++) {
+		if (page[i] > addr && page[i] < next)
+			next = page[i];
+	}
+	return next;
+}
+
 static uint64_t *huge_token(const struct mrrc_huge *huge, const uintptr_t *page)
 {
 	return (uint64_t *) huge->token[0] + (page - huge->whole[0]);

@@ -73,6 +73,12 @@ bool mrrc_huge_overlaps(const struct mrrc_huge *huge, uintptr_t start,
 void mrrc_huge_add(struct mrrc_huge *huge, uintptr_t addr, uint64_t token);
 void mrrc_huge_remove(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 
+/*
+ * The first page behind @addr that is watched whole; UINTPTR_MAX: there is
+ * none. Reads the whole table.
+ */
+uintptr_t mrrc_huge_next(const struct mrrc_huge *huge, uintptr_t addr);
+
 /* A part of the range changed, or is no longer watched. */
 void mrrc_huge_changed(struct mrrc_huge *huge, uintptr_t start, uintptr_t end);
 

@@ -168,7 +168,7 @@ static int mon_watch_locked(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	if (mon_seen(mon, start, len))
 		return 0;
 	if (mrrc_mon_full(mon))
-		return -ENOMEM;
+		return -ENOSPC;
 	ret = mrrc_mon_watch_range(mon, start, len);
 	if (ret < 0)
 		return ret;
@@ -219,7 +219,7 @@ int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	if (mrrc_mon_works(mon))
 		ret = mon_watch_locked(mon, start, len, token);
 	/* Each range takes mappings, which are limited. */
-	if (ret == -ENOMEM && mrrc_mon_unwatch_all_idle(mon))
+	if (mrrc_mon_no_room(ret) && mrrc_mon_unwatch_all_idle(mon))
 		ret = mon_watch_locked(mon, start, len, token);
 	mrrc_lock_release(&mon->lock);
 	return ret;

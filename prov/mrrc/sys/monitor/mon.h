@@ -350,10 +350,11 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 /*
  * Watches a page-aligned range that the subscriber's cover() already reports.
  * Returns 0, or the reason why changes in the range could go unnoticed: -EINVAL
- * or -EBUSY: the kernel refused; -EFAULT: not all of the range is mapped;
- * -ENOMEM: no room for more ranges (struct mrrc_mon_room); -ENODEV: no monitor.
- * No lock held. The caller has to unwatch the range later, unless the kernel
- * refused or there is no monitor (mrrc_mon_watched). @token identifies the
+ * -EBUSY or -EPERM: the kernel refused; -EFAULT: not all of the range is
+ * mapped; -ENOSPC: no room for more ranges (struct mrrc_mon_room); -ENOMEM: the
+ * kernel has no room, after it has perhaps begun; -ENODEV: no monitor.
+ * No lock held. The caller has to unwatch the range later, unless nothing of it
+ * can be watched (mrrc_mon_watched). @token identifies the
  * watch for mrrc_mon_sees(); 0: mrrc_mon_sees() is true until a change is
  * reported.
  */
@@ -371,7 +372,14 @@ int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 /* From the result of mrrc_mon_watch(): does the range have to be unwatched? */
 static inline bool mrrc_mon_watched(int ret)
 {
-	return ret != -EINVAL && ret != -EBUSY && ret != -ENODEV;
+	return ret != -EINVAL && ret != -EBUSY && ret != -EPERM &&
+	       ret != -ENOSPC && ret != -ENODEV;
+}
+
+/* From the result of mrrc_mon_watch(): is there no room for the range? */
+static inline bool mrrc_mon_no_room(int ret)
+{
+	return ret == -ENOSPC || ret == -ENOMEM;
 }
 
 /*

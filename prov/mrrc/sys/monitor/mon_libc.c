@@ -141,7 +141,7 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 {
 	struct mrrc_mon *mon = arg;
 	const bool entered = mon_enter_all(mon);
-	bool watched = false;
+	int ret = -ENODEV;
 
 	/*
 	 * Watches the whole range first: Linux before 6.4 does not merge an
@@ -150,8 +150,14 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 	 */
 	if (how == MRRC_LIBC_HOOKS_CLEAR && mrrc_mon_works(mon) &&
 	    atomic_load(&mon->begun))
-		watched = mon->ops->watch(mon, start, end - start) >= 0;
-	if (watched && !entered)
+		ret = mon->ops->watch(mon, start, end - start);
+	/*
+	 * Another userfaultfd watches a part of the range, and its watch would
+	 * end with ours: the application's call fails, as without hooks.
+	 */
+	if (ret == -EBUSY)
+		how = MRRC_LIBC_HOOKS_BEFORE;
+	if (ret >= 0 && !entered)
 		mon->ops->unwatch(mon, start, end - start);
 	if (mrrc_mon_works(mon) && entered)
 		mon_announce_now(mon, start, end, how);

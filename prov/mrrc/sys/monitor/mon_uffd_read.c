@@ -87,7 +87,8 @@ static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 		last->range.start = start;
 	if (end > last->range.end)
 		last->range.end = end;
-	last->kind = MRRC_MON_REMOVE;
+	/* another userfaultfd may watch memory between the ranges */
+	last->kind = MRRC_MON_UNMAP;
 	last->announced = last->announced && announced;
 }
 
@@ -317,7 +318,9 @@ static void uffd_keep(struct mrrc_uffd *uffd)
 	_Alignas(16) char stack[MRRC_UFFD_CHILD_STACK];
 	pid_t pid = -1;
 
-	if (unshare(CLONE_FILES))
+	/* asks first whether close_range(2), from Linux 5.9, is allowed */
+	if (syscall(SYS_close_range, UINT_MAX, UINT_MAX, 0) ||
+	    unshare(CLONE_FILES))
 		return;
 	/*
 	 * some tools mistake this clone(2) for fork(2), or end programs that

@@ -115,8 +115,12 @@ void mrrc_mon_unwatch_huge(struct mrrc_mon *mon, uintptr_t start, uintptr_t end)
 	for (; start < end && mrrc_huge_overlaps(huge, start, end);
 	     start = next) {
 		next = mrrc_huge_floor(huge, start) + huge->size;
-		if (!mrrc_huge_whole(huge, start))
+		if (!mrrc_huge_whole(huge, start)) {
+			/* the range may be all addresses behind a shmat(2) */
+			if ((end - next) / huge->size > MRRC_HUGE_SETS)
+				next = mrrc_huge_next(huge, start);
 			continue;
+		}
 		mrrc_huge_changed(&mon->huge, start, start + 1);
 		mon->ops->unwatch(mon, start,
 				  (next < end ? next : end) - start);

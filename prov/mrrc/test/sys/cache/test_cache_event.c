@@ -285,7 +285,9 @@ static const struct {
 } refusals[] = {
 	{ -EINVAL, false, MRRC_STAT_UNCACHED_UNWATCHABLE },
 	{ -EBUSY, false, MRRC_STAT_UNCACHED_UNWATCHABLE },
+	{ -EPERM, false, MRRC_STAT_UNCACHED_UNWATCHABLE },
 	{ -ENOMEM, false, MRRC_STAT_UNCACHED_WATCH_LIMIT },
+	{ -ENOSPC, false, MRRC_STAT_UNCACHED_WATCH_LIMIT },
 	{ -ENODEV, false, MRRC_STAT_UNCACHED_NO_MONITOR },
 	{ 0, true, MRRC_STAT_UNCACHED_NOT_PRIVATE },
 };
@@ -296,7 +298,7 @@ LOOP_TEST(test_refused, 0, sizeof(refusals) / sizeof(refusals[0]))
 	struct mrrc_region *region;
 	unsigned unwatches;
 	/* An idle region makes room if the limit of ranges is reached. */
-	const bool room = refusals[_i].watch_rc == -ENOMEM;
+	const bool room = refusals[_i].cause == MRRC_STAT_UNCACHED_WATCH_LIMIT;
 
 	touch(0, 2);
 	state->watch_rc = refusals[_i].watch_rc;
@@ -311,7 +313,7 @@ LOOP_TEST(test_refused, 0, sizeof(refusals) / sizeof(refusals[0]))
 	put(region);
 	ck_assert_uint_eq(fake.live, !room);
 	/* Another userfaultfd may own a range that was refused. */
-	if (refusals[_i].watch_rc == -EINVAL || refusals[_i].watch_rc == -EBUSY)
+	if (refusals[_i].cause == MRRC_STAT_UNCACHED_UNWATCHABLE)
 		ck_assert_uint_eq(state->unwatches, unwatches);
 	state->watch_rc = 0;
 	state->blind = false;

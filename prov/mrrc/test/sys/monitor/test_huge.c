@@ -12,6 +12,7 @@
 
 #include "test/sys/hooks/libc_hooks_fixture.h"
 #include "sys/monitor/huge.h"
+#include "sys/monitor/mon_libc.h"
 #include "sys/base/mappings.h"
 #include "sys/base/vm.h"
 
@@ -286,6 +287,21 @@ EACH_TEST(test_changed_later, changes)
 	ck_assert_uint_eq(mon_events(), events + 1);
 	ck_assert_uint_eq(atomic_load(&watcher.told), 1);
 	mon_probe.keep = (struct mrrc_range){ 0 };
+}
+
+/*
+ * The announcement of a range to the end of all addresses, as of a shmat(2)
+ * that replaces memory, ends in time.
+ */
+TEST(test_announced_far)
+{
+	need_hooks();
+	need_huge();
+	cover(8 * mon_page, mon_page);
+	ck_assert_uint_eq(wholes(), 1);
+	mrrc_mon_announce(mon, (uintptr_t) map + size, -(uintptr_t) mon_page,
+			  MRRC_LIBC_HOOKS_BEFORE);
+	ck_assert_uint_eq(wholes(), 1);
 }
 
 /* All idle ranges of a huge page take the place of one idle range. */

@@ -432,7 +432,7 @@ LOOP_TEST(test_overflow, 0, 2)
 	mrrc_lock_acquire(&mon->lock);
 	for (i = 0; i < OVERFLOW; i++) {
 		at = ptr + 2 * (_i ? i : OVERFLOW - 1 - i) * mon_page;
-		munmap(at, mon_page);
+		madvise(at, mon_page, MADV_DONTNEED);
 	}
 	mrrc_lock_release(&mon->lock);
 	ck_assert_uint_lt(mon_events(), OVERFLOW);
@@ -442,9 +442,9 @@ LOOP_TEST(test_overflow, 0, 2)
 			  (uintptr_t) at + (_i ? mon_page : 0));
 	ck_assert_uint_eq(last->end - last->start,
 			  (2 * (OVERFLOW - count) + 1) * mon_page);
-	/* The page between is mapped, but no longer watched. */
+	/* The page between stays watched: the watch may be another user's. */
 	munmap(at - (_i ? 1 : -1) * mon_page, mon_page);
-	ck_assert_uint_eq(mon_events(), count);
+	ck_assert_uint_eq(mon_events(), count + 1);
 }
 
 static atomic_bool handled;

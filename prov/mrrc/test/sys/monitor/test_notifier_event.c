@@ -107,17 +107,16 @@ TEST(test_watch_stays)
 	ck_assert_int_eq(mrrc_notifier_open(mon, tell, NULL, &notifier), 0);
 }
 
-LOOP_TEST(test_watch_refused, 0, 4)
+LOOP_TEST(test_watch_refused, 0, 6)
 {
 	static const struct {
 		int ret;
 		bool blind;
 		unsigned unwatches;
 	} no[] = {
-		{ -EINVAL, false, 0 },
-		{ -EBUSY, false, 0 },
-		{ -ENOMEM, false, 1 },
-		{ 0, true, 1 },
+		{ -EINVAL, false, 0 }, { -EBUSY, false, 0 },
+		{ -EPERM, false, 0 },  { -ENOSPC, false, 0 },
+		{ -ENOMEM, false, 1 }, { 0, true, 1 },
 	};
 
 	fake->watch_rc = no[_i].ret;
