@@ -315,6 +315,37 @@ static void injected(struct ft_pair *pair)
 	ft_release(&pair->dom[0]);
 }
 
+/* Receives a message without data into NULL, without descriptors. */
+static void into_null(struct ft_pair *pair)
+{
+	const struct iovec iov = { NULL, 0 };
+	const struct fi_msg msg = {
+		.msg_iov = &iov,
+		.iov_count = 1,
+		.addr = FT_ANY,
+		.context = pair,
+	};
+	struct ft_comp comp;
+	int i;
+
+	if (ft_opts.raw)
+		return; /* raw verbs reads a descriptor */
+	ft_stage("into NULL");
+	for (i = 0; i < 2; i++) {
+		if (i)
+			FT_POST(&pair->s,
+				fi_recvmsg(pair->s.ep, &msg, FI_COMPLETION));
+		else
+			FT_POST(&pair->s, fi_recvv(pair->s.ep, &iov, NULL, 1,
+						   FT_ANY, pair));
+		FT_POST(&pair->c,
+			fi_send(pair->c.ep, NULL, 0, NULL, pair->c.to, pair));
+		ft_wait(&pair->s, FT_RX, &comp);
+		check_entry(&pair->s, &comp, pair, FI_RECV, 0, false, 0);
+		ft_wait(&pair->c, FT_TX, &comp);
+	}
+}
+
 static void run(enum fi_cq_format format)
 {
 	struct ft_attr attr = FT_ATTR;
@@ -326,6 +357,7 @@ static void run(enum fi_cq_format format)
 	ft_pair_open(&pair, &attr);
 	origins(&pair);
 	injected(&pair);
+	into_null(&pair);
 	ft_expect_none(&pair.c, 20);
 	ft_expect_none(&pair.s, 1);
 	if (ft_stats(&pair.dom[1], &st)) {

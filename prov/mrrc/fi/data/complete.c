@@ -85,7 +85,7 @@ static bool claim_copies(struct mrrc_cq *cq, struct mrrc_op *op, uint32_t state,
 	if (cq->core_entry_size >= sizeof(*entry) || err)
 		entry->buf = mrrc_bounce_user(op, entry->buf);
 	if (state & MRRC_OP_ZOMBIE)
-		return !op->bounces->in;
+		return err || !op->bounces->in;
 	/*
 	 * a remote write with data takes a receive, but puts nothing in the
 	 * receive's buffer

@@ -33,10 +33,13 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 				struct mrrc_bufs *core)
 {
 	size_t i;
-	int ret;
+	int ret = 0;
 
 	mrrc_op_room(op, msg->msg_iov, msg->iov_count);
-	ret = mrrc_resolve_nothing(op, &core->desc[0]);
+	/* not the application's array, which may be NULL: verbs reads it */
+	core->desc[0] = NULL;
+	if (op->ep->desc_always)
+		ret = mrrc_resolve_nothing(op, &core->desc[0]);
 	for (i = 0; !ret && i < msg->iov_count; i++) {
 		core->iov[i] = msg->msg_iov[i];
 		core->desc[i] = core->desc[0];
@@ -97,11 +100,9 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 		return mrrc_recv_buffered(ep, msg, flags);
 	if (!mrrc_post_fits(&ep->rx, msg->iov_count))
 		return -FI_EINVAL;
-	nowhere = mrrc_recv_nowhere(msg);
-	if ((mrrc_unlikely(nowhere) && !ep->desc_always) ||
-	    mrrc_recv_unseen(ep, flags))
+	if (mrrc_recv_unseen(ep, flags))
 		return fi_recvmsg(ep->core, msg, flags);
-	nowhere = nowhere && ep->domain->implicit;
+	nowhere = ep->domain->implicit && mrrc_recv_nowhere(msg);
 
 	ret = mrrc_op_begin(ep, &ep->rx, flags, msg->context, &op);
 	if (ret)

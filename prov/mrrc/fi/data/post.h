@@ -81,7 +81,7 @@ static inline bool mrrc_recv_unseen(const struct mrrc_ep *ep, uint64_t flags)
 		if ((access) == MRRC_RO &&                                     \
 		    mrrc_copied(ep, msg->msg_iov, msg->desc, msg->iov_count,   \
 				msg->context, copies, &flags)) {               \
-			if (!ep->domain->reg.hmem)                             \
+			if (!mrrc_any_desc(ep, msg->desc, msg->iov_count))     \
 				core_msg.desc = NULL;                          \
 			return call(ep->core, &core_msg, flags);               \
 		}                                                              \

@@ -311,6 +311,14 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 	return 0;
 }
 
+/* Some cores read each descriptor of an array, and none without an array. */
+static bool desc_full(void *const *desc, size_t count)
+{
+	while (count && desc[count - 1])
+		count--;
+	return !count;
+}
+
 bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 		 void *const *desc, size_t count, const void *context,
 		 size_t most, uint64_t *flags)
@@ -325,6 +333,9 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 
 	if ((uintptr_t) context - dir->ops_base < dir->ops_len)
 		return false;
+	/* buffers with descriptors may be device memory */
+	if (mrrc_any_desc(ep, desc, count))
+		return (*flags & FI_INJECT) && desc_full(desc, count);
 	if (*flags & FI_INJECT)
 		return true;
 	/*
@@ -352,9 +363,6 @@ bool mrrc_copied(const struct mrrc_ep *ep, const struct iovec *iov,
 		if (iov[i].iov_len > most - len)
 			return false;
 		len += iov[i].iov_len;
-		/* the buffer may be device memory */
-		if (mrrc_unlikely(ep->domain->reg.hmem) && desc && desc[i])
-			return false;
 	}
 	if (injects && len <= ep->inject_size)
 		*flags |= FI_INJECT;

@@ -149,6 +149,22 @@ int mrrc_resolve_ioc(struct mrrc_op *op, const struct fi_ioc *ioc,
 		     enum mrrc_access access, void **core_desc);
 
 /*
+ * Does a message that the core copies in the call need its descriptors? In
+ * domains with FI_HMEM buffers with descriptors may be device memory.
+ */
+static inline bool mrrc_any_desc(const struct mrrc_ep *ep, void *const *desc,
+				 size_t count)
+{
+	bool any = false;
+
+	if (mrrc_unlikely(ep->domain->reg.hmem) && desc) {
+		while (count)
+			any = desc[--count] || any;
+	}
+	return any;
+}
+
+/*
  * Is the message so small that the core copies it in the call? If so, no buffer
  * needs a descriptor: the caller posts the message without descriptors, with
  * *flags and the application's own context. @most: the longest message that the

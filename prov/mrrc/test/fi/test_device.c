@@ -2,12 +2,16 @@
 /*
  * fi/hook/mr, fi/obj/mr: which registrations bypass the cache of a core such as
  * verbs. The core is a fake that keeps the flags; the provider's cache is
- * empty. fi/cw/link: domains whose memory goes inside messages.
+ * empty. fi/cw/link: domains whose memory goes inside messages. fi/data/resolve:
+ * messages that the core copies.
  */
 #include "config.h"
 
+#include "fi/alloc/alloc.h"
 #include "fi/cw/link.h"
+#include "fi/data/bounce.h"
 #include "fi/fid.h"
+#include "fi/data/resolve.h"
 #include "fi/hook/hook.h"
 #include "fi/obj/obj.h"
 #include "fi/param.h"
@@ -44,6 +48,14 @@ UNUSED(void, mrrc_record_end, uint64_t *chain);
 UNUSED(int, mrrc_record_get, struct mrrc_reg *reg, uint64_t *chain,
        const struct iovec *iov, enum mrrc_access access, unsigned pieces,
        struct mrrc_plan *plan, struct mrrc_admit *admit, bool *copy);
+UNUSED(bool, mrrc_alloc_desc, const struct mrrc_reg *reg, const void *addr,
+       size_t len, void **desc);
+UNUSED(bool, mrrc_bounce_allowed, const struct mrrc_op *op,
+       enum mrrc_access access);
+UNUSED(int, mrrc_bounce_block, struct mrrc_op *op, const struct iovec *iov,
+       size_t offset, enum mrrc_access access, void **base, void **desc);
+UNUSED(int, mrrc_bounce_out, struct mrrc_op *op, struct iovec *iov);
+UNUSED(int, mrrc_op_hold, struct mrrc_op *op, struct mrrc_region *region);
 /* exists in libfabric 2 only */
 UNUSED(struct fid *, mrrc_fid_core, struct fid *fid);
 UNUSED(int, mrrc_fid_bind, struct fid *fid, struct fid *bfid, uint64_t flags);
@@ -154,6 +166,49 @@ LOOP_TEST(test_layered, 0, 2)
 	ck_assert_int_eq(bypasses(mrrc_mr_ops.regattr, &domain.domain.fid,
 				  rights[_i], FI_HMEM_CUDA),
 			 (rights[_i] & REMOTE) != 0);
+}
+
+/*
+ * A message that the core copies goes to the core with all its descriptors, or
+ * with none: verbs reads each descriptor of an array.
+ */
+TEST(test_copied)
+{
+	static char buf[8], some;
+	static const struct {
+		void *desc[2];
+		uint64_t flags;
+		bool device, copied, kept;
+	} row[] = {
+		{ { NULL, NULL }, 0, true, true, false },
+		{ { NULL, NULL }, FI_INJECT, true, true, false },
+		{ { &some, NULL }, 0, true, false, true },
+		{ { NULL, &some }, FI_INJECT, true, false, true },
+		{ { &some, &some }, 0, true, false, true },
+		{ { &some, &some }, FI_INJECT, true, true, true },
+		{ { NULL, &some }, 0, false, true, false },
+		{ { &some, &some }, FI_INJECT, false, true, false },
+	};
+	const struct iovec iov[2] = { { buf, 4 }, { buf + 4, 4 } };
+	struct mrrc_domain domain = { .core_local = true };
+	struct mrrc_ep ep = { .domain = &domain, .inject_size = 64 };
+	uint64_t flags;
+	size_t i;
+
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		domain.reg.hmem = row[i].device;
+		flags = row[i].flags;
+		ck_assert_int_eq(mrrc_copied(&ep, iov, row[i].desc, 2, NULL, 0,
+					     &flags),
+				 row[i].copied);
+		ck_assert_int_eq(mrrc_any_desc(&ep, row[i].desc, 2),
+				 row[i].kept);
+		ck_assert(!row[i].copied || (flags & FI_INJECT));
+	}
+	domain.reg.hmem = true;
+	flags = 0;
+	ck_assert(mrrc_copied(&ep, iov, NULL, 2, NULL, 0, &flags));
+	ck_assert(!mrrc_any_desc(&ep, NULL, 2));
 }
 
 TEST(no_message_takes_device_memory)
