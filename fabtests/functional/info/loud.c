@@ -67,6 +67,16 @@ static void locked_lacks(void)
 	FT_CHECK(strstr(text, "never kept: ulimit -l"), "lacks: %s", text);
 }
 
+/* The process may write no files; the signal of such a write would end it. */
+static void no_files(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	FT_CHECK(!setrlimit(RLIMIT_FSIZE, &none), "RLIMIT_FSIZE");
+	setenv("FI_OFI_MRRC_STATS_FILE", path, 1);
+	open_pair();
+}
+
 /* Two processes record a trace in one file. */
 static void one_trace(void)
 {
@@ -130,6 +140,7 @@ static const struct loud {
 	  open_pair },
 	{ OURS "STATS_FILE", "/nonexistent/s", "not written to /nonexis",
 	  open_pair },
+	{ OURS "POLICY", "lru", "not written to", no_files },
 	{ OURS "TRACE_SIZE", "1M", "put %p, the process", one_trace },
 	{ OURS "POLICY", "lru", "above 48 KiB are never kept", locked_lacks },
 	{ OURS "MAX_SIZE", "1G", OURS "MAX_SIZE is not", load },

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fi/mrrc_fi.h"
@@ -13,6 +14,7 @@
 #include "fi/record/stats_file.h"
 #include "fi/say.h"
 #include "sys/cache/cache_mt.h"
+#include "sys/base/file_limit.h"
 #include "sys/base/own_file.h"
 #include "fi/report.h"
 
@@ -122,12 +124,18 @@ static void put_reg(struct line *line, struct mrrc_reg *reg,
 /* Appends in one write, so that lines of several processes do not mix. */
 static int file_append(const char *path, const struct line *line)
 {
+	struct stat stat;
 	ssize_t len;
 	int fd, ret;
 
 	fd = mrrc_own_file_open(path, O_WRONLY | O_APPEND);
 	if (fd < 0)
 		return fd;
+	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode) &&
+	    !mrrc_file_may(stat.st_size + line->len)) {
+		close(fd);
+		return -EFBIG;
+	}
 	len = write(fd, line->text, line->len);
 	ret = len < 0 ? -errno : (size_t) len < line->len ? -FI_EIO : 0;
 	close(fd);

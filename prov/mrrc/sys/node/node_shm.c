@@ -21,6 +21,7 @@
 #include <bsd/sys/queue.h>
 
 #include "sys/base/fd_id.h"
+#include "sys/base/file_limit.h"
 #include "sys/base/own_file.h"
 
 #define WORD_BITS 40
@@ -169,6 +170,8 @@ static int file_check(int fd)
 	/* mrrc_own_file_open() has checked the owner */
 	if (!S_ISREG(stat.st_mode) || (stat.st_mode & 07777) != 0600)
 		return -EPERM;
+	if (!stat.st_size && !mrrc_file_may(size))
+		return -EFBIG;
 	if (!stat.st_size && fallocate(fd, 0, 0, size))
 		return -errno;
 	return !stat.st_size || stat.st_size >= size ? 0 : -EPROTO;

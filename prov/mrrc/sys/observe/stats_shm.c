@@ -27,6 +27,7 @@
 #include <bsd/sys/queue.h>
 
 #include "sys/base/fd_id.h"
+#include "sys/base/file_limit.h"
 #include "sys/base/threads.h"
 #include "sys/monitor/uffd.h"
 #include "sys/base/vm.h"
@@ -135,6 +136,8 @@ static int segment_map(struct mrrc_stats_shm *segment)
 	void *map;
 	int ret;
 
+	if (!mrrc_file_may(segment->size))
+		return -EFBIG;
 	if (fallocate(segment->fd, 0, 0, segment->size))
 		return -errno;
 	ret = mrrc_fd_id(segment->fd, &segment->id);

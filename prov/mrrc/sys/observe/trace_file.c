@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sys/observe/stats_shm.h"
+#include "sys/base/file_limit.h"
 #include "sys/base/own_file.h"
 #include "sys/base/vm.h"
 
@@ -167,13 +167,9 @@ static int trace_write_zeroes(int fd, off_t offset, size_t len)
  */
 static int trace_grow(struct mrrc_trace_file *file, off_t offset, size_t len)
 {
-	struct rlimit limit;
 	int ret;
 
-	/* a write beyond the limit would raise a signal, not only an error */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) &&
-	    limit.rlim_cur != RLIM_INFINITY &&
-	    limit.rlim_cur < (rlim_t) offset + len)
+	if (!mrrc_file_may(offset + len))
 		return -EFBIG;
 	if (!mrrc_fd_is(file->fd, &file->fd_id))
 		return -EBADF;

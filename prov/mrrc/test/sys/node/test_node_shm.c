@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "test/fakes/fault.h"
@@ -214,6 +215,20 @@ TEST(test_refused)
 	snprintf(dir + strlen(dir), 8, "/no");
 	refused(-ENOENT);
 	dir[strlen(dir) - 3] = '\0';
+}
+
+TEST(test_file_limit)
+{
+	struct rlimit before, limit;
+
+	make(0600, 0);
+	/* Check itself writes short files. */
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = SIZE - 1;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	refused(-EFBIG);
+	setrlimit(RLIMIT_FSIZE, &before);
 }
 
 TEST(test_foreign)

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -364,6 +365,29 @@ TEST(test_fd_reused)
 	ck_assert_int_ne(fcntl(fd, F_GETFD), -1);
 	close(fd);
 	close(other);
+}
+
+/* Check itself writes files: the limit is only for the call under test. */
+static void limit_files(rlim_t most)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* The limit on the size of files holds for the segment's memory, too. */
+TEST(test_file_limit)
+{
+	struct mrrc_stats_shm *segment = NULL;
+	int ret;
+
+	limit_files(0);
+	ret = mrrc_stats_shm_open(&segment);
+	limit_files(RLIM_INFINITY);
+	ck_assert_int_eq(ret, -EFBIG);
+	ck_assert_ptr_null(segment);
 }
 
 TEST(test_open_fails)
