@@ -77,6 +77,14 @@ test_check()
 		grep -q '^ok *lookups: no code' "$DIR/out"
 }
 
+# The command has the descriptors of its caller, as that of a launcher of MPI.
+test_descriptors()
+{
+	environment plain || return 1
+	python -m ofi_mrrc run cat <(echo handed down) 2>"$DIR/err" |
+		grep -qx "handed down" || { cat "$DIR/err"; return 1; }
+}
+
 # The status of the command, its signals, and what a command leaves that caches
 # nothing; both forms.
 test_run()
@@ -216,4 +224,4 @@ if world.rank == 0:
     name = MPI.Get_library_version().replace("Open MPI", "openmpi")
     print("all data is right:", name.split(",")[0])
 EOF
-run_tests name usage check run mpich openmpi hook alloc check_mpich nixl
+run_tests name usage check run descriptors mpich openmpi hook alloc check_mpich nixl

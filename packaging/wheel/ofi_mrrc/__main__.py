@@ -188,7 +188,8 @@ def run(command, hook, alloc, chosen):
         prepend("LD_PRELOAD", own(major, "libmrrc_mpi.so"))
     with tempfile.NamedTemporaryFile("r", prefix="ofi_mrrc-") as stats:
         os.environ["FI_OFI_MRRC_STATS_FILE"] = stats.name
-        child = subprocess.Popen(command)
+        # launchers of MPI hand descriptors down
+        child = subprocess.Popen(command, close_fds=False)
         # signals from the keyboard are for the program
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
