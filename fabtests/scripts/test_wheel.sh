@@ -108,6 +108,28 @@ test_run()
 		said "nothing was cached; python" "$DIR/err"
 }
 
+# A signal to the helper alone reaches the command, unless the caller ignores it, and
+# no file is left.
+test_signals()
+{
+	local helper
+
+	environment plain && mkdir -p "$DIR/tmp" || return 1
+	# shellcheck disable=SC2016 # for that shell
+	TMPDIR=$DIR/tmp python -m ofi_mrrc run sh -c \
+		'trap "exit 3" TERM; echo begun; sleep 60 & wait' \
+		>"$DIR/out" 2>"$DIR/err" &
+	helper=$!
+	until_so grep -q begun "$DIR/out"
+	kill -TERM "$helper"
+	wait "$helper"
+	[ $? -eq 3 ] || { cat "$DIR/err"; fail "not passed on"; return 1; }
+	[ -z "$(ls "$DIR/tmp")" ] || { fail "files are left"; return 1; }
+	# shellcheck disable=SC2016
+	(trap '' HUP; python -m ofi_mrrc run sh -c 'kill -HUP $PPID; kill -HUP $$') \
+		2>"$DIR/err" || fail "not ignored"
+}
+
 # mpi NAME PACKAGE RESULT COMMAND...: two ranks exchange buffers over the libfabric
 # of an MPI library's wheel, and RESULT is what the cache did.
 mpi()
@@ -224,4 +246,4 @@ if world.rank == 0:
     name = MPI.Get_library_version().replace("Open MPI", "openmpi")
     print("all data is right:", name.split(",")[0])
 EOF
-run_tests name usage check run descriptors mpich openmpi hook alloc check_mpich nixl
+run_tests name usage check run descriptors signals mpich openmpi hook alloc check_mpich nixl

@@ -39,6 +39,7 @@ BELOW = (
     "opt/mpi/libfabric/lib/" + SONAME,
     "lib/python3*/site-packages/*.libs/libfabric*.so*",
 )
+PASSED_ON = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 ASK = (
     "import ctypes, sys\n"
     "v = ctypes.CDLL(sys.argv[1]).fi_version()\n"
@@ -180,6 +181,29 @@ def result(lines, hook):
     return text + ("; it lacks " + lacks if lacks else "")
 
 
+def start(command):
+    """Starts command; signals to this process alone reach it, too."""
+    child, early = [], []
+
+    def pass_on(number, _):
+        if not child:
+            early.append(number)
+            return
+        try:
+            child[0].send_signal(number)
+        except OSError:  # it has ended, or is another user's
+            pass
+
+    for number in PASSED_ON:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, pass_on)
+    # launchers of MPI hand descriptors down
+    child.append(subprocess.Popen(command, close_fds=False))
+    for number in early:
+        pass_on(number, None)
+    return child[0]
+
+
 def run(command, hook, alloc, chosen):
     if not shutil.which(command[0]):
         die("%s: no such program" % command[0])
@@ -188,8 +212,7 @@ def run(command, hook, alloc, chosen):
         prepend("LD_PRELOAD", own(major, "libmrrc_mpi.so"))
     with tempfile.NamedTemporaryFile("r", prefix="ofi_mrrc-") as stats:
         os.environ["FI_OFI_MRRC_STATS_FILE"] = stats.name
-        # launchers of MPI hand descriptors down
-        child = subprocess.Popen(command, close_fds=False)
+        child = start(command)
         # signals from the keyboard are for the program
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
