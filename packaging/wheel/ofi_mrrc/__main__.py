@@ -123,7 +123,9 @@ def choose(major):
     if re.search("[,^]", given):
         die("FI_PROVIDER=%s: name one provider, or use --hook" % given)
     if given:
-        return given + ";ofi_mrrc"
+        # for reliable datagrams libfabric puts ofi_rxm over one core by itself
+        rxm = "" if ";" in given else ",%s;ofi_rxm;ofi_mrrc" % given
+        return given + ";ofi_mrrc" + rxm
     if has_device():
         return "verbs;ofi_rxm;ofi_mrrc"
     # reliable datagrams, which tcp itself has in 2.x
