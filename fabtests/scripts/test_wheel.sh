@@ -77,6 +77,33 @@ test_check()
 		grep -q '^ok *lookups: no code' "$DIR/out"
 }
 
+# folders_are LIST: what FI_PROVIDER_PATH has behind the wheel's own folder, with a
+# libfabric in $DIR/lib
+folders_are()
+{
+	python -m ofi_mrrc run --libfabric "$DIR/lib/libfabric.so.1" \
+		printenv FI_PROVIDER_PATH 2>"$DIR/err" >"$DIR/out"
+	[ "$(sed "s,$DIR/plain/[^:]*/libfabric1:*,," "$DIR/out")" = "$1" ] ||
+		{ cat "$DIR/out" "$DIR/err"; fail "not '$1'"; }
+}
+
+# The folders where libfabric looks for providers; Intel MPI's is named prov.
+test_folders()
+{
+	local lib=$DIR/lib
+
+	environment plain && mkdir -p "$lib" || return 1
+	python -m ofi_mrrc run true 2>"$DIR/err"
+	cp "$(sed -n 's/^ofi_mrrc: libfabric 1[^ ]* \(.*\); .*/\1/p' "$DIR/err")" \
+		"$lib/libfabric.so.1" || { cat "$DIR/err"; return 1; }
+	folders_are '' || return 1
+	mkdir "$lib/libfabric"
+	folders_are "$lib/libfabric" || return 1
+	mv "$lib/libfabric" "$lib/prov"
+	folders_are "$lib/prov" || return 1
+	FI_PROVIDER_PATH=/a:/b folders_are /a:/b
+}
+
 # The command has the descriptors of its caller, as that of a launcher of MPI.
 test_descriptors()
 {
@@ -249,4 +276,4 @@ if world.rank == 0:
     name = MPI.Get_library_version().replace("Open MPI", "openmpi")
     print("all data is right:", name.split(",")[0])
 EOF
-run_tests name usage check run descriptors signals mpich openmpi hook alloc check_mpich nixl
+run_tests name usage check run folders descriptors signals mpich openmpi hook alloc check_mpich nixl

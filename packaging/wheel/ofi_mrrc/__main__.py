@@ -140,11 +140,14 @@ def prepare(command, hook, chosen):
     """Sets the variables; returns libfabric's path and major version."""
     path, major, minor = find(command, chosen)
     env = os.environ
-    # with FI_PROVIDER_PATH set, libfabric no longer looks in its own folder
-    beside = os.path.join(os.path.dirname(os.path.realpath(path)), "libfabric")
-    env["FI_PROVIDER_PATH"] = "%s:%s" % (
-        os.path.dirname(own(major, "libmrrc-fi.so")),
-        env.get("FI_PROVIDER_PATH") or beside,
+    # with FI_PROVIDER_PATH set, libfabric no longer looks in its own folder, which
+    # is prov beside that of Intel MPI
+    beside = os.path.dirname(os.path.realpath(path))
+    theirs = [os.path.join(beside, name) for name in ("libfabric", "prov")]
+    given = env.get("FI_PROVIDER_PATH")
+    folders = [given] if given else list(filter(os.path.isdir, theirs))
+    env["FI_PROVIDER_PATH"] = ":".join(
+        [os.path.dirname(own(major, "libmrrc-fi.so"))] + folders
     )
     name = "FI_HOOK" if hook else "FI_PROVIDER"
     env[name] = "mrrc" if hook else choose(major)
