@@ -101,7 +101,9 @@ test_folders()
 	folders_are "$lib/libfabric" || return 1
 	mv "$lib/libfabric" "$lib/prov"
 	folders_are "$lib/prov" || return 1
-	FI_PROVIDER_PATH=/a:/b folders_are /a:/b
+	FI_PROVIDER_PATH=/a:/b folders_are /a:/b &&
+		FI_PROVIDER_PATH=@/a:/b folders_are @/a:/b &&
+		FI_PROVIDER_PATH=@ folders_are "@$lib/prov"
 }
 
 # The command has the descriptors of its caller, as that of a launcher of MPI.

@@ -144,9 +144,12 @@ def prepare(command, hook, chosen):
     # is prov beside that of Intel MPI
     beside = os.path.dirname(os.path.realpath(path))
     theirs = [os.path.join(beside, name) for name in ("libfabric", "prov")]
-    given = env.get("FI_PROVIDER_PATH")
+    given = env.get("FI_PROVIDER_PATH", "")
+    # "@" before the list: the first provider of a name is taken, not the newest
+    order = "@" if given.startswith("@") else ""
+    given = given[len(order) :]
     folders = [given] if given else list(filter(os.path.isdir, theirs))
-    env["FI_PROVIDER_PATH"] = ":".join(
+    env["FI_PROVIDER_PATH"] = order + ":".join(
         [os.path.dirname(own(major, "libmrrc-fi.so"))] + folders
     )
     name = "FI_HOOK" if hook else "FI_PROVIDER"
