@@ -162,6 +162,25 @@ test_signals()
 		2>"$DIR/err" || fail "not ignored"
 }
 
+# The file of counters is the caller's own, if there is one. Else a process that
+# outlives the command leaves no file.
+test_counters()
+{
+	environment plain && mkdir -p "$DIR/late" || return 1
+	FI_OFI_MRRC_STATS_FILE=/some/file python -m ofi_mrrc run \
+		printenv FI_OFI_MRRC_STATS_FILE >"$DIR/out" 2>"$DIR/err"
+	grep -qx /some/file "$DIR/out" &&
+		said "FI_OFI_MRRC_STATS_FILE=/some/file" "$DIR/err" || return 1
+	mkfifo "$DIR/ended" "$DIR/written"
+	# shellcheck disable=SC2016 # for that shell
+	TMPDIR=$DIR/late python -m ofi_mrrc run sh -c '
+		(read -r _ <"$1"; echo >>"$FI_OFI_MRRC_STATS_FILE"; echo >"$2") 2>/dev/null &' \
+		sh "$DIR/ended" "$DIR/written" 2>"$DIR/err"
+	echo >"$DIR/ended"
+	read -r _ <"$DIR/written"
+	[ -z "$(ls "$DIR/late")" ] || fail "files are left"
+}
+
 # mpi NAME PACKAGE RESULT COMMAND...: two ranks exchange buffers over the libfabric
 # of an MPI library's wheel, and RESULT is what the cache did.
 mpi()
@@ -278,4 +297,5 @@ if world.rank == 0:
     name = MPI.Get_library_version().replace("Open MPI", "openmpi")
     print("all data is right:", name.split(",")[0])
 EOF
-run_tests name usage check run folders descriptors signals mpich openmpi hook alloc check_mpich nixl
+run_tests name usage check run folders descriptors signals counters mpich openmpi hook alloc \
+	check_mpich nixl

@@ -158,10 +158,18 @@ def prepare(command, hook, chosen):
     return path, major
 
 
-def result(lines, hook):
-    """Returns in words what lines of FI_OFI_MRRC_STATS_FILE say."""
+def lines(path):
+    try:
+        with open(path) as file:
+            return file.readlines()
+    except FileNotFoundError:  # no domain was closed
+        return []
+
+
+def result(domains, hook):
+    """Returns in words what lines of FI_OFI_MRRC_STATS_FILE say, one of each domain."""
     total, pids, core, lacks = {}, set(), "", ""
-    for line in lines:
+    for line in domains:
         try:
             domain = json.loads(line)
         except ValueError:  # a process that was killed, or a full disk
@@ -218,14 +226,23 @@ def run(command, hook, alloc, chosen):
     _, major = prepare(command, hook, chosen)
     if alloc:
         prepend("LD_PRELOAD", own(major, "libmrrc_mpi.so"))
-    with tempfile.NamedTemporaryFile("r", prefix="ofi_mrrc-") as stats:
-        os.environ["FI_OFI_MRRC_STATS_FILE"] = stats.name
+    # in a folder, so that a process that ends later leaves no file
+    folder = tempfile.mkdtemp(prefix="ofi_mrrc-")
+    ours = os.path.join(folder, "stats")
+    file = os.environ.get("FI_OFI_MRRC_STATS_FILE") or ours
+    os.environ["FI_OFI_MRRC_STATS_FILE"] = file
+    try:
         child = start(command)
         # signals from the keyboard are for the program
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         status = child.wait()
-        say(result(stats, hook))
+        if file == ours:
+            say(result(lines(ours), hook))
+        else:
+            say("what was cached is in FI_OFI_MRRC_STATS_FILE=" + file)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     return 128 - status if status < 0 else status
 
 
