@@ -63,7 +63,11 @@ test_usage()
 		refused 1 "is no libfabric" \
 			python -m ofi_mrrc run --libfabric /dev/null true &&
 		FI_PROVIDER=^tcp refused 1 "name one provider" \
-			python -m ofi_mrrc run true
+			python -m ofi_mrrc run true || return 1
+	mkdir "$DIR/a b" && ln -s "$DIR"/plain/lib/python*/site-packages/ofi_mrrc \
+		"$DIR/a b" || return 1
+	PYTHONPATH="$DIR/a b" refused 1 "a space or colon" \
+		python -m ofi_mrrc run --alloc true
 }
 
 # Of this machine's own libfabric.

@@ -225,7 +225,10 @@ def run(command, hook, alloc, chosen):
         die("%s: no such program" % command[0])
     _, major = prepare(command, hook, chosen)
     if alloc:
-        prepend("LD_PRELOAD", own(major, "libmrrc_mpi.so"))
+        library = own(major, "libmrrc_mpi.so")
+        if re.search("[ :]", library):
+            die("--alloc: LD_PRELOAD takes no path with a space or colon: " + library)
+        prepend("LD_PRELOAD", library)
     # in a folder, so that a process that ends later leaves no file
     folder = tempfile.mkdtemp(prefix="ofi_mrrc-")
     ours = os.path.join(folder, "stats")
