@@ -59,7 +59,10 @@ test_usage()
 	refused 2 "python -m ofi_mrrc run" python -m ofi_mrrc &&
 		refused 2 "python -m ofi_mrrc run" python -m ofi_mrrc run &&
 		refused 2 "python -m ofi_mrrc run" python -m ofi_mrrc run --what x &&
-		refused 1 "no such program" python -m ofi_mrrc run no-such-program &&
+		refused 127 "^ofi_mrrc: no-such-program: No such file" \
+			python -m ofi_mrrc run no-such-program &&
+		refused 126 "^ofi_mrrc: $DIR: Permission denied" \
+			python -m ofi_mrrc run "$DIR" &&
 		refused 1 "is no libfabric" \
 			python -m ofi_mrrc run --libfabric /dev/null true &&
 		FI_PROVIDER=^tcp refused 1 "name one provider" \
@@ -126,6 +129,9 @@ test_run()
 	python -m ofi_mrrc run -- sh -c 'exit 7' 2>"$DIR/err"
 	[ $? -eq 7 ] || { fail "not the status of the command"; return 1; }
 	said "nothing was cached; .* --hook; " "$DIR/err" || return 1
+	# nor if nobody reads what it says
+	python -m ofi_mrrc run -- sh -c 'exit 7' 2> >(exit)
+	[ $? -eq 7 ] || { fail "the status of a broken pipe"; return 1; }
 	# shellcheck disable=SC2016 # for that shell
 	python -m ofi_mrrc run sh -c 'kill -TERM $$' 2>"$DIR/err"
 	[ $? -eq 143 ] || { fail "not the signal of the command"; return 1; }

@@ -47,12 +47,16 @@ ASK = (
 )
 
 
-def die(text):
-    sys.exit("ofi_mrrc: " + text)
-
-
 def say(text):
-    print("ofi_mrrc: " + text, file=sys.stderr)
+    try:
+        os.write(2, os.fsencode("ofi_mrrc: %s\n" % text))
+    except OSError:  # nobody reads it
+        pass
+
+
+def die(text, status=1):
+    say(text)
+    sys.exit(status)
 
 
 def output(*command):
@@ -214,15 +218,18 @@ def start(command):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, pass_on)
     # launchers of MPI hand descriptors down
-    child.append(subprocess.Popen(command, close_fds=False))
+    try:
+        child.append(subprocess.Popen(command, close_fds=False))
+    except OSError as error:
+        # as the shell has it
+        status = 127 if isinstance(error, FileNotFoundError) else 126
+        die("%s: %s" % (command[0], error.strerror), status)
     for number in early:
         pass_on(number, None)
     return child[0]
 
 
 def run(command, hook, alloc, chosen):
-    if not shutil.which(command[0]):
-        die("%s: no such program" % command[0])
     _, major = prepare(command, hook, chosen)
     if alloc:
         library = own(major, "libmrrc_mpi.so")
