@@ -136,6 +136,11 @@ def choose(major):
     return "tcp;ofi_mrrc" if major > 1 else "tcp;ofi_rxm;ofi_mrrc"
 
 
+def over_tcp():
+    given = os.environ.get("FI_PROVIDER")
+    return given.startswith("tcp") if given else not has_device()
+
+
 def prepend(name, path):
     os.environ[name] = ":".join(filter(None, (path, os.environ.get(name))))
 
@@ -158,7 +163,12 @@ def prepare(command, hook, chosen):
     )
     name = "FI_HOOK" if hook else "FI_PROVIDER"
     env[name] = "mrrc" if hook else choose(major)
-    say("libfabric %d.%d, %s; %s=%s" % (major, minor, path, name, env[name]))
+    setting = "%s=%s" % (name, env[name])
+    if over_tcp() and not env.get("FI_OFI_MRRC_REGISTER"):
+        # it needs no registered buffers
+        env["FI_OFI_MRRC_REGISTER"] = "always"
+        setting += " FI_OFI_MRRC_REGISTER=always"
+    say("libfabric %d.%d, %s; %s" % (major, minor, path, setting))
     return path, major
 
 
