@@ -69,10 +69,10 @@ esac
 OUT=$(realpath -- "$1")
 shift
 [ -x "$TOP/configure" ] || { echo "autoreconf -fi comes first" >&2; exit 1; }
-WORK=$OUT/new
+WORK=$OUT/ofi_mrrc.new
 version=$(sed -n 's/^AC_INIT(\[ofi_mrrc\], \[\([^]]*\)\].*/\1/p' "$TOP/configure.ac")
 TREE=$WORK/tree INFO=$WORK/tree/ofi_mrrc-$version.dist-info
-rm -rf "$WORK" "$OUT"/*.whl
+rm -rf "$WORK" "$OUT"/ofi_mrrc-*.whl
 mkdir -p "$TREE/ofi_mrrc" "$INFO"
 build ""
 for prefix in "$@"; do
