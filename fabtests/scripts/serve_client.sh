@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # what is set in test_serve.sh is used
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of test_serve.sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # What a client does not do, whatever it is sent, and what it keeps: sourced by
@@ -7,6 +7,8 @@
 # A file that is larger than the limit of the process is an error of this file.
 test_file_limit()
 {
+	local ok
+
 	file large 3000000
 	file small 1000
 	serve || return 1
@@ -14,7 +16,13 @@ test_file_limit()
 	get_says 'large: File too large' && get_says 'ulimit -f' &&
 		get_says 'are kept' && [ ! -e "$DIR/dst/large" ] &&
 		cmp "$DIR/src/small" "$DIR/dst/small" || return 1
-	got "" && same
+	got "" && same && serve_end || return 1
+	# nor does a server end whose files may hardly have any length
+	AS=(prlimit --fsize=2048)
+	serve
+	ok=$?
+	AS=()
+	[ $ok -eq 0 ] && got "" && same && serve_end
 }
 
 # endless KIND LINES TEXT: the client ends, with so many lines at most.

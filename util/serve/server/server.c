@@ -341,6 +341,8 @@ static int open_loop(struct server *server)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* a write past the limit of files (ulimit -f) fails instead */
+	signal(SIGXFSZ, SIG_IGN);
 	server->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (server->signals < 0 || server->epoll < 0)
