@@ -14,7 +14,7 @@
 # shellcheck source=fabtests/scripts/serve_harm.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/serve_harm.sh"
 
-ALL="sizes names named tree many links unreadable private user log list
+ALL="sizes names named tree many links unreadable private user second_name log list
 	exclude json again truncated checked pages writers huge
 	resume_client resume_server interrupted full_disk beneath planted
 	hostile tagged half mute strangers stuck silent dead idle stopped
@@ -418,6 +418,29 @@ test_user()
 	done
 	got 1 "" && get_says 'private: the server may not' &&
 		cmp "$DIR/src/file" "$DIR/dst/file" && serve_end
+}
+
+# Each of two names of a user has its own groups.
+test_second_name()
+{
+	local also=64999 ok
+
+	unshare -m true 2>/dev/null ||
+		{ echo "  not tried: not root"; return 0; }
+	cp /etc/passwd /etc/group "$DIR"
+	echo "mrrc2:x:$(id -u nobody):$(id -g nobody)::/:/bin/false" >>"$DIR/passwd"
+	echo "mrrc2:x:$also:mrrc2" >>"$DIR/group"
+	# shellcheck disable=SC2016 # for that shell
+	AS=(unshare -m sh -ec 'mount --bind "$0/passwd" /etc/passwd
+		mount --bind "$0/group" /etc/group
+		exec "$@"' "$DIR")
+	serve --user=mrrc2
+	ok=$?
+	AS=()
+	[ $ok -eq 0 ] || return 1
+	grep -qw "^Groups:.*$also" "/proc/$SERVER/status" ||
+		{ grep ^Groups: "/proc/$SERVER/status"; fail "other groups"; return 1; }
+	serve_end
 }
 
 # Who has opened which file, in one line whatever its name is

@@ -35,7 +35,8 @@ int user_find(const char *name, struct user *user)
 
 int user_become(const struct user *user)
 {
-	const struct passwd *entry = getpwuid(user->uid);
+	/* of several names with one number, each has groups of its own */
+	const struct passwd *entry = find(user->name);
 
 	if (!entry)
 		return -ENOENT;
