@@ -82,6 +82,8 @@ static void each_folder(const char *list,
 static void look_folder(void *arg, const char *folder)
 {
 	add_matching(arg, folder, SONAME);
+	/* the name that auditwheel gives a copy */
+	add_matching(arg, folder, "libfabric-*.so*");
 }
 
 /*
