@@ -47,6 +47,17 @@ tree()
 	logged "make-$1" make -j "$(nproc)" install
 }
 
+# A tree in which a line has no place stays as it is.
+test_unknown()
+{
+	local tree=$DIR/unknown
+
+	cp -r "$SOURCE" "$tree" && : >"$tree/include/ofi_prov.h" || return 1
+	"$TOP/packaging/upstream/import.sh" "$tree" 2>/dev/null &&
+		{ fail "not refused"; return 1; }
+	cmp "$SOURCE/configure.ac" "$tree/configure.ac" && [ ! -e "$tree/prov/mrrc" ]
+}
+
 test_modules()
 {
 	[ -e "$DIR/dl/prefix/lib/libfabric/libmrrc-fi.so" ] &&
@@ -81,6 +92,6 @@ logged configure-ours "$TOP/configure" --disable-tools \
 	--with-libfabric="$DIR/yes/prefix"
 IFS=, read -ra names <<<"$FUNCTIONAL,$HOOKED"
 logged make-ours make -j "$(nproc)" "${names[@]/#/fabtests/fi_mrrc_}"
-run_tests modules upstream "functional dl -t $FUNCTIONAL tcp;ofi_mrrc" \
+run_tests unknown modules upstream "functional dl -t $FUNCTIONAL tcp;ofi_mrrc" \
 	"functional yes -t $FUNCTIONAL tcp;ofi_mrrc" \
 	"functional dl -H -t $HOOKED tcp" "functional yes -H -t $HOOKED tcp"

@@ -31,11 +31,37 @@ files()
 		grep -vE '/(without|abi)\.c$' | sort -u | sed 's,^,\t,; $!s,$, \\,'
 }
 
+# has PATTERN LINE FILE: a line of the file matches
+has()
+{
+	grep -q "$1" "$3" || { echo "$ME: $3 has no $1" >&2; exit 1; }
+}
+
 # after PATTERN LINE FILE: adds the line after the first that matches
 after()
 {
-	grep -q "$1" "$3" || { echo "$ME: $3 has no $1" >&2; exit 1; }
 	sed -i "0,/$1/s//&\n$2/" "$3"
+}
+
+# each_line COMMAND: calls it with each line to add to libfabric's own files
+each_line()
+{
+	"$1" '^FI_PROVIDER_SETUP(\[rxm\])' 'FI_PROVIDER_SETUP([mrrc])' "$DIR/configure.ac"
+	"$1" '^include prov\/rxm\/Makefile.include' 'include prov\/mrrc\/Makefile.include' \
+		"$DIR/Makefile.am"
+	"$1" '^	ofi_register_provider(RXM_INIT, NULL);' \
+		'	ofi_register_provider(MRRC_INIT, NULL);\
+	ofi_register_provider(HOOK_MRRC_INIT, NULL);' "$DIR/src/fabric.c"
+	"$1" '^#include <rdma\/providers\/fi_prov.h>' '\
+#if (HAVE_MRRC) \&\& !(HAVE_MRRC_DL)\
+struct fi_provider *fi_mrrc_ini(void);\
+struct fi_provider *mrrc_hook_ini(void);\
+#  define MRRC_INIT fi_mrrc_ini()\
+#  define HOOK_MRRC_INIT mrrc_hook_ini()\
+#else\
+#  define MRRC_INIT NULL\
+#  define HOOK_MRRC_INIT NULL\
+#endif' "$DIR/include/ofi_prov.h"
 }
 
 case ${1--} in
@@ -46,6 +72,7 @@ DIR=$(realpath -- "$1")
 prov=$DIR/prov/mrrc
 [ -f "$DIR/include/ofi_prov.h" ] || { echo "$ME: no libfabric in $DIR" >&2; exit 1; }
 [ ! -e "$prov" ] || { echo "$ME: $prov exists" >&2; exit 1; }
+each_line has
 
 mkdir -p "$prov"
 cp -r "$TOP"/prov/mrrc/{core,sys,fi,hook,README.md} "$prov"
@@ -136,19 +163,4 @@ prov_dist_man_pages += man/fi_mrrc.7.md
 endif HAVE_MRRC
 EOT
 
-after '^FI_PROVIDER_SETUP(\[rxm\])' 'FI_PROVIDER_SETUP([mrrc])' "$DIR/configure.ac"
-after '^include prov\/rxm\/Makefile.include' 'include prov\/mrrc\/Makefile.include' \
-	"$DIR/Makefile.am"
-after '^	ofi_register_provider(RXM_INIT, NULL);' \
-	'	ofi_register_provider(MRRC_INIT, NULL);\
-	ofi_register_provider(HOOK_MRRC_INIT, NULL);' "$DIR/src/fabric.c"
-after '^#include <rdma\/providers\/fi_prov.h>' '\
-#if (HAVE_MRRC) \&\& !(HAVE_MRRC_DL)\
-struct fi_provider *fi_mrrc_ini(void);\
-struct fi_provider *mrrc_hook_ini(void);\
-#  define MRRC_INIT fi_mrrc_ini()\
-#  define HOOK_MRRC_INIT mrrc_hook_ini()\
-#else\
-#  define MRRC_INIT NULL\
-#  define HOOK_MRRC_INIT NULL\
-#endif' "$DIR/include/ofi_prov.h"
+each_line after
