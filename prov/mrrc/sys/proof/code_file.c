@@ -16,6 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "sys/base/regular.h"
+
 #define PHDRS 64
 #define SPAN  ((uint64_t) 4 << 30) /* bytes of a file's segments, at most */
 
@@ -129,12 +131,12 @@ static int map_file(struct mrrc_code_file *file)
 
 int mrrc_code_open(const char *path, struct mrrc_code_file *file)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const int fd = mrrc_regular_open(AT_FDCWD, path, 0);
 	struct mrrc_code_file one = { .fd = fd };
 	int ret;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	ret = map_file(&one);
 	if (ret)
 		close(fd);

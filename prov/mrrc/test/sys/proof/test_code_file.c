@@ -6,6 +6,9 @@
 #include "config.h"
 #include "test/case.h"
 
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
 #include "test/sys/proof/code_fixture.h"
 #include "test/seed.h"
 
@@ -214,4 +217,22 @@ TEST(test_file)
 	ck_assert_int_eq(ftruncate(elf.fd, 10), 0);
 	ck_assert_int_eq(mrrc_code_open(elf.path, &file), -EINVAL);
 	ck_assert_int_eq(mrrc_code_open("/nowhere", &file), -ENOENT);
+}
+
+/* Opening a device, such as a tape, could change it. A FIFO stands for it. */
+TEST(test_device)
+{
+	const int opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char folder[] = "/tmp/test_code.XXXXXX", path[64], events[4096];
+	struct mrrc_code_file file;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/fifo", folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_ge(inotify_add_watch(opens, path, IN_OPEN), 0);
+	ck_assert_int_eq(mrrc_code_open(path, &file), -EINVAL);
+	ck_assert_int_lt(read(opens, events, sizeof(events)), 0);
+	close(opens);
+	unlink(path);
+	rmdir(folder);
 }
