@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "core/text/text.h"
 #include "stat/update.h"
+#include "sys/base/regular.h"
 #include "sys/observe/stats_shm.h"
 
 #define LINK "/memfd:" MRRC_STATS_SHM_NAME " (deleted)"
@@ -103,7 +105,10 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Reads a link's target, which may have changed meanwhile. */
+/*
+ * Reads a link's target, which may have changed meanwhile, or may be any file
+ * that a hostile process gave a segment's name. A memfd is on tmpfs.
+ */
 static int read_segment(int dir, const char *name, bool *answers,
 			struct stat_domain *domain)
 {
@@ -112,11 +117,11 @@ static int read_segment(int dir, const char *name, bool *answers,
 	ssize_t size = -1;
 	int fd;
 
-	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = mrrc_regular_open(dir, name, TMPFS_MAGIC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	*answers = *answers && stat_update(fd);
-	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode))
+	if (!fstat(fd, &stat))
 		size = pread(fd, data, sizeof(data), 0);
 	domain->when = now();
 	close(fd);

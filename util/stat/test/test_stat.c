@@ -10,6 +10,8 @@
 #include <jansson.h>
 #include <linux/futex.h>
 #include <stdarg.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -464,6 +466,30 @@ TEST(test_impostor)
 	ck_assert_uint_eq(sample.domains, 1);
 	ck_assert_uint_eq(sample.unknown, 1);
 	stat_sample_fini(&sample);
+	close(fd);
+}
+
+/*
+ * A file with a segment's name that is on another file system may be a device,
+ * and is not opened. One of huge pages can be made without rights.
+ */
+TEST(test_other_fs)
+{
+	const int fd =
+		memfd_create(MRRC_STATS_SHM_NAME, MFD_CLOEXEC | MFD_HUGETLB);
+	const int opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct stat_sample sample = { 0 };
+	char name[32], events[4096];
+
+	if (fd < 0)
+		return; /* a kernel without huge pages */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	ck_assert_int_ge(inotify_add_watch(opens, name, IN_OPEN), 0);
+	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);
+	ck_assert_uint_eq(sample.domains, 1);
+	ck_assert_int_lt(read(opens, events, sizeof(events)), 0);
+	stat_sample_fini(&sample);
+	close(opens);
 	close(fd);
 }
 
