@@ -88,6 +88,8 @@ static void explain(const struct trace_records *records, size_t read)
 			read);
 	else if (records->dropped)
 		complain("no request found room: raise FI_OFI_MRRC_TRACE_SIZE");
+	else if (!records->start) /* not recorded */
+		complain("no requests");
 	else if (!registers(records))
 		complain("no requests: the domains registered nothing, as over "
 			 "tcp; FI_OFI_MRRC_REGISTER=always has them do so");

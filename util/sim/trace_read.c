@@ -20,7 +20,8 @@ static void head(void *arg, const struct mrrc_trace_head *from)
 {
 	struct reading *reading = arg;
 
-	reading->trace.parallel = 1;
+	/* without a PID it is a recording of several programs */
+	reading->trace.parallel = from->pid ? 1 : 0;
 	memcpy(reading->cost, from->cost, sizeof(reading->cost));
 	memcpy(reading->domain, from->domain, sizeof(reading->domain));
 }

@@ -114,6 +114,25 @@ cut -d, -f 4,10 "$DIR/out" | tail -n +2 | tr '\n' ' ' >"$DIR/procs"
 [ "$(cat "$DIR/procs")" = "2,write 2,write 0,recv " ] ||
 	fail "two files: $(cat "$DIR/procs")"
 
+# without requests, too
+run 0 -f csv -o "$DIR/none.csv" --op=trecv "$DIR/a.csv"
+run 0 -f csv -o "$DIR/c.csv" "$DIR/none.csv"
+same "$DIR/none.csv" "$DIR/c.csv"
+run 0 "$DIR/none.csv"
+grep -q ": no requests$" "$DIR/err" || fail "does not say why nothing is shown"
+: >"$DIR/empty"
+refuses 1 "no requests in it" "$DIR/empty"
+
+# two programs ran side by side, as they do in the CSV file of both
+printf 'time_us,addr,len\n1,0x1000,4096\n1000001,0x1000,4096\n' >"$DIR/1.csv"
+run 0 -f raw -o "$DIR/two.trace" "$DIR/1.csv" "$DIR/1.csv"
+run 0 -f csv -o "$DIR/two.csv" "$DIR/1.csv" "$DIR/1.csv"
+for file in two.csv two.trace; do
+	"$SIM" -q --gain "$DIR/$file" >"$DIR/out" 2>"$DIR/err"
+	grep -q ': 4 requests of 2 processes in 1\.000 s' "$DIR/out" ||
+		fail "fi_mrrc_sim --gain $file: not two programs"
+done
+
 # the simulator reads all of these, and leaves out what no cache saw
 for file in $files; do
 	"$SIM" -q -f csv -p lru -s 1M "$DIR/$file" >"$DIR/out" 2>"$DIR/err" ||
