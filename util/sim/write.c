@@ -65,19 +65,39 @@ static void change_signals(void (*from)(int), void (*to)(int))
 	}
 }
 
-static int put_renamed(sim_put *put, void *arg, const char *path)
+/*
+ * Gives the file the owner and the mode of the file that it replaces. The
+ * owner stays another one if this user may not change it.
+ */
+static int keep_mode(int fd, const struct stat *old)
 {
-	int fd, ret;
+	const int ret = fchown(fd, old->st_uid, old->st_gid);
+
+	(void) ret;
+	return fchmod(fd, old->st_mode & 0777) ? -errno : 0;
+}
+
+/* @old: the file that is replaced, or NULL. */
+static int put_renamed(sim_put *put, void *arg, const char *path,
+		       const struct stat *old)
+{
+	int fd, ret = 0;
 
 	if (asprintf(&temporary, "%s.%ld.tmp", path, (long) getpid()) < 0)
 		return -ENOMEM;
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		  old ? 0600 : 0666);
 	if (fd < 0) {
 		ret = -errno;
 		goto out_free;
 	}
 	change_signals(SIG_DFL, on_signal);
-	ret = put_fd(fd, put, arg, true);
+	if (old)
+		ret = keep_mode(fd, old);
+	if (ret)
+		close(fd);
+	else
+		ret = put_fd(fd, put, arg, true);
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)
@@ -95,22 +115,37 @@ static int put_path(sim_put *put, void *arg, const char *path)
 	int ret;
 
 	if (stat(path, &st))
-		return errno == ENOENT ? put_renamed(put, arg, path) : -errno;
+		return errno == ENOENT ? put_renamed(put, arg, path, NULL) :
+					 -errno;
 	if (!S_ISREG(st.st_mode))
 		return put_in_place(put, arg, path);
-	/* a file under another name (/dev/stdout) keeps that name */
+	/* a symbolic link stays one */
 	real = realpath(path, NULL);
 	if (!real)
 		return -errno;
-	ret = put_renamed(put, arg, real);
+	ret = put_renamed(put, arg, real, &st);
 	free(real);
 	return ret;
+}
+
+/* A file to which the shell has led stdout is not replaced. */
+static bool is_stdout(const char *path)
+{
+	static const char *const names[] = { "-", "/dev/stdout", "/dev/fd/1",
+					     "/proc/self/fd/1" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(path, names[i]))
+			return true;
+	}
+	return false;
 }
 
 int sim_write(const char *path, sim_put *put, void *arg, char *err,
 	      size_t err_len)
 {
-	const bool to_stdout = !strcmp(path, "-");
+	const bool to_stdout = is_stdout(path);
 	int ret;
 
 	ret = to_stdout ? put(stdout, arg) : put_path(put, arg, path);

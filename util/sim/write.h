@@ -12,7 +12,10 @@
 /* Writes the whole content and flushes. Returns 0 or -E*. */
 typedef int sim_put(FILE *file, void *arg);
 
-/* Writes the file at @path; "-" is stdout. On failure @err has the reason. */
+/*
+ * Writes the file at @path; "-" is stdout, as are its names in /dev and /proc.
+ * A file that is replaced keeps its mode. On failure @err has the reason.
+ */
 int sim_write(const char *path, sim_put *put, void *arg, char *err,
 	      size_t err_len);
 

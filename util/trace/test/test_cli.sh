@@ -205,6 +205,21 @@ refuses 1 "bad.csv:2: op 'jump': not known" -o "$DIR/kept" "$DIR/bad.csv"
 [ "$(cat "$DIR/kept")" = before ] || fail "what was there is gone"
 [ -z "$(find "$DIR" -name '*.tmp')" ] || fail "a temporary file is left"
 
+# a file that is replaced keeps its mode, and a new one has the user's
+chmod 640 "$DIR/kept"
+run 0 -f csv -o "$DIR/kept" "$DIR/a.csv"
+(umask 022; run 0 -f csv -o "$DIR/new" "$DIR/a.csv"; exit $failed) || failed=1
+[ "$(stat -c %a "$DIR/kept" "$DIR/new" | xargs)" = "640 644" ] ||
+	fail "the mode of a file is not kept"
+
+# what is in a file to which the shell led standard output stays
+for name in - /dev/stdout /dev/fd/1 /proc/self/fd/1; do
+	echo before >"$DIR/log"
+	"$TRACE" -f csv -o $name "$DIR/a.csv" >>"$DIR/log" 2>"$DIR/err"
+	{ echo before; cat "$DIR/a.csv"; } >"$DIR/c.csv"
+	same "$DIR/log" "$DIR/c.csv"
+done
+
 # what leads to a pipe is no file, and stays
 ln -s /proc/self/fd/1 "$DIR/link"
 "$TRACE" -f csv -o "$DIR/link" "$DIR/a.csv" 2>"$DIR/err" | cat >"$DIR/c.csv"
