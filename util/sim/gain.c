@@ -189,7 +189,7 @@ static json_t *json(const struct sim_gain *gain)
 			    json_integer(row->trace->count));
 	json_object_set_new(object, "run_seconds", json_real(gain->run));
 	json_object_set_new(object, "footprint_bytes",
-			    json_integer(row->footprint));
+			    sim_json_count(row->footprint));
 	json_object_set_new(object, "page", json_integer(row->page));
 	json_object_set_new(object, "model", sim_json_text(row->model));
 	for (i = 0; i < SIM_GAIN_CNT; i++) {

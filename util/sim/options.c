@@ -328,8 +328,9 @@ static void set_defaults(struct argp_state *state, struct sim_options *options)
 	if (grid->helpers &&
 	    (grid->policies || grid->limits || grid->counts || grid->bounce))
 		argp_error(state, "--helper has no limits, policies or copies");
-	if (grid->gain && (grid->policies || grid->helpers))
-		argp_error(state, "--gain has no policies and no helpers");
+	if (grid->gain && (grid->policies || grid->helpers || options->write))
+		argp_error(state, "--gain has no policies and no helpers, and "
+				  "writes no trace");
 	if (!grid->policies)
 		add_list(state, grid, grid->gain ? SIM_GAIN : DEFAULT_POLICIES,
 			 add_policy);

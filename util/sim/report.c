@@ -120,20 +120,21 @@ static json_t *sim_json_row(const struct sim_row *row)
 
 	json_object_set_new(object, "trace", sim_json_text(row->trace->name));
 	json_object_set_new(object, "footprint_bytes",
-			    json_integer(row->footprint));
+			    sim_json_count(row->footprint));
 	json_object_set_new(object, "page", json_integer(row->page));
 	json_object_set_new(object, "model", sim_json_text(row->model));
-	json_object_set_new(object, "max_bytes", json_integer(row->max_bytes));
+	json_object_set_new(object, "max_bytes",
+			    sim_json_count(row->max_bytes));
 	if (row->count != SIZE_MAX)
 		json_object_set_new(object, "max_regions",
-				    json_integer(row->count));
+				    sim_json_count(row->count));
 	json_object_set_new(object, "policy", json_string(row->policy));
 #define X(name, value) \
 	json_object_set_new(object, name, sim_json_figure(value));
 	SIM_FIGURES(X)
 #undef X
 	for (i = 0; i < SIM_SERIES; i++)
-		json_array_append_new(pinned, json_integer(r->pinned[i]));
+		json_array_append_new(pinned, sim_json_count(r->pinned[i]));
 	json_object_set_new(object, "pinned_over_time", pinned);
 	return object;
 }

@@ -28,6 +28,9 @@ says 'lru +50\.0% +50\.0% +1\.00 ' -p lru -s 64K "$DIR/good.csv"
 says '^gen:cello:requests=2000,4096,ou2009,10,[0-9]+,,gdl:pieces=2,2000,' \
 	-f csv -p gdl:pieces=2 -s 10% $short
 says ',100,18446744073709547520,' -f csv -p lru -s 100% "$DIR/vast.csv"
+says '"footprint_bytes": 1\.84467440737096e19,$' -f json -p lru -s 100% \
+	"$DIR/vast.csv"
+says '"max_bytes": 9\.22337203685478e18,$' -f json -p lru -s 8388608T "$DIR/good.csv"
 says ',12345679872$' -f csv -p lru -s 64G "$DIR/long.csv"
 says '"pinned_peak_bytes": 12345679872,$' -f json -p lru -s 64G "$DIR/long.csv"
 says '"pinned_over_time"' -f json -p lru -s 10% $short
@@ -58,6 +61,7 @@ says 'there is no run' --gain "$DIR/long.csv"
 says 'model trace$' --gain "$corpus/recorded_cost.trace"
 refuses 2 "--gain has no policies" --gain -p lru $short
 refuses 2 "--gain has no policies" --gain --helper $short
+refuses 2 "writes no trace" --gain --write=- $short
 # the documentation's example
 docs=${srcdir:-$(dirname -- "$0")/../../..}/docs/tools.md
 run 0 --gain "$traces/imb_cold.csv.xz"
