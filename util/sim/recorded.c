@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text/text.h"
+
 #define RECS_CHUNK (MRRC_TRACE_CHUNK / sizeof(struct mrrc_trace_rec))
 
 struct recorded {
@@ -17,6 +19,19 @@ struct recorded {
 	size_t count;
 	size_t max;
 };
+
+/* Terminals must not obey the text of a recording. */
+static void make_plain(struct mrrc_trace_head *head)
+{
+	int i;
+
+	mrrc_text_plain(head->program);
+	for (i = 0; i < MRRC_TRACE_DOMAINS; i++) {
+		mrrc_text_plain(head->domain[i].provider);
+		mrrc_text_plain(head->domain[i].policy);
+		mrrc_text_plain(head->domain[i].monitor);
+	}
+}
 
 static int read_head(struct sim_lines *lines, struct mrrc_trace_head *head,
 		     const char **cause)
@@ -35,7 +50,10 @@ static int read_head(struct sim_lines *lines, struct mrrc_trace_head *head,
 	memcpy(head, page, sizeof(*head));
 	mrrc_trace_swap_head(head);
 	*cause = mrrc_trace_check_head(head);
-	return *cause ? -EINVAL : 0;
+	if (*cause)
+		return -EINVAL;
+	make_plain(head);
+	return 0;
 }
 
 static int grow(struct recorded *recorded)

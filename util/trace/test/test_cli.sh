@@ -154,6 +154,12 @@ refuses 1 "another version" "$DIR/new.trace"
 	>"$DIR/op.trace"
 refuses 1 "op.trace: part 1: unknown operation" "$DIR/op.trace"
 
+# what a hostile recording names its program
+cp "$DIR/a.trace" "$DIR/clears.trace"
+printf '\033[2Jclears' | dd of="$DIR/clears.trace" bs=1 seek=64 \
+	conv=notrunc 2>/dev/null
+says '^proc 0: \?\[2Jclears ' -s "$DIR/clears.trace"
+
 refuses 2 "a TRACE is missing"
 refuses 2 "'jump' is none" --op=jump "$DIR/a.csv"
 refuses 2 "'luck' is none" --result=luck "$DIR/a.csv"

@@ -184,3 +184,11 @@ size_t mrrc_text_nearest(const char *text, const char *const *names, size_t cnt)
 	}
 	return best;
 }
+
+void mrrc_text_plain(char *text)
+{
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+	}
+}

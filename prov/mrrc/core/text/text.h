@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parsing text that users write: numbers, sizes, and misspelt names.
+ * Parsing text that users write: numbers, sizes, and misspelt names; and text
+ * of other processes and files, which may be hostile.
  *
  * Part of core: pure functions of their arguments.
  */
@@ -34,5 +35,11 @@ size_t mrrc_text_distance(const char *a, const char *b);
  */
 size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);
+
+/*
+ * Replaces all bytes that are not printable ASCII by '?', among them the
+ * sequences that control terminals.
+ */
+void mrrc_text_plain(char *text);
 
 #endif /* MRRC_TEXT_H */

@@ -82,6 +82,14 @@ EACH_TEST(test_size, sizes)
 	ck_assert_uint_eq(value, ret ? UNTOUCHED : sizes[_i].value);
 }
 
+TEST(test_plain)
+{
+	char text[] = "\x01\033[2J \n\t~\x7f\x80\xff.";
+
+	mrrc_text_plain(text);
+	ck_assert_str_eq(text, "??[2J ??~???.");
+}
+
 TEST(test_distance)
 {
 	ck_assert_uint_eq(mrrc_text_distance("", ""), 0);
