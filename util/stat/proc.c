@@ -48,15 +48,10 @@ static bool read_text(pid_t pid, const char *name, char *text, size_t size)
 /* Reads the command's name, which may contain any byte. */
 static void read_command(pid_t pid, char *command, size_t size)
 {
-	char *c;
-
 	if (!read_text(pid, "comm", command, size))
 		strcpy(command, "?");
 	command[strcspn(command, "\n")] = '\0';
-	for (c = command; *c; c++) {
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	}
+	mrrc_text_plain(command);
 }
 
 unsigned long long stat_proc_started(pid_t pid)
@@ -83,18 +78,28 @@ unsigned long long stat_proc_started(pid_t pid)
 /* Returns the process's PID in its own PID name space, the innermost one. */
 static pid_t own_pid(pid_t pid)
 {
-	char text[4096];
-	const char *line, *last;
+	char path[32];
+	char *line = NULL, *last;
+	size_t size = 0;
+	pid_t own = pid;
+	FILE *status;
 
-	if (!read_text(pid, "status", text, sizeof(text)))
+	snprintf(path, sizeof(path), "/proc/%d/status", (int) pid);
+	status = fopen(path, "re");
+	if (!status)
 		return -1;
-	line = strstr(text, "\nNSpid:");
-	if (!line)
-		return pid;
-	line++;
-	text[line - text + strcspn(line, "\n")] = '\0';
-	last = strrchr(line, '\t');
-	return last ? atoi(last) : pid;
+	/* a line of all groups, which may be long, comes before */
+	while (getline(&line, &size, status) > 0) {
+		if (strncmp(line, "NSpid:", 6))
+			continue;
+		last = strrchr(line, '\t');
+		if (last)
+			own = atoi(last);
+		break;
+	}
+	free(line);
+	fclose(status);
+	return own;
 }
 
 static double now(void)

@@ -7,14 +7,17 @@
 #include "test/case.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <jansson.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "stat/code.h"
 #include "stat/segment.h"
 #include "stat/proc.h"
 #include "stat/show.h"
@@ -333,6 +336,59 @@ TEST(test_child)
 	ck_assert_int_eq(stat_proc_read(pid, &sample), -ESRCH);
 	waitpid(pid, NULL, 0);
 	ck_assert_int_eq(stat_proc_read(pid, &sample), -ESRCH);
+}
+
+#define GROUPS 2000
+
+/*
+ * In many groups, makes a process in a PID name space of its own. Returns the
+ * number of domains that are found there, or -1: only root may.
+ */
+static int found_in_groups(void)
+{
+	struct stat_sample sample = { 0 };
+	gid_t group[GROUPS];
+	int ready[2], i;
+	pid_t pid;
+	char c;
+
+	for (i = 0; i < GROUPS; i++)
+		group[i] = 1000000 + i;
+	if (setgroups(GROUPS, group) || unshare(CLONE_NEWPID) || pipe(ready))
+		return -1;
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (!pid) {
+		if (mrrc_stats_shm_open(&own))
+			_exit(1);
+		mrrc_stats_shm_publish(own, &info);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) == 1)
+		stat_proc_read(pid, &sample);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return (int) sample.domains;
+}
+
+/* The line of a process's groups can be long. */
+TEST(test_groups)
+{
+	const pid_t pid = fork();
+	int status, found;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		found = found_in_groups();
+		_exit(found < 0 ? 1 : found);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
 }
 
 static void collect(void *arg)
