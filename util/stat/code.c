@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/text/text.h"
 #include "stat/lines.h"
 #include "stat/proc.h"
 #include "sys/proof/code.h"
@@ -37,6 +38,7 @@ struct code {
 	size_t calls; /* instructions that enter the kernel */
 	size_t asks;  /* reasons for lookups to ask the kernel */
 	bool failed;
+	bool own_page;	      /* the process's page of hooks was found */
 	char rings[64];	      /* name of code that may make io_urings, or "" */
 	bool has_rings[3];    /* a file has: by enum mrrc_prove_rings */
 	Dl_info libc, loader; /* libc and loader of this program, with hooks */
@@ -53,6 +55,12 @@ static void complain(struct code *code, const char *what, const char *why)
 {
 	fprintf(code->err, "fi_mrrc_stat: %s: %s\n", what, why);
 	code->failed = true;
+}
+
+static void no_memory(struct code *code, const char *what)
+{
+	complain(code, what, strerror(ENOMEM));
+	exit(EXIT_FAILURE);
 }
 
 static bool same_file(const char *path, const struct stat *as)
@@ -110,10 +118,8 @@ static void look_file(struct code *code, const char *place, const char *path)
 	}
 	code->file =
 		reallocarray(code->file, code->files + 1, sizeof(*code->file));
-	if (!code->file) {
-		complain(code, path, strerror(ENOMEM));
-		exit(EXIT_FAILURE);
-	}
+	if (!code->file)
+		no_memory(code, path);
 	code->file[code->files].dev = stat_.st_dev;
 	code->file[code->files++].ino = stat_.st_ino;
 
@@ -156,51 +162,80 @@ static void look_listed(void *arg, char *line)
 	const char *to = strstr(line, "=> /");
 	const char *path = to ? to + 3 : strchr(line, '/');
 	char *end = strstr(line, " (0x");
+	char *place = NULL;
 
+	if (path && end && end >= path) {
+		place = strndup(path, end - path);
+		if (!place)
+			no_memory(code, path);
+		*end = '\0';
+	}
+	mrrc_text_plain(line + strspn(line, "\t")); /* it is printed */
 	if (strstr(line, "=> not found"))
 		complain(code, line + strspn(line, "\t"),
 			 "it is linked to that");
-	if (!path || !end || end < path)
-		return;
-	*end = '\0';
-	look_file(code, path, path);
+	if (place)
+		look_file(code, place, path);
+	free(place);
 }
 
 static void look_linked(struct code *code, char *path)
 {
-	char *const argv[] = { (char *) stat_loader(), "--list", path, NULL };
+	char *argv[] = { (char *) stat_loader(), "--list", path, NULL };
+	char *here = NULL;
 
+	/* the loader searches its own folders for a name without a slash */
+	if (!strchr(path, '/')) {
+		if (asprintf(&here, "./%s", path) < 0)
+			no_memory(code, path);
+		argv[2] = here;
+	}
 	if (!argv[0])
 		complain(code, path, "the loader cannot be asked");
 	else if (stat_lines(argv, look_listed, code))
 		complain(code, path,
 			 "the loader does not list what it is "
 			 "linked to");
+	free(here);
 }
 
 /* ---- a process ---- */
 
-/*
- * Is this range the page with the code of ofi_mrrc's hooks, which the provider
- * itself knows?
- */
-static bool is_ours(pid_t pid, unsigned long start, unsigned long end)
+static bool has_hooks(pid_t pid)
 {
 	struct stat_sample sample = { 0 };
-	bool ours = false;
+	bool hooks = false;
+	size_t i;
 
-	if (end - start == (unsigned long) sysconf(_SC_PAGESIZE) &&
-	    !stat_proc_read(pid, &sample))
-		ours = sample.domains;
+	if (!stat_proc_read(pid, &sample)) {
+		for (i = 0; i < sample.domains; i++)
+			hooks |= !strcmp(sample.domain[i].segment.monitor,
+					 "uffd+hooks");
+	}
 	stat_sample_fini(&sample);
-	return ours;
+	return hooks;
+}
+
+/*
+ * Is this range the page with the code of ofi_mrrc's hooks, which the provider
+ * itself knows? There is one at most: another one is the application's.
+ */
+static bool is_ours(struct code *code, pid_t pid, unsigned long start,
+		    unsigned long end)
+{
+	if (code->own_page ||
+	    end - start != (unsigned long) sysconf(_SC_PAGESIZE))
+		return false;
+	code->own_page = has_hooks(pid);
+	return code->own_page;
 }
 
 static void look_mapping(struct code *code, pid_t pid, char *line)
 {
 	unsigned long start, end, inode;
 	char perms[5], path[PATH_MAX + 32];
-	const char *why = NULL, *name;
+	const char *why = NULL;
+	char *name;
 	int at = 0;
 
 	line[strcspn(line, "\n")] = '\0';
@@ -215,30 +250,33 @@ static void look_mapping(struct code *code, pid_t pid, char *line)
 		why = "code that can be written";
 	else if (perms[3] == 's')
 		why = "code that is shared";
-	else if (!inode && !is_ours(pid, start, end))
+	else if (!inode && !is_ours(code, pid, start, end))
 		why = "code of no file";
 	else if (!strncmp(name, "/memfd:", 7))
 		why = "code of a memfd, which can be written";
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int) pid, name);
+	mrrc_text_plain(name); /* it is printed */
 	if (why) {
 		fprintf(code->out, "%s: %s\n", mrrc_prove_name(name), why);
 		code->asks++;
 	} else if (inode) {
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int) pid,
-			 name);
 		look_file(code, path, name);
 	}
 }
 
 static void look_process(struct code *code, const char *what)
 {
-	const pid_t pid = atoi(what);
 	char path[64];
 	char *line = NULL;
-	size_t size = 0;
-	FILE *maps;
+	size_t pid, size = 0;
+	FILE *maps = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int) pid);
-	maps = fopen(path, "re");
+	errno = ENOENT;
+	if (!mrrc_text_count(what, &pid) && pid <= INT_MAX) {
+		snprintf(path, sizeof(path), "/proc/%zu/maps", pid);
+		maps = fopen(path, "re");
+	}
+	code->own_page = false;
 	if (!maps) {
 		complain(code, what,
 			 errno == ENOENT ? "there is no such process" :
@@ -246,7 +284,7 @@ static void look_process(struct code *code, const char *what)
 		return;
 	}
 	while (getline(&line, &size, maps) > 0)
-		look_mapping(code, pid, line);
+		look_mapping(code, (pid_t) pid, line);
 	if (ferror(maps))
 		complain(code, what, "/proc/PID/maps cannot be read");
 	free(line);

@@ -7,7 +7,7 @@
 set -u
 export LC_ALL=C
 
-STAT=${STAT:-util/fi_mrrc_stat}
+STAT=$(realpath "${STAT:-util/fi_mrrc_stat}")
 PROVIDER=${PROVIDER:-.libs/libmrrc-fi.so}
 RAW=${RAW:-prov/mrrc/test/.libs/raw_site.so}
 BRK=${BRK:-prov/mrrc/test/.libs/raw_brk.so}
@@ -34,6 +34,7 @@ says 2 "which file or PID"
 says 1 "/nonexistent: No such file" /nonexistent
 says 1 "not a file of 64-bit code" "$0"
 says 1 "999999999: there is no such process" 999999999
+says 1 "4294967297: there is no such process" 4294967297
 
 if ! "$STAT" --code /bin/sleep >"$DIR/out" 2>&1; then
 	echo "SKIP: the code of this machine's libc is not known:" \
@@ -41,6 +42,10 @@ if ! "$STAT" --code /bin/sleep >"$DIR/out" 2>&1; then
 	exit $failed
 fi
 says 0 "^[3-9] files, .*: lookups make no system call" /bin/sleep
+# a file of this folder, not of the loader's
+cp /bin/sleep "$DIR/own_sleep"
+(cd "$DIR" && says 0 "lookups make no system call" own_sleep
+	exit $failed) || failed=1
 sleep 1000 &
 SLEEPS=$!
 # it has loaded what it is made of
@@ -64,6 +69,16 @@ if [ -e "$RAW" ]; then
 		echo "FAIL: a file is looked at more than once"
 		failed=1
 	}
+	# a name that clears the terminal
+	cp "$RAW" "$DIR/"$'\033[2J.so'
+	LD_PRELOAD=$DIR/$'\033[2J.so' sleep 1000 &
+	CLEARS=$!
+	until grep -q '2J.so' "/proc/$CLEARS/maps" &&
+		grep -q '^State:.S' "/proc/$CLEARS/status"; do
+		sleep 0.1
+	done
+	says 1 '^?\[2J.so+0x[0-9a-f]*: ' "$CLEARS"
+	kill "$CLEARS"
 fi
 # UCX's library may, by its name
 if [ -e "$BRK" ] && [ "$(uname -m)" = x86_64 ]; then

@@ -549,6 +549,47 @@ TEST(test_other_fs)
 	close(fd);
 }
 
+/* ---- the code of a process ---- */
+
+/* Number of mappings that are told to have code of no file. */
+static unsigned pages_told(const char *monitor)
+{
+	struct mrrc_stats_shm_info hooked = info;
+	char pid[16], *what = pid, *text = NULL, *at;
+	unsigned told = 0;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	unpublish();
+	hooked.monitor = monitor;
+	ck_assert_int_eq(mrrc_stats_shm_open(&own), 0);
+	mrrc_stats_shm_publish(own, &hooked);
+	snprintf(pid, sizeof(pid), "%d", (int) getpid());
+	stat_code(&what, 1, out, out);
+	fclose(out);
+	for (at = text; (at = strstr(at, "code of no file")); at++)
+		told++;
+	free(text);
+	return told;
+}
+
+/* One page of code is that of the hooks, if there are hooks. */
+TEST(test_pages)
+{
+	const size_t page = (size_t) sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned told;
+
+	if (pages == MAP_FAILED || under_valgrind())
+		return;
+	ck_assert_int_eq(mprotect(pages + page, page, PROT_NONE), 0);
+	told = pages_told("none");
+	ck_assert_uint_ge(told, 2);
+	ck_assert_uint_eq(pages_told("uffd+hooks"), told - 1);
+	munmap(pages, 3 * page);
+}
+
 /* ---- what is printed ---- */
 
 static char *printed(int (*show)(const struct stat_sample *, FILE *),
