@@ -88,6 +88,10 @@ test_json()
 	check 0 --json && is_json "$DIR/out" &&
 		grep -q '^{"works": true, "findings": \[{"about": "' "$DIR/out" ||
 		return 1
+	# what is not UTF-8
+	FI_PROVIDER=$'tcp;ofi_mrrc,caf\xe9' check 0 --json &&
+		is_json "$DIR/out" &&
+		grep -q '"FI_PROVIDER=tcp;ofi_mrrc,caf?"' "$DIR/out" || return 1
 	FI_OFI_MRRC_REGISTER=never check 1 --json && is_json "$DIR/out" &&
 		grep -q '^{"works": false, .*"state": "bad"' "$DIR/out"
 }
@@ -285,6 +289,27 @@ test_application_uncached()
 than the cache cure: .*CACHE_MAX_SIZE"
 }
 
+# A limit beyond 2^63 hides no domain.
+test_application_limit()
+{
+	FI_OFI_MRRC_CACHE_MAX_SIZE=9999999T \
+		check 0 -- "${BIN}fi_mrrc_live" -p 'tcp;ofi_mrrc' &&
+		says "ok +application: 2 domains of 1 process"
+}
+
+# TMPDIR may be no pattern, nor where the application has gone to.
+test_application_tmpdir()
+{
+	local live
+
+	live=$(realpath "$(command -v "${BIN}fi_mrrc_live")") || return 1
+	mkdir "$DIR/[tmp]"
+	BEFORE=(env -C "$DIR" TMPDIR='[tmp]')
+	check 0 -- sh -c "cd / && '$live' -p 'tcp;ofi_mrrc'" &&
+		says "ok +application: 2 domains of 1 process" &&
+		[ -z "$(ls "$DIR/[tmp]")" ]
+}
+
 test_application_status()
 {
 	check 7 -- sh -c 'exit 7' && check 137 -- sh -c 'kill -9 $$' &&
@@ -308,4 +333,5 @@ test_options "$@"
 run_tests works columns json no_provider copies broken_copy not_chosen \
 	no_device off_over_tcp uffd_denied locked_memory hooks \
 	lookups variables traceless application application_processes \
-	application_uncached application_status application_unused usage
+	application_uncached application_limit application_tmpdir \
+	application_status application_unused usage

@@ -3,8 +3,8 @@
 #include "config.h"
 #include "stat/application.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
@@ -83,16 +83,25 @@ static void copy_text(const json_t *line, const char *key, char *text,
 		snprintf(text, size, "%s", value);
 }
 
+/* Returns a counter; 0 instead of a number that is none. */
+static uint64_t counter(const json_t *value)
+{
+	const double is = json_number_value(value);
+
+	return is > 0 && is < 0x1p64 ? (uint64_t) is : 0;
+}
+
+/* Limits, which are not used here, can be more than integers of jansson's. */
 static void add_line(struct sum *sum, const char *text)
 {
-	json_t *line = json_loads(text, 0, NULL);
+	json_t *line = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
 	const json_t *counters = json_object_get(line, "counters");
 	int i;
 
 	if (counters) {
 		sum->domains++;
 		for (i = 0; i < MRRC_STAT_SHARED; i++)
-			sum->stats.value[i] += json_integer_value(
+			sum->stats.value[i] += counter(
 				json_object_get(counters, mrrc_stat_name(i)));
 		copy_text(line, "provider", sum->provider,
 			  sizeof(sum->provider));
@@ -117,21 +126,27 @@ static void add_file(struct sum *sum, const char *path)
 	fclose(file);
 }
 
+static int is_file(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
 /* Reads and removes the files in the folder. */
 static void add_files(struct sum *sum, const char *folder)
 {
-	char pattern[PATH_MAX];
-	glob_t found;
-	size_t i;
+	char path[PATH_MAX + 256];
+	struct dirent **found;
+	int count, i;
 
-	snprintf(pattern, sizeof(pattern), "%s/*", folder);
-	if (!glob(pattern, 0, NULL, &found)) {
-		for (i = 0; i < found.gl_pathc; i++) {
-			add_file(sum, found.gl_pathv[i]);
-			unlink(found.gl_pathv[i]);
-		}
-		globfree(&found);
+	count = scandir(folder, &found, is_file, alphasort);
+	for (i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, found[i]->d_name);
+		add_file(sum, path);
+		unlink(path);
+		free(found[i]);
 	}
+	if (count >= 0)
+		free(found);
 	rmdir(folder);
 }
 
@@ -234,15 +249,16 @@ int stat_application(char *const *argv, struct stat_findings *findings,
 		     json_t **counters)
 {
 	const char *tmp = getenv("TMPDIR");
-	char folder[PATH_MAX - 8], file[PATH_MAX];
+	char made[PATH_MAX - 8], folder[PATH_MAX], file[PATH_MAX + 4];
 	struct sum sum = { 0 };
 	int status;
 
 	*counters = NULL;
-	snprintf(folder, sizeof(folder), "%s/fi_mrrc_stat.XXXXXX",
+	snprintf(made, sizeof(made), "%s/fi_mrrc_stat.XXXXXX",
 		 tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder)) {
-		fprintf(stderr, "fi_mrrc_stat: %s: %s\n", folder,
+	/* the application may change its folder */
+	if (!mkdtemp(made) || !realpath(made, folder)) {
+		fprintf(stderr, "fi_mrrc_stat: %s: %s\n", made,
 			strerror(errno));
 		return EXIT_FAILURE;
 	}

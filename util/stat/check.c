@@ -327,8 +327,10 @@ static int print_json(const struct check *check, json_t *application, FILE *out)
 	char *text = all ? json_dumps(all, 0) : NULL;
 
 	json_decref(all);
-	if (!text)
+	if (!text) {
+		fputs("fi_mrrc_stat: no memory\n", stderr);
 		return EXIT_FAILURE;
+	}
 	fprintf(out, "%s\n", text);
 	free(text);
 	return EXIT_SUCCESS;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text/text.h"
+
 #define COLUMNS 80
 #define INDENT	6
 
@@ -40,6 +42,9 @@ void stat_find(struct stat_findings *findings, enum stat_state state,
 	    (cure && !finding->cure))
 		no_memory();
 	va_end(args);
+	mrrc_text_plain(finding->says);
+	if (cure)
+		mrrc_text_plain(finding->cure);
 }
 
 enum stat_state stat_findings_worst(const struct stat_findings *findings)

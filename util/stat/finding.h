@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The lines of --check (stat/check.h): each has a subject, a state, a text and
- * perhaps a cure. The program ends if memory cannot be allocated.
+ * perhaps a cure, whose bytes are ASCII: JSON takes no others that are not
+ * UTF-8. The program ends if memory cannot be allocated.
  */
 #ifndef STAT_FINDING_H
 #define STAT_FINDING_H
