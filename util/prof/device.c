@@ -163,7 +163,7 @@ static int find_device(const struct prof_options *options,
 	if (device->info && options->source && is_elsewhere(options->source)) {
 		fi_freeinfo(device->info);
 		return prof_fail(err, -FI_EADDRNOTAVAIL,
-				 "--source: %s is no "
+				 "--address: %s is no "
 				 "address of this machine",
 				 options->source);
 	}

@@ -104,7 +104,7 @@ static void set_cost(struct prof_model *model, const char *file)
 		 error->dereg_r2);
 }
 
-/* Returns the size at which one copy costs as much as one registration. */
+/* Sets the size at which one copy costs as much as one registration. */
 static void set_bounce(struct prof_model *model)
 {
 	const struct mrrc_cost *cost = &model->best->cost;
@@ -144,19 +144,19 @@ static void set_pages(const struct prof_cells *cells, struct prof_model *model)
 {
 	struct prof_setting *set;
 	enum mrrc_pages kind, best = MRRC_PAGES_THP;
-	double least, us;
+	double thp, least, us;
 	size_t size = 0, i;
 
 	for (i = 0; i < cells->count; i++) {
 		if (cells->cell[i].size > size)
 			size = cells->cell[i].size;
 	}
-	least = block_us(cells, MRRC_PAGES_THP, size);
-	if (size < BLOCK_SIZE || isnan(least))
+	thp = least = block_us(cells, MRRC_PAGES_THP, size);
+	if (size < BLOCK_SIZE || isnan(thp))
 		return;
 	for (kind = 0; kind < MRRC_PAGES_CNT; kind++) {
 		us = block_us(cells, kind, size);
-		if (us < PAGES_GAIN * least) {
+		if (us < PAGES_GAIN * thp && us < least) {
 			least = us;
 			best = kind;
 		}
@@ -191,7 +191,8 @@ void prof_model_make(const struct prof_cells *cells, const char *file,
 	fit_all(cells, model);
 	if (model->best) {
 		set_cost(model, file);
-		set_bounce(model);
+		if (model->best->cost.copy_page > 0) /* known */
+			set_bounce(model);
 		set_helper(model);
 	}
 	set_pages(cells, model);

@@ -55,7 +55,7 @@ static const struct argp_option option_table[] = {
 	{ "source", KEY_SOURCE, "ADDRESS", OPTION_HIDDEN, NULL, 0 },
 	{ "sizes", 's', "LIST", 0,
 	  "Bytes (K, M, G), separated by commas, or "
-	  "MIN-MAX for powers of two (default " SIZES_DEFAULT ")",
+	  "MIN-MAX for MIN and its doublings (default " SIZES_DEFAULT ")",
 	  0 },
 	{ "pages", 'k', "LIST", 0,
 	  "4k, thp, 2m, 1g (default 4k,thp,2m, of "

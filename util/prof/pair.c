@@ -128,7 +128,7 @@ static int open_client(struct prof_pair *pair, struct prof_err *err)
 	}
 	fi_freeinfo(hints);
 	if (ret)
-		return fail(err, "its own address (try --source)", ret);
+		return fail(err, "its own address (try --address)", ret);
 	ret = open_end(pair, found, &pair->from, err);
 	if (!ret) {
 		ret = fi_connect(pair->from.ep, found->dest_addr, NULL, 0);

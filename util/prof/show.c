@@ -114,7 +114,8 @@ static void put_registration(const struct prof_cells *cells, FILE *out)
 
 /*
  * Can registering be compared with populating? If registering takes less time
- * than populating, registering does not populate the pages.
+ * than populating, registering does not populate the pages. Before Linux 5.14
+ * the time of populating is not known.
  */
 static bool is_comparable(const struct prof_cells *cells)
 {
@@ -123,8 +124,8 @@ static bool is_comparable(const struct prof_cells *cells)
 
 	for (i = 0; i < cells->count; i++) {
 		cell = &cells->cell[i];
-		if (!cell->touched && !(cell->value[PROF_REGISTER] >
-					cell->value[PROF_POPULATE] / 4))
+		if (!cell->touched && cell->value[PROF_REGISTER] <=
+					      cell->value[PROF_POPULATE] / 4)
 			return false;
 	}
 	return true;
@@ -245,7 +246,7 @@ static void put_model(const struct prof_model *model, FILE *out)
 	}
 	if (!model->fits)
 		fputs("  none: two sizes are needed\n", out);
-	if (model->best)
+	if (model->best && model->best->cost.copy_page > 0)
 		fprintf(out, "  copying p pages: %.0f * p + %.0f ns\n",
 			model->best->cost.copy_page, model->best->cost.copy);
 }

@@ -210,6 +210,35 @@ TEST(test_small_bounce)
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_ALLOC_PAGES"), "");
 }
 
+/* Sizes of more than 64 KiB are not copied: there is no size to set. */
+TEST(test_no_copy)
+{
+	struct prof_model model;
+	size_t i;
+
+	measured(MRRC_PAGES_4K, true, .5, 10);
+	for (i = 0; i < cells.count; i++)
+		cells.cell[i].times[PROF_COPY].count = 0;
+	settle();
+	prof_model_make(&cells, NULL, &model);
+	ck_assert_ptr_nonnull(model.best);
+	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_BOUNCE_SIZE"), "");
+	ck_assert_str_ne(value_of(&model, "FI_OFI_MRRC_HELPER"), "");
+}
+
+/* The fastest pages, although others are nearly as fast. */
+TEST(test_fastest_pages)
+{
+	struct prof_model model;
+
+	measured(MRRC_PAGES_THP, false, 8, 20);
+	measured(MRRC_PAGES_2M, false, 1.05, 20);
+	measured(MRRC_PAGES_1G, false, 1, 20);
+	settle();
+	prof_model_make(&cells, NULL, &model);
+	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_ALLOC_PAGES"), "1g");
+}
+
 TEST(test_no_model)
 {
 	struct prof_model model;
@@ -291,6 +320,8 @@ TEST(test_shown)
 	fclose(file);
 	ck_assert_ptr_nonnull(strstr(text, "No pages of 2m"));
 	ck_assert_ptr_nonnull(strstr(text, "not traced: why"));
+	/* the time of populating is not known here */
+	ck_assert_ptr_null(strstr(text, "it takes less than making the pages"));
 	ck_assert_ptr_null(strstr(text, "nan"));
 	free(text);
 	file = fopen("/dev/full", "w");
