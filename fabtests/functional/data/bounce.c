@@ -9,6 +9,9 @@
  */
 #include "ft_mrrc.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define COST   "reg_page=1000:reg=19000:dereg_page=0:dereg=1000:copy_page=4000"
 #define PAGES  6 /* registering costs 26000, copying 24000 */
 #define COPIES 5 /* copies of one page before it is registered */
@@ -420,6 +423,54 @@ static void closed(void)
 	}
 }
 
+static atomic_bool waits;
+
+/* Waits for a completion; an error that is told can be read. */
+static void *wait_main(void *arg)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	atomic_store(&waits, true);
+	ret = fi_cq_sread(arg, &entry, 1, NULL, 2000);
+	FT_CHECK(ret == -FI_EAGAIN || ret == -FI_EAVAIL, "fi_cq_sread: %zd",
+		 ret);
+	if (ret == -FI_EAVAIL) {
+		ret = fi_cq_readerr(arg, &err, 0);
+		FT_CHECK(ret == 1, "-FI_EAVAIL, and fi_cq_readerr: %zd", ret);
+	}
+	return NULL;
+}
+
+/* An endpoint with receives is closed while a thread waits for its queue. */
+static void closed_waiting(void)
+{
+	struct ft_attr attr = FT_ATTR;
+	char *in = fresh(2000);
+	pthread_t thread;
+
+	ft_stage("closed while a thread waits");
+	attr.wait_obj = FI_WAIT_UNSPEC;
+	attr.threading = FI_THREAD_SAFE;
+	attr.abandons = true;
+	ft_pair_open(&pair, &attr);
+	FT_POST(&pair.s, fi_recv(pair.s.ep, in, 2000,
+				 ft_desc(&pair.dom[0], in, 2000), FT_ANY, in));
+	FT_CHECK(!pthread_create(&thread, NULL, wait_main, pair.s.cq[FT_RX]),
+		 "thread");
+	while (!atomic_load(&waits))
+		sched_yield();
+	/* a thread that does not wait yet finds nothing, or an error */
+	usleep(20000);
+	FT_CALL(fi_close(&pair.s.ep->fid));
+	pair.s.ep = NULL;
+	pthread_join(thread, NULL);
+	ft_release(&pair.dom[0]);
+	ft_pair_close(&pair);
+	done(in);
+}
+
 /* ---- memory that is unmapped, or may not be used ---- */
 
 /*
@@ -688,6 +739,8 @@ int main(int argc, char **argv)
 	too_long();
 	mixed();
 	ft_pair_close(&pair);
+	if (!ft_rxm()) /* ofi_rxm (1.17) crashes there: sread.c */
+		closed_waiting();
 	conditional();
 	multi_recv();
 	not_in(false, true);
