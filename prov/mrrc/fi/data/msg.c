@@ -119,8 +119,9 @@ mrrc_post_recv(struct mrrc_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
 		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 		return mrrc_op_posted_multi(
-			op, MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg,
-						       flags | FI_COMPLETION)));
+			op, ep->rx.cq,
+			MRRC_OP_TRY(op, fi_recvmsg(ep->core, &core_msg,
+						   flags | FI_COMPLETION)));
 	}
 	return MRRC_OP_POST(op, fi_recvmsg(ep->core, &core_msg,
 					   flags | FI_COMPLETION));

@@ -206,9 +206,9 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
  * messages' completions by then: MRRC_OP_POSTING keeps those threads from
  * ending the record.
  */
-ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret)
+ssize_t mrrc_op_posted_multi(struct mrrc_op *op, struct mrrc_cq *cq,
+			     ssize_t ret)
 {
-	struct mrrc_cq *cq = op->cq;
 	struct mrrc_op *done = NULL;
 	uint32_t state;
 	bool failed;

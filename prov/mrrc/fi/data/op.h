@@ -209,8 +209,12 @@ static inline ssize_t mrrc_op_posted(struct mrrc_op *op, ssize_t ret)
  */
 bool mrrc_op_make_room(struct mrrc_op *op);
 
-/* Like mrrc_op_posted(), for a multi-receive buffer. */
-ssize_t mrrc_op_posted_multi(struct mrrc_op *op, ssize_t ret);
+/*
+ * Like mrrc_op_posted(), for a multi-receive buffer. @cq: the record's, or NULL
+ * on a shared context, where the record may be another operation's by now.
+ */
+ssize_t mrrc_op_posted_multi(struct mrrc_op *op, struct mrrc_cq *cq,
+			     ssize_t ret);
 
 /* Put the regions and free the record. No lock held. */
 void mrrc_op_end(struct mrrc_op *op);

@@ -29,7 +29,7 @@ static ssize_t mrrc_trecv_op(struct mrrc_ep *ep, struct mrrc_op *op,
 	if (mrrc_unlikely(flags & FI_MULTI_RECV)) {
 		mrrc_op_multi(op, ep, msg->msg_iov, msg->iov_count);
 		return mrrc_op_posted_multi(
-			op,
+			op, ep->rx.cq,
 			MRRC_OP_TRY(op, fi_trecvmsg(ep->core, &core_msg,
 						    flags | FI_COMPLETION)));
 	}
