@@ -233,6 +233,7 @@ static void miss_withdraw(struct mrrc_miss *miss)
 static int miss_watch(struct mrrc_miss *miss)
 {
 	struct mrrc_pending *pending = miss->pending;
+	bool began = false;
 	unsigned attempt;
 	int ret;
 
@@ -241,6 +242,8 @@ static int miss_watch(struct mrrc_miss *miss)
 	for (attempt = 0;; attempt++) {
 		ret = mrrc_mon_watch(miss->cache->mon, pending->start,
 				     pending->len, &miss->token);
+		/* the kernel may have begun at any try */
+		began = began || mrrc_mon_watched(ret);
 		if (!mrrc_mon_no_room(ret) || pending->gentle ||
 		    attempt == MRRC_WATCH_TRIES ||
 		    (!mrrc_mon_make_room(miss->cache->mon, &miss->cache->sub) &&
@@ -252,7 +255,7 @@ static int miss_watch(struct mrrc_miss *miss)
 	 * If the kernel refused the watch, this miss has nothing to unwatch: a
 	 * watch of the range may be another user's.
 	 */
-	pending->watched = mrrc_mon_watched(ret);
+	pending->watched = began;
 	return ret;
 }
 

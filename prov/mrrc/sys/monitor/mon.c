@@ -208,7 +208,7 @@ int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		       uint64_t *token)
 {
-	int ret = -ENODEV;
+	int ret = -ENODEV, before;
 
 	/* this check is rare, as hits do not come here */
 	mrrc_libc_hooks_check();
@@ -219,8 +219,13 @@ int mrrc_mon_try_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 	if (mrrc_mon_works(mon))
 		ret = mon_watch_locked(mon, start, len, token);
 	/* Each range takes mappings, which are limited. */
-	if (mrrc_mon_no_room(ret) && mrrc_mon_unwatch_all_idle(mon))
+	if (mrrc_mon_no_room(ret) && mrrc_mon_unwatch_all_idle(mon)) {
+		before = ret;
 		ret = mon_watch_locked(mon, start, len, token);
+		/* the kernel has perhaps begun at the first try */
+		if (ret == -ENOSPC)
+			ret = before;
+	}
 	mrrc_lock_release(&mon->lock);
 	return ret;
 }

@@ -349,14 +349,13 @@ void mrrc_mon_unsubscribe(struct mrrc_mon *mon, struct mrrc_mon_sub *sub);
 
 /*
  * Watches a page-aligned range that the subscriber's cover() already reports.
- * Returns 0, or the reason why changes in the range could go unnoticed: -EINVAL
- * -EBUSY or -EPERM: the kernel refused; -EFAULT: not all of the range is
- * mapped; -ENOSPC: no room for more ranges (struct mrrc_mon_room); -ENOMEM: the
- * kernel has no room, after it has perhaps begun; -ENODEV: no monitor.
- * No lock held. The caller has to unwatch the range later, unless nothing of it
- * can be watched (mrrc_mon_watched). @token identifies the
- * watch for mrrc_mon_sees(); 0: mrrc_mon_sees() is true until a change is
- * reported.
+ * Returns 0, or the reason why changes in the range could go unnoticed:
+ * -EINVAL, -EBUSY or -EPERM: the kernel refused; -EFAULT: not all of the range
+ * is mapped; -ENOSPC: no room for more ranges (struct mrrc_mon_room); -ENOMEM:
+ * the kernel has no room, after it has perhaps begun; -ENODEV: no monitor. No
+ * lock held. The caller has to unwatch the range later, unless nothing of it
+ * can be watched (mrrc_mon_watched). @token identifies the watch for
+ * mrrc_mon_sees(); 0: mrrc_mon_sees() is true until a change is reported.
  */
 int mrrc_mon_watch(struct mrrc_mon *mon, uintptr_t start, size_t len,
 		   uint64_t *token);

@@ -152,10 +152,10 @@ void mrrc_mon_announce(void *arg, uintptr_t start, uintptr_t end,
 	    atomic_load(&mon->begun))
 		ret = mon->ops->watch(mon, start, end - start);
 	/*
-	 * Another userfaultfd watches a part of the range, and its watch would
-	 * end with ours: the application's call fails, as without hooks.
+	 * Another userfaultfd may watch a part of the range, and its watch
+	 * would end with ours: the application's call fails, as without hooks.
 	 */
-	if (ret == -EBUSY)
+	if (ret < 0 && how == MRRC_LIBC_HOOKS_CLEAR)
 		how = MRRC_LIBC_HOOKS_BEFORE;
 	if (ret >= 0 && !entered)
 		mon->ops->unwatch(mon, start, end - start);

@@ -83,12 +83,14 @@ static void uffd_queue(struct mrrc_uffd *uffd, uintptr_t start, uintptr_t end,
 		return;
 	}
 	last = &uffd->queue[MRRC_UFFD_QUEUE - 1];
+	/* another userfaultfd may watch memory between the ranges */
+	if (kind != last->kind || start > last->range.end ||
+	    end < last->range.start)
+		last->kind = MRRC_MON_UNMAP;
 	if (start < last->range.start)
 		last->range.start = start;
 	if (end > last->range.end)
 		last->range.end = end;
-	/* another userfaultfd may watch memory between the ranges */
-	last->kind = MRRC_MON_UNMAP;
 	last->announced = last->announced && announced;
 }
 
