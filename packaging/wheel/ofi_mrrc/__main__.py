@@ -137,8 +137,9 @@ def choose(major):
 
 
 def over_tcp():
+    """Whether all providers that FI_PROVIDER names are over tcp."""
     given = os.environ.get("FI_PROVIDER")
-    return given.startswith("tcp") if given else not has_device()
+    return bool(given) and all(name.startswith("tcp") for name in given.split(","))
 
 
 def prepend(name, path):
@@ -212,7 +213,7 @@ def result(domains, hook):
 
 
 def start(command):
-    """Starts command; signals to this process alone reach it, too."""
+    """Starts command; signals to this process reach it, too."""
     child, early = [], []
 
     def pass_on(number, _):
