@@ -66,22 +66,22 @@ static void change_signals(void (*from)(int), void (*to)(int))
 }
 
 /*
- * Gives the file the owner and the mode of the file that it replaces. The
- * owner stays another one if this user may not change it.
+ * Gives the file the owner and the mode of the file that it replaces, as far as
+ * this user may. A group that is another one gets no rights.
  */
-static int keep_mode(int fd, const struct stat *old)
+static void keep_mode(int fd, const struct stat *old)
 {
-	const int ret = fchown(fd, old->st_uid, old->st_gid);
+	const mode_t group = fchown(fd, old->st_uid, old->st_gid) ? 0 : 070;
+	const int ret = fchmod(fd, old->st_mode & (0707 | group));
 
 	(void) ret;
-	return fchmod(fd, old->st_mode & 0777) ? -errno : 0;
 }
 
 /* @old: the file that is replaced, or NULL. */
 static int put_renamed(sim_put *put, void *arg, const char *path,
 		       const struct stat *old)
 {
-	int fd, ret = 0;
+	int fd, ret;
 
 	if (asprintf(&temporary, "%s.%ld.tmp", path, (long) getpid()) < 0)
 		return -ENOMEM;
@@ -93,11 +93,8 @@ static int put_renamed(sim_put *put, void *arg, const char *path,
 	}
 	change_signals(SIG_DFL, on_signal);
 	if (old)
-		ret = keep_mode(fd, old);
-	if (ret)
-		close(fd);
-	else
-		ret = put_fd(fd, put, arg, true);
+		keep_mode(fd, old);
+	ret = put_fd(fd, put, arg, true);
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)

@@ -218,7 +218,7 @@ static bool has_hooks(pid_t pid)
 
 /*
  * Is this range the page with the code of ofi_mrrc's hooks, which the provider
- * itself knows? There is one at most: another one is the application's.
+ * itself knows? As a rule there is one: another one counts as the application's.
  */
 static bool is_ours(struct code *code, pid_t pid, unsigned long start,
 		    unsigned long end)

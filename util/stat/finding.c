@@ -21,6 +21,16 @@ static void no_memory(void)
 	exit(EXIT_FAILURE);
 }
 
+/* JSON takes UTF-8 alone. */
+static void make_text(char *text)
+{
+	json_t *const whole = json_string(text);
+
+	if (!whole)
+		mrrc_text_plain(text);
+	json_decref(whole);
+}
+
 void stat_find(struct stat_findings *findings, enum stat_state state,
 	       const char *about, const char *cure, const char *fmt, ...)
 {
@@ -42,9 +52,9 @@ void stat_find(struct stat_findings *findings, enum stat_state state,
 	    (cure && !finding->cure))
 		no_memory();
 	va_end(args);
-	mrrc_text_plain(finding->says);
+	make_text(finding->says);
 	if (cure)
-		mrrc_text_plain(finding->cure);
+		make_text(finding->cure);
 }
 
 enum stat_state stat_findings_worst(const struct stat_findings *findings)

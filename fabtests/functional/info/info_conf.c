@@ -29,6 +29,13 @@ __attribute__((visibility("default"))) FILE *fopen(const char *path,
 	return fdopen(fd, mode);
 }
 
+/* libfabric's name for fopen() if it was built for large files */
+__attribute__((visibility("default"))) FILE *fopen64(const char *path,
+						     const char *mode)
+{
+	return fopen(path, mode);
+}
+
 void named_in_conf(void)
 {
 	struct fi_info *hints = info_hints(NULL), *info, *i;

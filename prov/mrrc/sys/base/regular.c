@@ -27,15 +27,18 @@ int mrrc_regular_open(int dir, const char *path, long type)
 {
 	/* with O_PATH the file itself is not opened */
 	const int found = openat(dir, path, O_PATH | O_CLOEXEC);
-	char name[32];
+	char name[40];
 	int ret;
 
 	if (found < 0)
 		return -errno;
 	ret = regular_check(found, type);
 	if (!ret) {
-		/* the same file, whatever @path leads to by now */
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
+		/*
+		 * the same file, whatever @path leads to by now; threads may
+		 * have descriptors of their own
+		 */
+		snprintf(name, sizeof(name), "/proc/thread-self/fd/%d", found);
 		ret = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (ret < 0)
 			ret = -errno;

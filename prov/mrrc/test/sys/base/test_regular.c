@@ -20,7 +20,6 @@ static void setup(void)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/file", folder);
 	opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	ck_assert_int_ge(opens, 0);
 }
 
 static void teardown(void)
@@ -30,17 +29,22 @@ static void teardown(void)
 	rmdir(folder);
 }
 
-static void watch(const char *name)
-{
-	ck_assert_int_ge(inotify_add_watch(opens, name, IN_OPEN), 0);
-}
-
 static bool was_opened(void)
 {
 	char events[4096];
 
 	return read(opens, events, sizeof(events)) > 0;
 }
+
+/* Linux before 6.5 reports O_PATH like an open(2). */
+#define watch(name)                                                           \
+	do {                                                                  \
+		if (opens < 0 || inotify_add_watch(opens, name, IN_OPEN) < 0) \
+			skip("no inotify\n");                                 \
+		close(open(name, O_PATH | O_CLOEXEC));                        \
+		if (was_opened())                                             \
+			skip("inotify reports O_PATH\n");                     \
+	} while (0)
 
 TEST_CASE(regular, setup, teardown);
 
