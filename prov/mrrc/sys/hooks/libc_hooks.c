@@ -163,6 +163,8 @@ static inline uint32_t hooks_chunk(uintptr_t addr)
 
 void mrrc_libc_hooks_mark(uintptr_t start, size_t len)
 {
+	/* chunks of so long a range share marks with each other */
+	const bool several = len / MRRC_LIBC_HOOKS_CHUNK >= HOOKS_MARKS - 1;
 	uintptr_t addr = start & ~(MRRC_LIBC_HOOKS_CHUNK - 1);
 	_Atomic uint32_t *mark;
 	uint32_t chunk, old;
@@ -170,7 +172,7 @@ void mrrc_libc_hooks_mark(uintptr_t start, size_t len)
 
 	for (n = 0; addr < start + len && n < HOOKS_MARKS; n++) {
 		mark = hooks_mark_of(addr);
-		chunk = hooks_chunk(addr);
+		chunk = several ? HOOKS_SEVERAL : hooks_chunk(addr);
 		old = atomic_load_explicit(mark, memory_order_relaxed);
 		while (old != chunk && old != HOOKS_SEVERAL &&
 		       !atomic_compare_exchange_weak(

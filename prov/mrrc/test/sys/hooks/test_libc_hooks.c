@@ -80,6 +80,32 @@ TEST(test_far)
 	munmap(far, 4 * mon_page);
 }
 
+static void tell(void *arg, uintptr_t start, uintptr_t end,
+		 enum mrrc_libc_hooks_how how)
+{
+	*(bool *) arg = true;
+}
+
+/* A change at the end of a range that has more chunks than there are marks. */
+TEST(test_long)
+{
+	const size_t len = (MRRC_LIBC_HOOKS_CHUNK << 16) * 3 / 2;
+	bool told = false;
+	char *ptr;
+
+	need_hooks();
+	ptr = mmap(NULL, len, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ptr == MAP_FAILED)
+		skip("no such range");
+	ck_assert_int_eq(mrrc_libc_hooks_add(tell, &told, NULL), 0);
+	mrrc_libc_hooks_mark((uintptr_t) ptr, len);
+	madvise(ptr + len - mon_page, mon_page, MADV_DONTNEED);
+	mrrc_libc_hooks_remove(&told);
+	munmap(ptr, len);
+	ck_assert(told);
+}
+
 /* An unmap past the hooks is reported by the kernel. */
 TEST(test_raw)
 {
