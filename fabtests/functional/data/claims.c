@@ -227,12 +227,21 @@ static struct fid_cq *slept_on;
 static void *sread_main(void *arg)
 {
 	struct fi_cq_data_entry entry = { 0 };
+	struct fi_cq_err_entry err = { 0 };
 	void **context = arg;
 	ssize_t ret;
 
 	ret = fi_cq_sread(slept_on, &entry, 1, NULL, -1);
-	FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "fi_cq_sread: %zd", ret);
 	*context = ret == 1 ? entry.op_context : NULL;
+	if (ret == 1 || ret == -FI_EAGAIN)
+		return NULL;
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_sread: %zd", ret);
+	/* closed_meanwhile()'s other receive */
+	ret = fi_cq_readerr(slept_on, &err, 0);
+	FT_CHECK(ret == 1 && err.err == FI_ECANCELED &&
+			 err.op_context == in + BIG,
+		 "fi_cq_readerr: %zd, error %d, context %p", ret, err.err,
+		 err.op_context);
 	return NULL;
 }
 
