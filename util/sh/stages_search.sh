@@ -93,7 +93,7 @@ stage_fuzz()
 		"$sim"/{libfabric,lines,read,recorded,trace,write}.c \
 		"$sim"/trace_{read,write}.c "$sim/test/fuzz_trace.c" \
 		"$TOP"/util/trace/{records,show,show_summary,summary}.c \
-		"$core"/{cost/cost,text/trace}.c -llzma -ljansson
+		"$core"/{cost/cost,text/text,text/trace}.c -llzma -ljansson
 	fuzz cw "peers" "$fuzz/corpus_cw" \
 		"$core"/cw/cw{,_map,_state,_valid,_wire}.c "$fuzz/fuzz_cw.c"
 	fuzz wire "file server" "$serve/test/corpus_wire" \

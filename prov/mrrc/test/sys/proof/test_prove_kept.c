@@ -158,7 +158,8 @@ TEST(test_loader)
 
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
 	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
-	loads = looked = false;
+	loads = false;
+	looked = false;
 	/* first, as glibc 2.36 starts no thread during dlopen(3) */
 	looks = thread_start(look_main, in);
 	loader = thread_start(loader_main, NULL);
@@ -166,7 +167,7 @@ TEST(test_loader)
 	ck_assert(comes(fd >= 0 ||
 			(fd = open(fifo, O_WRONLY | O_NONBLOCK)) >= 0));
 	loads = true;
-	in_time = comes(looked);
+	in_time = comes(atomic_load(&looked));
 	close(fd);
 	pthread_join(loader, NULL);
 	pthread_join(looks, NULL);
