@@ -84,8 +84,8 @@ test_check()
 		grep -q '^ok *lookups: no code' "$DIR/out"
 }
 
-# Over tcp, which needs no registered buffers, the cache is tried, unless the caller
-# decides.
+# run sets FI_OFI_MRRC_REGISTER=always over tcp, which needs no registered buffers,
+# unless the caller has set that variable.
 test_register()
 {
 	local name=FI_OFI_MRRC_REGISTER provider
@@ -149,7 +149,7 @@ test_run()
 	python -m ofi_mrrc run -- sh -c 'exit 7' 2>"$DIR/err"
 	[ $? -eq 7 ] || { fail "not the status of the command"; return 1; }
 	said "nothing was cached; .* --hook; " "$DIR/err" || return 1
-	# nor if nobody reads what it says
+	# a broken pipe on standard error changes no exit status
 	python -m ofi_mrrc run -- sh -c 'exit 7' 2> >(exit)
 	[ $? -eq 7 ] || { fail "the status of a broken pipe"; return 1; }
 	# shellcheck disable=SC2016 # for that shell

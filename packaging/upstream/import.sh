@@ -43,7 +43,8 @@ after()
 	sed -i "0,/$1/s//&\n$2/" "$3"
 }
 
-# each_line COMMAND: calls it with each line to add to libfabric's own files
+# each_line COMMAND: runs COMMAND PATTERN LINE FILE for each LINE that is to be added
+# to a FILE of libfabric, behind the line that matches PATTERN
 each_line()
 {
 	"$1" '^FI_PROVIDER_SETUP(\[rxm\])' 'FI_PROVIDER_SETUP([mrrc])' "$DIR/configure.ac"

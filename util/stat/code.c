@@ -218,7 +218,7 @@ static bool has_hooks(pid_t pid)
 
 /*
  * Is this range the page with the code of ofi_mrrc's hooks, which the provider
- * itself knows? As a rule there is one: another one counts as the application's.
+ * itself knows? Only the first such page of a process is taken for the hooks'.
  */
 static bool is_ours(struct code *code, pid_t pid, unsigned long start,
 		    unsigned long end)

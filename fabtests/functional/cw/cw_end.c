@@ -333,9 +333,10 @@ static void in_vain(struct ft_pair *pair, bool close)
 }
 
 /*
- * Functions in place of libc's, for the core: while @full is set, a socket takes
- * nothing in most calls, otherwise all but the last byte. The core keeps what a
- * socket does not take, and reports the message as sent.
+ * send() and sendmsg() of this file replace libc's in the core provider. While
+ * @full is set, most calls send nothing, and every 16th call sends all but the
+ * last byte. The core keeps the bytes that were not sent, and reports the message
+ * as sent.
  */
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -50,7 +50,7 @@ ASK = (
 def say(text):
     try:
         os.write(2, os.fsencode("ofi_mrrc: %s\n" % text))
-    except OSError:  # nobody reads it
+    except OSError:  # the reader of standard error has gone
         pass
 
 
@@ -166,7 +166,7 @@ def prepare(command, hook, chosen):
     env[name] = "mrrc" if hook else choose(major)
     setting = "%s=%s" % (name, env[name])
     if over_tcp() and not env.get("FI_OFI_MRRC_REGISTER"):
-        # it needs no registered buffers
+        # over tcp, which needs no registered buffers, nothing is cached otherwise
         env["FI_OFI_MRRC_REGISTER"] = "always"
         setting += " FI_OFI_MRRC_REGISTER=always"
     say("libfabric %d.%d, %s; %s" % (major, minor, path, setting))

@@ -210,7 +210,9 @@ TEST(test_small_bounce)
 	ck_assert_str_eq(value_of(&model, "FI_OFI_MRRC_ALLOC_PAGES"), "");
 }
 
-/* Sizes of more than 64 KiB are not copied: there is no size to set. */
+/*
+ * If no copy was measured, the profiler advises no FI_OFI_MRRC_BOUNCE_SIZE.
+ */
 TEST(test_no_copy)
 {
 	struct prof_model model;

@@ -35,7 +35,10 @@ int user_find(const char *name, struct user *user)
 
 int user_become(const struct user *user)
 {
-	/* of several names with one number, each has groups of its own */
+	/*
+	 * by name, since several names may share one number, and differ in
+	 * their groups
+	 */
 	const struct passwd *entry = find(user->name);
 
 	if (!entry)

@@ -341,8 +341,9 @@ TEST(test_child)
 #define GROUPS 2000
 
 /*
- * In many groups, makes a process in a PID name space of its own. Returns the
- * number of domains that are found there, or -1: only root may.
+ * Starts a process that has many groups, a new PID name space and one domain.
+ * Returns how many domains the statistics tool finds in this process; -1: this
+ * user, who is not root, may not start such a process.
  */
 static int found_in_groups(void)
 {
@@ -542,7 +543,7 @@ TEST(test_other_fs)
 		return; /* a kernel without huge pages */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	inotify_add_watch(opens, name, IN_OPEN);
-	/* Linux before 6.5 reports O_PATH like an open(2). */
+	/* Linux before 6.5 sends IN_OPEN for an open(2) with O_PATH, too. */
 	close(open(name, O_PATH | O_CLOEXEC));
 	reports = read(opens, events, sizeof(events)) > 0;
 	ck_assert_int_eq(stat_proc_read(getpid(), &sample), 0);

@@ -154,7 +154,7 @@ refuses 1 "another version" "$DIR/new.trace"
 	>"$DIR/op.trace"
 refuses 1 "op.trace: part 1: unknown operation" "$DIR/op.trace"
 
-# what a hostile recording names its program
+# The name of the program in a hostile recording clears the terminal.
 cp "$DIR/a.trace" "$DIR/clears.trace"
 printf '\033[2Jclears' | dd of="$DIR/clears.trace" bs=1 seek=64 \
 	conv=notrunc 2>/dev/null

@@ -37,8 +37,8 @@ size_t mrrc_text_nearest(const char *text, const char *const *names,
 			 size_t cnt);
 
 /*
- * Replaces all bytes that are not printable ASCII by '?', among them the
- * sequences that control terminals.
+ * Replaces each byte that is not printable ASCII by '?', so that the text cannot
+ * control a terminal.
  */
 void mrrc_text_plain(char *text);
 

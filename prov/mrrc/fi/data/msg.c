@@ -36,7 +36,7 @@ static int mrrc_resolve_nowhere(struct mrrc_op *op, const struct fi_msg *msg,
 	int ret = 0;
 
 	mrrc_op_room(op, msg->msg_iov, msg->iov_count);
-	/* not the application's array, which may be NULL: verbs reads it */
+	/* verbs reads the array of descriptors, which may be NULL in @msg */
 	core->desc[0] = NULL;
 	if (op->ep->desc_always)
 		ret = mrrc_resolve_nothing(op, &core->desc[0]);

@@ -34,7 +34,10 @@ static struct mrrc_idle_range *idle_at(struct mrrc_idle *idle, unsigned i)
 	return &idle->range[(idle->first + i) % MRRC_IDLE_MAX];
 }
 
-/* The known range of a range of the ring that counts, unless it is alone. */
+/*
+ * Finds the known range to which a range in the ring belongs. NULL: the range in
+ * the ring is alone, or no longer counts.
+ */
 static struct mrrc_idle_known *idle_known(struct mrrc_idle *idle,
 					  const struct mrrc_idle_range *range)
 {

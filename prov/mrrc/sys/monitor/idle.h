@@ -91,12 +91,15 @@ uint64_t mrrc_idle_seen(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 void mrrc_idle_forget(struct mrrc_idle *idle, uintptr_t start, uintptr_t end);
 
 /*
- * Takes ranges out of the ring because [@start, @end) is no longer watched: by
- * the time that they would leave the ring another userfaultfd may watch the
- * memory, and Linux before 6.14 would end its watch. With @hull, takes out all
- * ranges that share a byte with [@start, @end), and extends *hull over them;
- * without, only ranges inside. Leaves whole huge pages: their owner knows
- * whether they are watched whole.
+ * Takes idle ranges out of the ring, because [@start, @end) is no longer
+ * watched. If an idle range stayed in the ring, the monitor would unwatch the
+ * range later, when another userfaultfd may watch the memory, and Linux before
+ * 6.14 would end the watch of the other userfaultfd.
+ *
+ * @hull NULL: takes out the idle ranges that lie inside [@start, @end). Else
+ * takes out all idle ranges that overlap [@start, @end), and extends *@hull to
+ * include these idle ranges. Huge pages that are watched whole stay in the ring:
+ * the table of huge pages (huge.h) tells whether they are still watched.
  */
 void mrrc_idle_drop(struct mrrc_idle *idle, uintptr_t start, uintptr_t end,
 		    struct mrrc_range *hull);

@@ -147,9 +147,9 @@ static bool key_mapped(void *arg, const struct mrrc_mapping *mapping)
 }
 
 /*
- * Adds the identity of the file that a function is mapped from to a key. Does not use dladdr(3), which waits
- * for a thread that is inside dlopen(3) or dlclose(3); that thread may be
- * waiting for this one.
+ * Adds the identity of the file that a function is mapped from to a key. Does
+ * not use dladdr(3), which waits for a thread that is inside dlopen(3) or
+ * dlclose(3); that thread may be waiting for this one.
  */
 static bool key_code(struct kept_key *key, const void *function)
 {

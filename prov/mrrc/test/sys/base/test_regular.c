@@ -36,7 +36,10 @@ static bool was_opened(void)
 	return read(opens, events, sizeof(events)) > 0;
 }
 
-/* Linux before 6.5 reports O_PATH like an open(2). */
+/*
+ * Has inotify report each open(2) of a file. Skips the test on Linux before 6.5,
+ * which reports an open(2) with O_PATH, too.
+ */
 #define watch(name)                                                           \
 	do {                                                                  \
 		if (opens < 0 || inotify_add_watch(opens, name, IN_OPEN) < 0) \

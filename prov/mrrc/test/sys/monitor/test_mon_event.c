@@ -238,7 +238,10 @@ static void model_set(uintptr_t start, uintptr_t end, int to)
 		model[start / 4096] = to;
 }
 
-/* A range leaves the ring, and is unwatched. Returns whether this is wrong. */
+/*
+ * Models that a range leaves the ring of idle ranges and is unwatched. Returns
+ * true if the range has a page that was unmapped, which is a fault.
+ */
 static bool model_leaves(struct mrrc_idle *idle,
 			 const struct mrrc_idle_range *range)
 {

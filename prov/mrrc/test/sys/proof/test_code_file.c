@@ -232,7 +232,7 @@ TEST(test_device)
 	snprintf(path, sizeof(path), "%s/fifo", folder);
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	inotify_add_watch(opens, path, IN_OPEN);
-	/* Linux before 6.5 reports O_PATH like an open(2). */
+	/* Linux before 6.5 sends IN_OPEN for an open(2) with O_PATH, too. */
 	close(open(path, O_PATH | O_CLOEXEC));
 	reports = read(opens, events, sizeof(events)) > 0;
 	ck_assert_int_eq(mrrc_code_open(path, &file), -EINVAL);
