@@ -385,10 +385,12 @@ TEST(test_groups)
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
 		found = found_in_groups();
-		_exit(found < 0 ? 1 : found);
+		_exit(found < 0 ? 77 : found);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip("only root may have many groups");
 	ck_assert_int_eq(WEXITSTATUS(status), 1);
 }
 
@@ -540,7 +542,7 @@ TEST(test_other_fs)
 	bool reports;
 
 	if (fd < 0)
-		return; /* a kernel without huge pages */
+		skip("a kernel without huge pages");
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	inotify_add_watch(opens, name, IN_OPEN);
 	/* Linux before 6.5 sends IN_OPEN for an open(2) with O_PATH, too. */
@@ -587,7 +589,7 @@ TEST(test_pages)
 	unsigned told;
 
 	if (pages == MAP_FAILED || under_valgrind())
-		return;
+		skip("no pages of code, or valgrind");
 	ck_assert_int_eq(mprotect(pages + page, page, PROT_NONE), 0);
 	told = pages_told("none");
 	ck_assert_uint_ge(told, 2);

@@ -43,10 +43,10 @@ static bool was_opened(void)
 #define watch(name)                                                           \
 	do {                                                                  \
 		if (opens < 0 || inotify_add_watch(opens, name, IN_OPEN) < 0) \
-			skip("no inotify\n");                                 \
+			skip("no inotify");                                   \
 		close(open(name, O_PATH | O_CLOEXEC));                        \
 		if (was_opened())                                             \
-			skip("inotify reports O_PATH\n");                     \
+			skip("inotify reports O_PATH");                       \
 	} while (0)
 
 TEST_CASE(regular, setup, teardown);
