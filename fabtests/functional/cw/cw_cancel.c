@@ -17,6 +17,12 @@
 static struct ft_pair pair;
 static char *buf;
 
+static void post_tag(uint64_t tag)
+{
+	FT_POST(&pair.s,
+		fi_cwtag(pair.s.cw, buf, LEN, NULL, pair.s.to, tag, buf));
+}
+
 /* Exposes a buffer, and waits until the peer has the tag. */
 static void expose(uint64_t tag)
 {
@@ -25,8 +31,7 @@ static void expose(uint64_t tag)
 
 	FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
 	before = st.known_tags;
-	FT_POST(&pair.s,
-		fi_cwtag(pair.s.cw, buf, LEN, NULL, pair.s.to, tag, buf));
+	post_tag(tag);
 	do {
 		ft_progress(&pair.s);
 		FT_CALL(fi_cw_stats_read(pair.c.cw, &st));
@@ -34,18 +39,27 @@ static void expose(uint64_t tag)
 	} while (st.known_tags == before);
 }
 
-static void transfer(uint64_t tag)
+static void post_write(uint64_t tag)
 {
-	struct ft_comp comp;
-
 	ft_fill(buf + LEN, LEN, tag);
 	FT_POST(&pair.c, fi_cwrite(pair.c.cw, buf + LEN, LEN, NULL, pair.c.to,
 				   tag, buf + LEN));
-	FT_POST(&pair.s,
-		fi_cwtag(pair.s.cw, buf, LEN, NULL, pair.s.to, tag, buf));
+}
+
+static void wait_for(uint64_t tag)
+{
+	struct ft_comp comp;
+
 	ft_wait(&pair.c, FT_TX, &comp);
 	ft_wait(&pair.s, FT_RX, &comp);
 	FT_CHECK_BUF(buf, LEN, tag, "written");
+}
+
+static void transfer(uint64_t tag)
+{
+	post_write(tag);
+	post_tag(tag);
+	wait_for(tag);
 }
 
 static bool ended(int *err)
@@ -80,6 +94,47 @@ static void confirmed(void)
 	/* the deadline was met: nothing happens later */
 	clock_advance(2 * LIMIT_S * 1000 * MS);
 	transfer(2);
+}
+
+/* The peer confirms in time, but this side pauses for longer. */
+static void paused(void)
+{
+	unsigned i;
+	int err;
+
+	ft_stage("confirmed during a pause");
+	expose(11);
+	FT_CALL(fi_cancel(&pair.s.ep->fid, buf));
+	for (i = 0; i < 1000; i++)
+		ft_poll(&pair.c);
+	/* that this message was sent is read before what has come */
+	post_tag(12);
+	clock_advance(2 * LIMIT_S * 1000 * MS);
+	while (!ended(&err))
+		ft_poll(&pair.c);
+	FT_CHECK(err == FI_ECANCELED, "error %d", err);
+	post_write(12);
+	wait_for(12);
+}
+
+/* Each cancel of one context is for another operation. */
+static void same_context(void)
+{
+	const unsigned n = 3;
+	unsigned i;
+	int err;
+
+	ft_stage("one context");
+	for (i = 0; i < n; i++)
+		expose(13 + i);
+	for (i = 0; i < n; i++)
+		FT_CALL(fi_cancel(&pair.s.ep->fid, buf));
+	for (i = 0; i < n; i++) {
+		while (!ended(&err))
+			ft_poll(&pair.c);
+		FT_CHECK(err == FI_ECANCELED, "error %d", err);
+	}
+	transfer(16);
 }
 
 /*
@@ -175,6 +230,8 @@ int main(int argc, char **argv)
 	ft_pair_open(&pair, &attr);
 	transfer(9);
 	confirmed();
+	paused();
+	same_context();
 	silent();
 	ft_pair_close(&pair);
 	ft_unmap(buf, 4 * LEN);

@@ -410,6 +410,23 @@ static void cw_cancel_target(struct cw_rec *rec)
 		mrrc_cw_confirm(rec);
 }
 
+/*
+ * The next call with the same context finds the next operation, although the
+ * one that was found has not ended.
+ */
+static void cw_cancel_next(struct mrrc_cw_ep *cw, struct cw_rec *found)
+{
+	const uint64_t key = found->by_context.key;
+
+	if (found->is_wr ? found->wr.state == MRRC_CW_WR_ENDED :
+			   found->target.state == MRRC_CW_TARGET_ENDED)
+		return;
+	mrrc_cw_map_remove(&cw->by_context, &found->by_context);
+	mrrc_cw_map_add(&cw->by_context, &found->by_context, key);
+	if (cw->rdm)
+		found->seq = atomic_fetch_add(&cw->rdm->seq, 1);
+}
+
 static int cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 {
 	struct cw_rec *found;
@@ -420,8 +437,10 @@ static int cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
 	else if (found)
 		cw_cancel_target(found);
-	if (found)
+	if (found) {
+		cw_cancel_next(cw, found);
 		mrrc_cw_after(cw);
+	}
 	mrrc_cw_group_unlock(cw->group);
 	return found ? 0 : -FI_ENOENT;
 }
