@@ -477,6 +477,7 @@ static ssize_t post(bool tag, const struct fi_msg_cw *msg)
  */
 static void wrong_buffers(bool tag)
 {
+	const size_t limit = pair.c.dom->info->ep_attr->max_msg_size;
 	struct iovec iov[2] = {
 		{ out, SIZE_MAX / 2 + 1 },
 		{ out, SIZE_MAX / 2 + 1 },
@@ -492,6 +493,9 @@ static void wrong_buffers(bool tag)
 		FT_CHECK(post(tag, &msg) == -FI_EINVAL, "a sum of 0");
 	msg.iov_count = 1;
 	FT_CHECK(post(tag, &msg) == -FI_EINVAL, "half of all bytes");
+	iov[0] = (struct iovec){ out, limit + 1 };
+	if (!tag && !ft_rdm() && limit < SIZE_MAX / 2)
+		FT_CHECK(post(tag, &msg) == -FI_EINVAL, "longer than messages");
 	iov[0] = (struct iovec){ (void *) (UINTPTR_MAX - 9), 11 };
 	FT_CHECK(post(tag, &msg) == -FI_EFAULT, "beyond all addresses");
 	iov[0] = (struct iovec){ NULL, 1 };

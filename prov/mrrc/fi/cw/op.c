@@ -215,7 +215,9 @@ static int cw_post_write(struct mrrc_cw_ep *cw, const struct fi_msg_cw *msg,
 	struct cw_rec *rec;
 	int ret;
 
-	if (msg->iov_count > via->tx.iov_limit)
+	if (msg->iov_count > via->tx.iov_limit ||
+	    cw_iov_len(msg->msg_iov, msg->iov_count) >
+		    via->info->ep_attr->max_msg_size)
 		return -FI_EINVAL;
 	if (via->domain->implicit) {
 		ret = cw_resolve(via, msg, source, &op, &bufs);
