@@ -304,13 +304,15 @@ int mrrc_getinfo_msg(uint32_t version, const struct fi_info *app,
 	*info = NULL;
 	if (!hints)
 		return ret;
-	hints->caps = FI_MSG | FI_RMA;
+	/* memory of devices is not copied */
+	hints->caps = FI_MSG | FI_RMA | (app->caps & FI_HMEM);
 	hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->addr_format = app->addr_format;
 	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
-		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
-					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+		hints->domain_attr->mr_mode =
+			FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+			(app->caps & FI_HMEM ? FI_MR_HMEM : 0);
 	if (app->domain_attr->name) {
 		hints->domain_attr->name = strdup(app->domain_attr->name);
 		if (!hints->domain_attr->name)
