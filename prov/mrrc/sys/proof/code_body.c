@@ -221,8 +221,10 @@ static void body_link(struct mrrc_code_body *body, const uint8_t *code)
 		to = &body->insn[j];
 		inside = insn->to - to->at;
 		if (inside && !(inside == 1 && code[to->at] == LOCK) &&
-		    (!to->split || inside < to->split))
+		    (!to->split || inside < to->split)) {
 			to->split = (uint8_t) inside;
+			body->split = true;
+		}
 		insn->next = to->first;
 		to->first = i;
 	}
@@ -239,7 +241,7 @@ int mrrc_code_body_read(struct mrrc_code_body *body,
 		return 0;
 	body->function = (struct mrrc_code_range){ 0 };
 	body->count = 0;
-	body->whole = body->away = false;
+	body->whole = body->away = body->split = false;
 	body->walk = 0;
 	if (function->end - function->start > LONGEST)
 		return -E2BIG;
@@ -292,7 +294,7 @@ static bool body_insn_at(const ZydisDecoder *decoder, const uint8_t *code,
  * first byte.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
-		       struct mrrc_code_insn *insn)
+		       struct mrrc_code_insn *insn, uintptr_t *from)
 {
 	const uint8_t *const code = (const uint8_t *) function->start;
 	const uint32_t len = (uint32_t) (function->end - function->start);
@@ -302,6 +304,7 @@ bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
 
 	body_decoder(&decoder);
 	for (back = BACK_MIN; back <= BACK_MAX; back *= 4) {
+		*from = to > back ? at - back : function->start;
 		if (body_insn_at(&decoder, code, len, to, back, insn))
 			return true;
 	}

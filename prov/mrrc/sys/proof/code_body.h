@@ -52,6 +52,7 @@ struct mrrc_code_body {
 	uint32_t walk; /* number of the last walk */
 	bool whole;    /* the function decodes to its end */
 	bool away;     /* some instruction leads AWAY */
+	bool split;    /* some instruction has a split */
 };
 
 /* Reads the instruction at code[@at]; false: no instruction fits in @len. */
@@ -61,13 +62,14 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 /*
  * Finds the instruction that has the byte @at of a function, without decoding
  * the whole function. Decoding begins 64 to 1024 bytes before @at: execution
- * that reaches @at passes an instruction that begins in the first 15 of these
- * bytes, and decoding from each of these 15 bytes has to lead to the same
- * instruction at @at. Bytes that do not decode may have any length. false:
- * decoding leads to different instructions.
+ * that reaches @at, unless a branch leads to one of the bytes between, passes an
+ * instruction that begins in the first 15 of these bytes, and decoding from each
+ * of these 15 bytes has to lead to the same instruction at @at. Bytes that do
+ * not decode may have any length. @from: where decoding begins. false: decoding
+ * leads to different instructions.
  */
 bool mrrc_code_insn_at(const struct mrrc_code_range *function, uintptr_t at,
-		       struct mrrc_code_insn *insn);
+		       struct mrrc_code_insn *insn, uintptr_t *from);
 
 /* Reads a whole function. -E2BIG: the function is too long. */
 int mrrc_code_body_read(struct mrrc_code_body *body,

@@ -26,13 +26,14 @@ bool mrrc_code_refs_real(const struct mrrc_code *code, uintptr_t field)
 {
 	struct mrrc_code_range function, next;
 	struct mrrc_code_insn insn;
+	uintptr_t from;
 
 	if (mrrc_code_function(code, field, &function, &next))
 		return true;
 	if (field >= function.end)
 		return next.end - next.start > FILLER ||
 		       !mrrc_code_filled(&next, field);
-	return !mrrc_code_insn_at(&function, field, &insn) ||
+	return !mrrc_code_insn_at(&function, field, &insn, &from) ||
 	       (insn.field && function.start + insn.at + insn.field == field);
 }
 

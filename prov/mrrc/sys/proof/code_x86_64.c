@@ -137,9 +137,7 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 		return;
 	}
 	insn = &body->insn[i];
-	if (insn->split && insn->at + insn->split <= at) {
-		x86_unknown(found, "a branch leads into an instruction");
-	} else if (x86_spend(look, body->count)) {
+	if (x86_spend(look, body->count)) {
 		x86_unknown(found, "there is too much to look at");
 	} else if (insn->flow == MRRC_CODE_SYSCALL) {
 		found->at = body->function.start + insn->at;
@@ -148,6 +146,8 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 		found->at = body->function.start + insn->at;
 		found->kind = MRRC_CODE_CALL_ANY;
 		found->why = "a 32-bit system call";
+	} else if (body->split) {
+		x86_unknown(found, "a branch leads into an instruction");
 	} else {
 		found->kind = MRRC_CODE_INSIDE;
 	}
@@ -155,31 +155,43 @@ static void x86_in_body(struct x86_look *look, struct mrrc_code_found *found)
 
 struct x86_led {
 	const struct mrrc_code *code;
-	bool led;
+	const struct mrrc_code_range *function;
+	uint32_t insn; /* the instruction's offset in the function */
+	bool led;      /* a branch leads past the instruction's beginning */
 };
 
 static void x86_ref(void *arg, uintptr_t to, uintptr_t field, unsigned size)
 {
 	struct x86_led *const look = arg;
+	const uintptr_t start = look->function->start;
+	const uint32_t len = (uint32_t) (look->function->end - start);
+	uint32_t at = (uint32_t) (to - start);
+	struct mrrc_code_insn insn;
 
-	look->led = look->led || mrrc_code_refs_real(look->code, field);
+	while (at < look->insn &&
+	       mrrc_code_insn_read((const uint8_t *) start, at, len, &insn))
+		at += insn.len;
+	look->led = look->led || (at != look->insn &&
+				  mrrc_code_refs_real(look->code, field));
 }
 
 /*
- * Is the pair in the middle of an instruction into which no branch of the
- * function leads? false: the whole function has to be decoded.
+ * Is the pair in the middle of an instruction that all branches of the function
+ * to this place pass from the instruction's beginning? A branch to bytes in
+ * front of the instruction may lead past the beginning, too. false: the whole
+ * function has to be decoded.
  */
 static bool x86_inside(const struct mrrc_code *code,
 		       const struct mrrc_code_range *function, uintptr_t at)
 {
-	struct x86_led look = { .code = code };
+	struct x86_led look = { .code = code, .function = function };
 	struct mrrc_code_insn insn;
 	struct mrrc_code_range middle;
 
-	if (!mrrc_code_insn_at(function, at, &insn) ||
+	if (!mrrc_code_insn_at(function, at, &insn, &middle.start) ||
 	    insn.flow == MRRC_CODE_SYSCALL || insn.flow == MRRC_CODE_SYSCALL32)
 		return false;
-	middle.start = function->start + insn.at + 1;
+	look.insn = insn.at;
 	middle.end = at + 1;
 	mrrc_code_refs(function, &middle, x86_ref, &look);
 	return !look.led;
