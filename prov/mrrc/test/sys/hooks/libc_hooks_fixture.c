@@ -114,15 +114,18 @@ void hooks_teardown(void)
 
 void hooks_watch(char *ptr, size_t pages)
 {
-	watcher.range =
-		(struct mrrc_range){ (uintptr_t) ptr,
-				     (uintptr_t) ptr + pages * mon_page };
 	watcher.thread = pthread_self();
 	atomic_store(&watcher.told, 0);
 	atomic_store(&watcher.here, false);
 	atomic_store(&posted, 0);
 	atomic_store(&hooks_watched, 0);
 	before = mon_events();
+	/* last, as a signal handler may unmap the range from here on */
+	mrrc_lock_acquire(&watcher.lock);
+	watcher.range =
+		(struct mrrc_range){ (uintptr_t) ptr,
+				     (uintptr_t) ptr + pages * mon_page };
+	mrrc_lock_release(&watcher.lock);
 	ck_assert_int_eq(mrrc_mon_watch(mon, (uintptr_t) ptr, pages * mon_page,
 					&mon_token),
 			 0);
