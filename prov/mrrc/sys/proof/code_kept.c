@@ -118,7 +118,12 @@ static void key_add(struct kept_key *key, uint64_t value)
 	key->word[1] = mrrc_hash(key->word[1] + ~value);
 }
 
-static void key_file(struct kept_key *key, const struct stat *st)
+/*
+ * Adds the identity of a file. false: the file's times may not tell its
+ * versions apart. A time of change without nanoseconds is an image's, as of
+ * squashfs, whose builder may give all versions of a file the same times.
+ */
+static bool key_file(struct kept_key *key, const struct stat *st)
 {
 	key_add(key, st->st_dev);
 	key_add(key, st->st_ino);
@@ -127,6 +132,7 @@ static void key_file(struct kept_key *key, const struct stat *st)
 	key_add(key, (uint64_t) st->st_mtim.tv_nsec);
 	key_add(key, (uint64_t) st->st_ctim.tv_sec);
 	key_add(key, (uint64_t) st->st_ctim.tv_nsec);
+	return st->st_ctim.tv_nsec;
 }
 
 struct key_search {
@@ -156,9 +162,7 @@ static bool key_code(struct kept_key *key, const void *function)
 	struct key_search search = { .at = (uintptr_t) function };
 
 	mrrc_mappings_each(key_mapped, &search);
-	if (search.found)
-		key_file(key, &search.st);
-	return search.found;
+	return search.found && key_file(key, &search.st);
 }
 
 /* Sets the part of keys that names this library and the decoder. */
@@ -186,10 +190,9 @@ static bool key_identity(const struct mrrc_code_place *place,
 	struct stat st;
 
 	*key = kept.rules;
-	if (!kept.ruled || !mrrc_code_stat(place, &st))
+	if (!kept.ruled || !mrrc_code_stat(place, &st) || !key_file(key, &st))
 		return false;
 	key_add(key, place->offset);
-	key_file(key, &st);
 	key_add(key, place->end - place->start);
 	key_add(key, place->start - place->lo);
 	key_add(key, place->hi - place->lo);

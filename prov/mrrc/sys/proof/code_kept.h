@@ -7,9 +7,10 @@
  *
  * The key of a finding has the inode number, size and times of the file, of
  * this library and of the decoder, so that findings of other versions do not
- * count. The code in memory is the file's code if, by /proc/self/pagemap, the
- * kernel has made no private copy of a page. If the kernel has made a copy, a
- * hash of the code's bytes is part of the key.
+ * count. Nothing is kept of files whose times of change have no nanoseconds.
+ * The code in memory is the file's code if, by /proc/self/pagemap, the kernel
+ * has made no private copy of a page. If the kernel has made a copy, a hash of
+ * the code's bytes is part of the key.
  *
  * The file of findings has an entry of 256 bytes for each library, in no order.
  * If the file of findings is missing, cannot be read or written, or other users
