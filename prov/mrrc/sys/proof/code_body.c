@@ -61,7 +61,10 @@ static bool body_rip(const ZydisDecodedInstruction *zydis)
 	return zydis->raw.modrm.mod == 0 && zydis->raw.modrm.rm == 5;
 }
 
-/* Sets where the instruction leads. false: this depends on the processor. */
+/*
+ * Sets where the instruction leads. false, and AWAY: this depends on the
+ * processor.
+ */
 static bool body_flow(const ZydisDecodedInstruction *zydis,
 		      struct mrrc_code_insn *insn)
 {
@@ -71,6 +74,7 @@ static bool body_flow(const ZydisDecodedInstruction *zydis,
 	insn->to = MRRC_CODE_NONE;
 	insn->flow = MRRC_CODE_NEXT;
 	if (relative) {
+		insn->flow = MRRC_CODE_AWAY;
 		if (body_odd_branch(zydis))
 			return false;
 		/*
@@ -157,6 +161,7 @@ bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 {
 	ZydisDecoder decoder;
 
+	*insn = (struct mrrc_code_insn){ .flow = MRRC_CODE_NEXT };
 	body_decoder(&decoder);
 	return body_insn(&decoder, code, at, len, insn);
 }

@@ -55,7 +55,11 @@ struct mrrc_code_body {
 	bool split;    /* some instruction has a split */
 };
 
-/* Reads the instruction at code[@at]; false: no instruction fits in @len. */
+/*
+ * Reads the instruction at code[@at]. false: no instruction fits in @len, or,
+ * with the flow AWAY, the instruction is a branch whose target and length differ
+ * between processors.
+ */
 bool mrrc_code_insn_read(const uint8_t *code, uint32_t at, uint32_t len,
 			 struct mrrc_code_insn *insn);
 

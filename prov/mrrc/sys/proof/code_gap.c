@@ -95,8 +95,11 @@ static void trip_step(struct mrrc_code_gap *gap, struct gap_trip *trip,
 	const uint32_t end = len + (uint32_t) (more < 15 ? more : 15);
 	struct mrrc_code_insn insn;
 
-	if (!mrrc_code_insn_read(code, at, end, &insn))
+	if (!mrrc_code_insn_read(code, at, end, &insn)) {
+		if (insn.flow == MRRC_CODE_AWAY)
+			trip->unknown = "in no function, with an odd branch";
 		return;
+	}
 	if (at + insn.len > len)
 		trip->unknown = "in no function, and leads into one";
 	if (insn.flow == MRRC_CODE_AWAY && !gap_optional(code, at))

@@ -67,6 +67,20 @@ TEST(test_gap_path)
 	elf_is(&elf, 1, 0x404, ANY);
 }
 
+/* Processors differ in where a branch with an operand-size prefix leads. */
+TEST(test_gap_odd)
+{
+	/* leads to 0x400 */
+	elf_code(&elf, 0x100, 0xe9, 0xfb, 0x02, 0, 0, 0xc3);
+	elf_gap();
+	elf_bytes(&elf, 0x400, 0x66, 0xeb, 0x01);
+	elf_is(&elf, 1, 0x404, ANY);
+	/* jne after which some processors execute the pair */
+	elf_bytes(&elf, 0x3ff, 0x66, 0x0f, 0x85, 0, 0);
+	elf_bytes(&elf, 0x100, 0xe9, 0xfa, 0x02);
+	elf_is(&elf, 1, 0x404, ANY);
+}
+
 /* A branch in bytes outside functions may be executed. */
 TEST(test_gap_gap)
 {
