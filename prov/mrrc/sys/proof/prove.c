@@ -189,6 +189,28 @@ static bool prove_rings(void)
 	return fabric;
 }
 
+static bool prove_no_ring(void *arg, const struct mrrc_mapping *mapping)
+{
+	static const char name[] = "anon_inode:[io_uring]";
+	bool *ring = arg;
+
+	*ring = !strncmp(mapping->name, name, sizeof(name) - 1);
+	return !*ring;
+}
+
+/*
+ * Is an io_uring mapped that is not known to be libfabric's? A thread of the
+ * kernel may read requests from a ring (IORING_SETUP_SQPOLL), so that a ring
+ * that was made before there were hooks needs no system call.
+ */
+static bool prove_ring(void)
+{
+	bool ring = false;
+
+	mrrc_mappings_each(prove_no_ring, &ring);
+	return ring && !prove_rings();
+}
+
 static void prove_unknown(struct prove_code *code, const char *why)
 {
 	snprintf(code->why, sizeof(code->why), "%.60s: %s",
@@ -367,6 +389,10 @@ static bool prove_all(void)
 			prove_say(prove.code[i].why);
 		if (*prove.code[i].why)
 			return false;
+	}
+	if (prove_ring()) {
+		prove_say("io_uring is in use");
+		return false;
 	}
 	return i == prove.count;
 }

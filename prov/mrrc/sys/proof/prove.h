@@ -25,7 +25,8 @@
  *
  * The proof does not cover other processes (process_vm_writev, ptrace,
  * process_madvise, /proc/PID/mem), nor code that is changed in its file, or by
- * /proc/self/mem, while it runs.
+ * /proc/self/mem, while it runs, nor an io_uring that was made before the hooks
+ * and is not mapped when code is examined.
  */
 #ifndef MRRC_PROVE_H
 #define MRRC_PROVE_H

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <linux/io_uring.h>
 #include <sys/personality.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -532,6 +533,31 @@ TEST(test_vfork)
 		_exit(ends() == before);
 	}
 	expect_ended(pid);
+	ck_assert_msg(trusted(true), "%s", why);
+}
+
+TEST_CASE(prove_ring, NULL, NULL);
+
+/*
+ * The kernel may read requests from a ring by itself, past all hooks: lookups
+ * ask until the ring is unmapped.
+ */
+TEST(test_ring_before)
+{
+	struct io_uring_params params = { .flags = IORING_SETUP_SQPOLL };
+	const int fd = (int) syscall(SYS_io_uring_setup, 1, &params);
+	pthread_t thread;
+	void *ring;
+
+	if (fd < 0)
+		skip("no io_uring here");
+	ring = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	ck_assert_ptr_ne(ring, MAP_FAILED);
+	close(fd);
+	ck_assert_int_eq(pthread_create(&thread, NULL, idle_main, NULL), 0);
+	open_hooked(MRRC_PROBE_AUTO);
+	never_trusted("io_uring is in use");
+	munmap(ring, page);
 	ck_assert_msg(trusted(true), "%s", why);
 }
 
