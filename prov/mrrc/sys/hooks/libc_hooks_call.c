@@ -48,6 +48,15 @@
  */
 size_t mrrc_libc_hooks_page;
 
+/* 64-bit ARM ignores the uppermost byte of an address: a tag. */
+static uintptr_t hooks_untag(uintptr_t addr)
+{
+#ifdef __aarch64__
+	addr &= UINTPTR_MAX >> 8;
+#endif
+	return addr;
+}
+
 /* A call that the kernel would refuse is not announced. */
 static bool hooks_valid(uintptr_t start, size_t len)
 {
@@ -211,7 +220,7 @@ static bool hooks_process_madvise(const struct iovec *iov, size_t count,
 		if (!hooks_readable(&iov[i].iov_base) ||
 		    !hooks_readable(&iov[i].iov_len))
 			break;
-		told &= hooks_madvise((uintptr_t) iov[i].iov_base,
+		told &= hooks_madvise(hooks_untag((uintptr_t) iov[i].iov_base),
 				      iov[i].iov_len, advice, after);
 	}
 	errno = error;
@@ -452,12 +461,30 @@ static void hooks_ends(const struct mrrc_patch_call *call)
 	}
 }
 
+/* Removes a tag that the kernel ignores. Other calls refuse tags. */
+static void hooks_untag_call(struct mrrc_patch_call *call)
+{
+	switch (call->number) {
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_madvise:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+	case SYS_remap_file_pages:
+		call->arg[0] = (long) hooks_untag((uintptr_t) call->arg[0]);
+		break;
+	default:
+		break;
+	}
+}
+
 bool mrrc_patch_called(struct mrrc_patch_call *call)
 {
 	bool told, brings, moves;
 
 	/* the kernel ignores the upper half, too */
 	call->number = (int) call->number;
+	hooks_untag_call(call);
 	told = hooks_told(call);
 	brings = mrrc_trust_mode() != MRRC_TRUST_HOOKED && hooks_brings(call);
 	moves = hooks_moves(call);

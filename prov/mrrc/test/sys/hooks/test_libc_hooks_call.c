@@ -90,13 +90,34 @@ static void do_fixed(char *ptr)
 			 ptr + mon_page);
 }
 
-static void (*const announced[])(char *) = {
-	do_munmap, do_part,	do_syscall,   do_syscall_wide,
-	do_shrink, do_grow,	do_dontunmap,
-#ifdef __x86_64__
-	do_away,   do_onto,
+#ifdef __aarch64__
+#define TAG ((uintptr_t) 0x5a << 56)
+
+static void do_tagged(char *ptr)
+{
+	ck_assert_int_eq(munmap((char *) ((uintptr_t) ptr | TAG), 4 * mon_page),
+			 0);
+}
+
+static void do_tagged_dontneed(char *ptr)
+{
+	do_dontneed((char *) ((uintptr_t) ptr | TAG));
+}
 #endif
-	do_fixed,  do_dontneed, do_free,      do_shmat,
+
+static void (*const announced[])(char *) = {
+	do_munmap,    do_part,
+	do_syscall,   do_syscall_wide,
+	do_shrink,    do_grow,
+	do_dontunmap,
+#ifdef __x86_64__
+	do_away,      do_onto,
+#endif
+#ifdef __aarch64__
+	do_tagged,    do_tagged_dontneed,
+#endif
+	do_fixed,     do_dontneed,
+	do_free,      do_shmat,
 };
 
 TEST_CASE(hooks_call, hooks_setup, hooks_teardown);
