@@ -253,10 +253,15 @@ bool mrrc_op_make_room(struct mrrc_op *op)
 	 */
 	if (!cq || (flags & MRRC_OP_RETRIED) || !op->domain->implicit)
 		return false;
-	atomic_store_explicit(&op->flags, flags | MRRC_OP_RETRIED,
-			      memory_order_relaxed);
+	/* another thread may read completions of a multi-receive buffer */
+	atomic_fetch_or_explicit(&op->flags, MRRC_OP_RETRIED,
+				 memory_order_relaxed);
 	before = atomic_load_explicit(&cq->silent, memory_order_relaxed);
 	mrrc_cq_drain(cq);
+	/* the core placed messages in the buffer, and keeps it no longer */
+	if (atomic_load_explicit(&op->flags, memory_order_relaxed) &
+	    MRRC_OP_FULL)
+		return false;
 	return atomic_load_explicit(&cq->silent, memory_order_relaxed) < before;
 }
 
