@@ -264,6 +264,101 @@ static void wake(pthread_t thread)
 	}
 }
 
+/* A core that sleeps until it is signalled, without reading a completion. */
+static atomic_bool signalled;
+
+static ssize_t deaf_sread(struct fid_cq *cq, void *buf, size_t count,
+			  const void *cond, int timeout)
+{
+	const uint64_t end = ft_limit_us() + 10000000;
+
+	atomic_store(&waits, true);
+	while (!atomic_exchange(&signalled, false)) {
+		FT_CHECK(ft_limit_us() < end, "no thread is woken");
+		usleep(1000);
+	}
+	return -FI_EAGAIN;
+}
+
+static int count_signal(struct fid_cq *cq)
+{
+	atomic_store(&signalled, true);
+	return 0;
+}
+
+/* Reads two completions, of which the first claims too many bytes. */
+static ssize_t faulty_read(struct fid_cq *cq, void *buf, size_t count)
+{
+	struct fi_cq_data_entry *entry = buf;
+	const uint64_t end = ft_deadline();
+	size_t got = 0;
+	ssize_t ret;
+
+	while (got < 2) {
+		ret = core.read(cq, entry + got, 1);
+		FT_CHECK(ret == 1 || ret == -FI_EAGAIN, "core: %zd", ret);
+		FT_CHECK(ft_limit_us() < end, "%zu messages came", got);
+		got += ret == 1;
+	}
+	entry->len = BIG;
+	return got;
+}
+
+static void *behind_main(void *arg)
+{
+	struct fid_cq *cq = pair.s.cq[FT_RX];
+	struct fi_cq_data_entry entry = { 0 };
+	struct fi_cq_err_entry err = { 0 };
+	ssize_t ret;
+
+	ret = fi_cq_sread(cq, &entry, 1, NULL, -1);
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_sread: %zd", ret);
+	ret = fi_cq_readerr(cq, &err, 0);
+	FT_CHECK(ret == 1 && err.err == FI_ETRUNC && err.op_context == in,
+		 "fi_cq_readerr: %zd, error %d, context %p", ret, err.err,
+		 err.op_context);
+	ret = fi_cq_sread(cq, &entry, 1, NULL, -1);
+	FT_CHECK(ret == 1 && entry.op_context == in + BIG,
+		 "fi_cq_sread: %zd, context %p", ret, entry.op_context);
+	return arg;
+}
+
+/*
+ * A thread reads an error that the provider made of a faulty completion, and
+ * the completion behind it: a thread that sleeps on the queue wakes up for them.
+ */
+static void behind_error(struct fi_ops_cq *ops)
+{
+	struct fi_cq_data_entry entries[2];
+	struct ft_comp comp;
+	pthread_t thread;
+	ssize_t ret;
+	int i;
+
+	ft_stage("a faulty message beside a thread that sleeps");
+	pair.s.quiet[FT_RX] = true;
+	ops->sread = deaf_sread;
+	ops->signal = count_signal;
+	atomic_store(&waits, false);
+	FT_CHECK(!pthread_create(&thread, NULL, behind_main, NULL), "thread");
+	while (!atomic_load(&waits))
+		usleep(1000);
+	post_recv(&pair.s, in, SMALL);
+	post_recv(&pair.s, in + BIG, SMALL);
+	for (i = 0; i < 2; i++)
+		FT_CALL(fi_send(pair.c.ep, out, SMALL, NULL, 0, out));
+	ops->read = faulty_read;
+	ret = fi_cq_read(pair.s.cq[FT_RX], entries, 2);
+	ops->read = core.read;
+	FT_CHECK(ret == -FI_EAVAIL, "fi_cq_read: %zd", ret);
+	FT_CALL(pthread_join(thread, NULL));
+	*ops = core;
+	for (i = 0; i < 2; i++)
+		ft_wait(&pair.c, FT_TX, &comp);
+	pair.s.quiet[FT_RX] = false;
+	ft_check_idle(&pair.dom[0], "a faulty message");
+}
+
 /*
  * Only the waiting thread reads completions that would make room, not a thread
  * that posts.
@@ -437,6 +532,7 @@ int main(int argc, char **argv)
 	one_by_one(table.cq, read_once, "a read");
 	one_by_one(table.cq, read_source, "a read with a source");
 	one_by_one(table.cq, close_ep, "a close");
+	behind_error(table.cq);
 	full_meanwhile(&table);
 	closed_meanwhile(table.cq, BIG);
 	closed_meanwhile(table.cq, SMALL);

@@ -104,9 +104,9 @@ ssize_t mrrc_pending_readerr(struct mrrc_cq *cq, struct fi_cq_err_entry *entry);
 void mrrc_cq_read_ahead(struct mrrc_cq *cq, size_t max, struct mrrc_op **done);
 
 /*
- * To be called after mrrc_cq_read_ahead() without the lock, unless the caller
- * serves the pending completions itself: polling the CQ's descriptor shows only
- * the core's completions.
+ * To be called without the lock after completions became pending, unless the
+ * caller serves all of them itself: polling the CQ's descriptor, and a thread in
+ * the core's sread, see only the core's completions.
  */
 static inline void mrrc_cq_wake(struct mrrc_cq *cq)
 {

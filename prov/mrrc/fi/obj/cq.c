@@ -114,7 +114,7 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	bool narrow = cq->core_entry_size != cq->entry_size;
 	void *core_buf = narrow ? wide : buf;
 	struct mrrc_op *done = NULL;
-	ssize_t n, ret;
+	ssize_t n = 0, ret;
 
 	if (mrrc_unlikely(!count)) {
 		/* a read of no entries only drives progress */
@@ -141,6 +141,8 @@ mrrc_cq_poll(struct mrrc_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	} while (n > 0 && !ret);
 	mrrc_cq_unlock(cq);
 
+	if (n > 0)
+		mrrc_cq_wake(cq);
 	mrrc_op_end_list(done);
 	return ret;
 }
@@ -153,6 +155,7 @@ mrrc_cq_read_mixed(struct mrrc_cq *cq, void *buf, size_t count, ssize_t n)
 
 	n = mrrc_cq_map(cq, buf, buf, n, NULL, NULL, &done, false);
 	mrrc_cq_unlock(cq);
+	mrrc_cq_wake(cq);
 	mrrc_op_end_list(done);
 	return n ? n : mrrc_cq_poll(cq, buf, count, NULL);
 }
@@ -319,6 +322,8 @@ static ssize_t cq_core_sread(struct mrrc_cq *cq, void *buf, size_t count,
 		ret = mrrc_cq_map(cq, buf, core_buf, ret, src, src, &done,
 				  false);
 	cq_sread_end(cq, done);
+	if (ret >= 0)
+		mrrc_cq_wake(cq);
 	return ret;
 }
 
