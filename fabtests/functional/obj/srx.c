@@ -221,6 +221,41 @@ static void asleep(bool cancel_it)
 	ft_pair_close(&pair);
 }
 
+static int enable(uint64_t flags)
+{
+	struct fid_ep *ep;
+	int ret;
+
+	FT_CALL(fi_endpoint(pair.dom[0].domain, pair.dom[0].info, &ep, NULL));
+	FT_CALL(fi_ep_bind(ep, &pair.srx->fid, 0));
+	FT_CALL(fi_ep_bind(ep, &pair.peq->fid, 0));
+	FT_CALL(fi_ep_bind(ep, &pair.srx_cq->fid, FI_TRANSMIT));
+	FT_CALL(fi_ep_bind(ep, &pair.srx_cq->fid, FI_RECV | flags));
+	ret = fi_enable(ep);
+	FT_CALL(fi_close(&ep->fid));
+	return ret;
+}
+
+/*
+ * A completion does not tell which endpoint received the message: endpoints
+ * with and without selective completions cannot share a queue.
+ */
+static void unlike(void)
+{
+	int ret;
+
+	if (ft_opts.raw || ft_rdm() || ft_core("verbs"))
+		return;
+	ft_stage("endpoints that differ");
+	FT_CALL(enable(FI_SELECTIVE_COMPLETION));
+	ret = enable(0);
+	FT_CHECK(ret == -FI_EINVAL, "fi_enable: %d", ret);
+	ft_ep_close(&pair.c);
+	ft_ep_close(&pair.s);
+	FT_CALL(enable(0));
+	FT_CALL(enable(FI_SELECTIVE_COMPLETION));
+}
+
 /* Posts receives, of which some ask for a completion. */
 static void selective(void)
 {
@@ -235,6 +270,7 @@ static void selective(void)
 	out = ft_map(NULL, LEN);
 	for (i = 0; i < 20; i++)
 		selective_round(i);
+	unlike();
 	ft_unmap(in, SLOTS * LEN);
 	ft_unmap(out, LEN);
 	ft_pair_close(&pair);

@@ -259,6 +259,21 @@ struct mrrc_stx {
 	struct mrrc_domain *domain;
 };
 
+/*
+ * Endpoints whose receives the provider treats in a way of their own, by a pair
+ * of ways. A completion does not tell its endpoint, so the endpoints of one CQ
+ * have the same way of each pair.
+ */
+enum mrrc_rx_way {
+	/* receives of a shared context are unsignalled by default, or not */
+	MRRC_RX_SELECTIVE,
+	MRRC_RX_ALL,
+	/* FI_BUFFERED_RECV, or not */
+	MRRC_RX_BUFFERED,
+	MRRC_RX_PLAIN,
+	MRRC_RX_WAYS,
+};
+
 struct mrrc_cq {
 	struct fid_cq cq;
 	struct fid_cq *core;
@@ -268,6 +283,8 @@ struct mrrc_cq {
 	size_t entry_size;	  /* the application's format */
 	size_t core_entry_size;	  /* >= entry_size: formats are prefixes */
 	bool internal;		  /* opened and read by us alone */
+	/* endpoints of each way; guarded by the domain's cq_lock */
+	unsigned rx_ways[MRRC_RX_WAYS];
 	/*
 	 * the CQ has endpoints with a shared context whose receives are
 	 * unsignalled by default
@@ -347,12 +364,13 @@ struct mrrc_ep {
 		bool out, recv, read;
 	} copies;
 	size_t write_split_limit, read_split_limit;
-	bool shared_rx;	   /* receives come from a shared context */
-	bool is_srx;	   /* this is the shared context */
-	bool rx_bind_late; /* bind rx.cq to the core later */
-	bool buffered;	   /* FI_BUFFERED_RECV */
-	bool plain;	   /* messages are data and nothing else */
-	bool desc_always;  /* the core uses descriptors of empty buffers */
+	bool shared_rx;		   /* receives come from a shared context */
+	bool is_srx;		   /* this is the shared context */
+	bool rx_way[MRRC_RX_WAYS]; /* the endpoint counts in rx.cq's rx_ways */
+	bool rx_bind_late;	   /* bind rx.cq to the core later */
+	bool buffered;		   /* FI_BUFFERED_RECV */
+	bool plain;		   /* messages are data and nothing else */
+	bool desc_always; /* the core uses descriptors of empty buffers */
 	size_t inject_size;
 	size_t buffered_max; /* bytes of one of the core's buffers */
 	size_t copied;	     /* longest message that the core copies; 0: none */

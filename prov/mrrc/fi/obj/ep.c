@@ -62,6 +62,69 @@ static void ep_release_cqs(struct mrrc_ep *ep)
 	}
 }
 
+static int ep_take_way(struct mrrc_ep *ep, enum mrrc_rx_way way)
+{
+	struct mrrc_cq *cq = ep->rx.cq;
+	int ret = 0;
+
+	ep = ep->base;
+	mrrc_mutex_lock(&ep->domain->cq_lock);
+	if (cq->rx_ways[way ^ 1]) {
+		MRRC_WARN(
+			EP_CTRL,
+			"a completion queue reports receives of endpoints "
+			"with and without %s\n",
+			way < MRRC_RX_BUFFERED ?
+				"FI_SELECTIVE_COMPLETION, of a shared context" :
+				"FI_BUFFERED_RECV");
+		ret = -FI_EINVAL;
+	} else if (!ep->rx_way[way]) {
+		cq->rx_ways[way]++;
+		ep->rx_way[way] = true;
+	}
+	mrrc_mutex_unlock(&ep->domain->cq_lock);
+	return ret;
+}
+
+static void ep_leave_ways(struct mrrc_ep *ep)
+{
+	int way;
+
+	mrrc_mutex_lock(&ep->domain->cq_lock);
+	for (way = 0; way < MRRC_RX_WAYS; way++) {
+		if (ep->rx_way[way])
+			ep->rx.cq->rx_ways[way]--;
+	}
+	mrrc_mutex_unlock(&ep->domain->cq_lock);
+}
+
+/* Decides how the endpoint's receives are treated. */
+static int ep_choose_ways(struct mrrc_ep *ep)
+{
+	const struct mrrc_domain *domain = ep->domain;
+	struct mrrc_cq *cq = ep->rx.cq;
+	int ret = 0;
+
+	if (!cq || !domain->ops)
+		return 0;
+	/* where each receive has a record, an offer is an entry without one */
+	if (ep->buffered || !(domain->reg.below & MRRC_BELOW_LEN_CLAIMED))
+		ret = ep_take_way(ep, ep->buffered ? MRRC_RX_BUFFERED :
+						     MRRC_RX_PLAIN);
+	if (ret)
+		return ret;
+	if (ep->shared_rx && !(domain->reg.below & MRRC_BELOW_RX_ALWAYS)) {
+		ret = ep_take_way(ep, ep->rx.selective ? MRRC_RX_SELECTIVE :
+							 MRRC_RX_ALL);
+		if (ret)
+			return ret;
+		cq->rx_selective = ep->rx.selective;
+	}
+	if (ep->buffered)
+		mrrc_cq_set_buffered(cq);
+	return 0;
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct mrrc_ep *ep = container_of(fid, struct mrrc_ep, ep.fid);
@@ -88,8 +151,10 @@ static int ep_close(struct fid *fid)
 		mrrc_ep_flush_ops(ep);
 	if (ep->tx.cq)
 		mrrc_ref_put(&ep->tx.cq->ref);
-	if (ep->rx.cq)
+	if (ep->rx.cq) {
+		ep_leave_ways(ep);
 		mrrc_ref_put(&ep->rx.cq->ref);
+	}
 	if (ep->own_cq)
 		fi_close(&ep->own_cq->cq.fid);
 	fi_freeinfo(ep->info);
@@ -277,6 +342,9 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 {
 	int ret;
 
+	ret = ep_choose_ways(ep);
+	if (ret)
+		return ret;
 	if (ep->rx_bind_late) {
 		ret = fi_ep_bind(ep->core, &ep->rx.cq->core->fid,
 				 FI_RECV | (ep->shared_rx ?
@@ -296,11 +364,6 @@ int mrrc_ep_prepare(struct mrrc_ep *ep)
 	}
 	ep_allow_copies(ep);
 	ep_set_known(ep);
-	if (ep->shared_rx && ep->rx.cq && ep->rx.selective &&
-	    !(ep->domain->reg.below & MRRC_BELOW_RX_ALWAYS))
-		ep->rx.cq->rx_selective = true;
-	if (ep->buffered && ep->rx.cq && ep->domain->ops)
-		mrrc_cq_set_buffered(ep->rx.cq);
 	return 0;
 }
 
