@@ -207,6 +207,30 @@ static void refused(void)
 	close(fd);
 }
 
+/* The same for conditional writes: as many wait for a tag as may. */
+static void refused_cwrite(void)
+{
+	int fd = ft_file_make(path, shadow, LEN);
+	struct fid_mrrc_file *file = file_open(fd, 0);
+	struct fi_mrrc_cw_attr most = { .size = sizeof(most) };
+	struct fi_mrrc_file_stats attr;
+	uint64_t i;
+
+	ft_stage("as many conditional writes as may wait");
+	FT_CALL(fi_cw_query(&pair.c.ep->fid, &most));
+	tags++;
+	for (i = 0; i < most.max_pending; i++)
+		FT_CALL(post(file, CWRITE, 0, 1, 0));
+	FT_CHECK(post(file, CWRITE, 0, 1, 0) == -FI_EAGAIN, "one more");
+	query(file, &attr);
+	FT_CHECK(attr.mapped + attr.copied == i,
+		 "%" PRIu64 " mapped, %" PRIu64 " copied, not %" PRIu64,
+		 attr.mapped, attr.copied, i);
+	ft_ep_close(&pair.c);
+	FT_CALL(fi_close(&file->fid));
+	close(fd);
+}
+
 /* Registrations are kept, and found again after the file was closed. */
 static void cached(void)
 {
@@ -748,6 +772,8 @@ int main(int argc, char **argv)
 	sparse(0);
 	sparse(FI_MRRC_FILE_MAP);
 	forked();
+	if (!ft_rdm())
+		refused_cwrite();
 	unlink(path);
 	rmdir(dir);
 	FT_CALL(fi_close(&mr->fid));

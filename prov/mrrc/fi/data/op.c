@@ -194,6 +194,8 @@ ssize_t mrrc_op_refused(struct mrrc_op *op, ssize_t ret)
 	}
 	atomic_fetch_sub_explicit(mrrc_op_posts(domain, op->cq), 1,
 				  memory_order_relaxed);
+	atomic_fetch_or_explicit(&op->flags, MRRC_OP_REFUSED,
+				 memory_order_relaxed);
 	op_free(op, hints);
 	return ret;
 }

@@ -43,6 +43,7 @@ enum {
 	 * is a transmission that is reported, with region[0] and nothing else.
 	 */
 	MRRC_OP_GENERAL = 1 << 13,
+	MRRC_OP_REFUSED = 1 << 14, /* it was not posted, and ends */
 };
 
 struct mrrc_op {

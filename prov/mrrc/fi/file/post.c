@@ -158,7 +158,7 @@ static void file_part_end(struct mrrc_op *op, struct mrrc_block *block)
 		mrrc_pending_write(op->cq, part->comp, &entry);
 		part->comp = NULL;
 	}
-	file_part_free(part, !(atomic_load(&op->flags) & MRRC_OP_CLAIMED));
+	file_part_free(part, atomic_load(&op->flags) & MRRC_OP_REFUSED);
 }
 
 static const struct mrrc_block_ops file_part_ops = {
