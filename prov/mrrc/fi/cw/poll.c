@@ -52,16 +52,31 @@ void mrrc_cw_group_release(struct mrrc_cw_group *group)
 	mrrc_mutex_unlock(&group->lock);
 }
 
-/* Gives up links whose peer has not come, or not answered, in time. */
+static bool cw_late(const struct mrrc_cw_ep *cw, int64_t now)
+{
+	const int64_t until = mrrc_cw_until(cw);
+
+	return until && now > until;
+}
+
+/*
+ * Gives up links whose peer has not come, or not answered, in time. After a
+ * delay of this process, the answer may be among messages that were not read.
+ */
 static void cw_group_late(struct mrrc_cw_group *group)
 {
+	const int64_t now = mrrc_now_ms();
 	struct mrrc_cw_ep *cw;
-	int64_t now = mrrc_now_ms(), until;
 	const char *why;
 
 	TAILQ_FOREACH(cw, &group->eps, link) {
-		until = mrrc_cw_until(cw);
-		if (!until || now <= until)
+		if (cw_late(cw, now))
+			break;
+	}
+	if (cw)
+		mrrc_cw_links_drain(group);
+	TAILQ_FOREACH(cw, &group->eps, link) {
+		if (!cw_late(cw, now))
 			continue;
 		why = mrrc_cw_step(cw, CW_ON_QUIT) == CW_DO_LOSE ?
 			      "the peer does not come" :
