@@ -148,6 +148,7 @@ static int read_records(struct trace_records *records, FILE *file,
 	};
 	int ret;
 
+	records->files++;
 	if (!records->page)
 		records->page = 4096;
 	ret = file ? sim_read_file(file, path, err, err_len, &sink) :

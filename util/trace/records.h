@@ -13,6 +13,7 @@ struct trace_records {
 	struct sim_rec *rec;
 	size_t count;
 	size_t max;
+	size_t files;
 	uint32_t procs; /* number of processes and their domains */
 	uint64_t start; /* ns since 1970; 0: not known */
 	uint64_t page;	/* bytes */

@@ -155,10 +155,8 @@ static int put_head(const struct trace_records *records, FILE *out)
 		if (source->proc < MRRC_TRACE_COSTS)
 			head.head.cost[source->proc] = source->cost;
 	}
-	/* in records of several programs, no program is named */
-	if (records->sources &&
-	    records->source[0].pid ==
-		    records->source[records->sources - 1].pid) {
+	/* records of several processes, which may have one PID, name no program */
+	if (records->files == 1 && records->sources) {
 		head.head.pid = records->source[0].pid;
 		memcpy(head.head.program, records->source[0].program,
 		       sizeof(head.head.program));

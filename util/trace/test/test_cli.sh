@@ -127,7 +127,11 @@ refuses 1 "no requests in it" "$DIR/empty"
 printf 'time_us,addr,len\n1,0x1000,4096\n1000001,0x1000,4096\n' >"$DIR/1.csv"
 run 0 -f raw -o "$DIR/two.trace" "$DIR/1.csv" "$DIR/1.csv"
 run 0 -f csv -o "$DIR/two.csv" "$DIR/1.csv" "$DIR/1.csv"
-for file in two.csv two.trace; do
+# of one PID, in two containers
+run 0 -f raw -o "$DIR/1.trace" "$DIR/1.csv"
+printf '\7' | dd of="$DIR/1.trace" bs=1 seek=24 conv=notrunc 2>/dev/null
+run 0 -f raw -o "$DIR/pid.trace" "$DIR/1.trace" "$DIR/1.trace"
+for file in two.csv two.trace pid.trace; do
 	"$SIM" -q --gain "$DIR/$file" >"$DIR/out" 2>"$DIR/err"
 	grep -q ': 4 requests of 2 processes in 1\.000 s' "$DIR/out" ||
 		fail "fi_mrrc_sim --gain $file: not two programs"
