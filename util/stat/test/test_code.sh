@@ -73,11 +73,15 @@ if [ -e "$RAW" ]; then
 	cp "$RAW" "$DIR/"$'\033[2J.so'
 	LD_PRELOAD=$DIR/$'\033[2J.so' sleep 1000 &
 	CLEARS=$!
-	until grep -q '2J.so' "/proc/$CLEARS/maps" &&
+	until grep -qx sleep "/proc/$CLEARS/comm" &&
 		grep -q '^State:.S' "/proc/$CLEARS/status"; do
 		sleep 0.1
 	done
-	says 1 '^?\[2J.so+0x[0-9a-f]*: ' "$CLEARS"
+	if grep -q '2J.so' "/proc/$CLEARS/maps"; then
+		says 1 '^?\[2J.so+0x[0-9a-f]*: ' "$CLEARS"
+	else
+		echo "SKIP: sleep loads no $RAW"
+	fi
 	kill "$CLEARS"
 fi
 # UCX's library may, by its name
