@@ -145,13 +145,19 @@ test_descriptors()
 # nothing; both forms.
 test_run()
 {
+	local pipe rc
+
 	environment plain || return 1
 	python -m ofi_mrrc run -- sh -c 'exit 7' 2>"$DIR/err"
 	[ $? -eq 7 ] || { fail "not the status of the command"; return 1; }
 	said "nothing was cached; .* --hook; " "$DIR/err" || return 1
 	# a broken pipe on standard error changes no exit status
-	python -m ofi_mrrc run -- sh -c 'exit 7' 2> >(exit)
-	[ $? -eq 7 ] || { fail "the status of a broken pipe"; return 1; }
+	exec {pipe}> >(exit)
+	wait $!
+	python -m ofi_mrrc run -- sh -c 'exit 7' 2>&"$pipe"
+	rc=$?
+	exec {pipe}>&-
+	[ $rc -eq 7 ] || { fail "the status of a broken pipe"; return 1; }
 	# shellcheck disable=SC2016 # for that shell
 	python -m ofi_mrrc run sh -c 'kill -TERM $$' 2>"$DIR/err"
 	[ $? -eq 143 ] || { fail "not the signal of the command"; return 1; }
