@@ -335,11 +335,13 @@ test_no_source()
 	prof -a 127.0.0.1 -k 4k -s 32K,64K -t 1 && says '^ *32K .*[0-9]$'
 }
 
-# Too few pages are an error that names the setting or the limit.
+# Too few pages are an error that names the setting of their kind, or the limit.
 test_no_pages()
 {
-	refused 1 "sysctl vm.nr_hugepages" "${BIN}fi_mrrc_prof" -q \
+	refused 1 "write 1026 to .*hugepages-1048576kB" "${BIN}fi_mrrc_prof" -q \
 		-P "$CORE" -k 1g -s 512G &&
+		refused 1 "write 524290 to .*hugepages-2048kB" \
+			"${BIN}fi_mrrc_prof" -q -P "$CORE" -k 2m -s 512G &&
 		refused 1 "memory that are available" "${BIN}fi_mrrc_prof" \
 			-q -P "$CORE" -k 4k -s 1T
 }

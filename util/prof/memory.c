@@ -136,6 +136,28 @@ void prof_unmap_all(struct prof_measure *m)
 	free(m->copy);
 }
 
+/* Says how to get pages of the kinds to measure, all of which are lacking. */
+static int no_pages(struct prof_measure *m, size_t largest)
+{
+	const enum mrrc_pages kind = m->options->pages[MRRC_PAGES_2M] ?
+					     MRRC_PAGES_2M :
+					     MRRC_PAGES_1G;
+	const unsigned bits = kind == MRRC_PAGES_2M ? 21 : 30;
+
+	if (m->cells->lacking[MRRC_PAGES_THP])
+		return prof_fail(m->err, -ENOENT,
+				 "transparent huge pages are off: as root, "
+				 "write madvise to /sys/kernel/mm/"
+				 "transparent_hugepage/enabled, or measure "
+				 "others by --pages");
+	return prof_fail(m->err, -ENOENT,
+			 "too few pages of %s: as root, write %zu to "
+			 "/sys/kernel/mm/hugepages/hugepages-%ukB/"
+			 "nr_hugepages, or measure others by --pages",
+			 prof_pages_name(kind), 2 * ((largest >> bits) + 1),
+			 1U << (bits - 10));
+}
+
 int prof_map_all(struct prof_measure *m)
 {
 	const struct prof_options *options = m->options;
@@ -161,9 +183,5 @@ int prof_map_all(struct prof_measure *m)
 	if (any)
 		return 0;
 	prof_unmap_all(m);
-	return prof_fail(m->err, -ENOENT,
-			 "no pages of the kind: reserve huge "
-			 "pages (as root: sysctl vm.nr_hugepages=%zu), or "
-			 "measure others by --pages",
-			 2 * ((largest >> 21) + 1));
+	return no_pages(m, largest);
 }

@@ -84,7 +84,7 @@ static void put_head(const struct prof_result *result, FILE *out)
 				kind == MRRC_PAGES_THP ?
 					"transparent huge pages are off" :
 					"too few pages are reserved "
-					"(vm.nr_hugepages)");
+					"(/sys/kernel/mm/hugepages)");
 	}
 }
 
