@@ -105,6 +105,13 @@ FI_PROVIDER_PATH is $DIR/none cure: .*FI_PROVIDER_PATH=" &&
 		hushes "[a-z]+ +(provider|userfaultfd)"
 }
 
+# first_copy PATH: the first copy that loads the provider begins with it
+first_copy()
+{
+	grep -m 1 'libfabric: .* loads' "$DIR/one" | grep -q " $1" ||
+		{ cat "$DIR/one"; fail "$1 is not first"; }
+}
+
 # Each copy is tried once, by whatever name.
 test_copies()
 {
@@ -121,10 +128,13 @@ test_copies()
 	command -v python3 >/dev/null || return 0
 	says "ok +libfabric: .*$DIR/py/x.libs/libfabric-0123" || return 1
 	[ "$copies" -eq 3 ] || { fail "$copies copies, not 3"; return 1; }
-	# in a folder for the loader such a name comes before other folders
+	# the loader takes such a name for no program that is linked to libfabric.so.1
 	LD_LIBRARY_PATH=$DIR/py/x.libs:$DIR/here check 0 &&
-		grep -m 1 'libfabric: .* loads' "$DIR/one" |
-		grep -q "$DIR/py/x.libs/libfabric-0123"
+		first_copy "$DIR/here/libfabric.so.1" &&
+		check 0 --libfabric="$DIR/py/x.libs/libfabric-0123.so.1" &&
+		first_copy "$DIR/py/x.libs/libfabric-0123" &&
+		check 1 --libfabric="$DIR/none" &&
+		says "bad +libfabric: $DIR/none can't be loaded"
 }
 
 # The first copy is what programs load; of others a fault is a note.
@@ -326,7 +336,8 @@ test_application_unused()
 
 test_usage()
 {
-	refused 2 "either code or check" "${BIN}fi_mrrc_stat" --check --code x
+	refused 2 "either code or check" "${BIN}fi_mrrc_stat" --check --code x &&
+		refused 2 "with check only" "${BIN}fi_mrrc_stat" --libfabric=x
 }
 
 test_options "$@"

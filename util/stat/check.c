@@ -172,11 +172,13 @@ static void probe_copy(struct check *check, size_t i)
 		stat_probe_fini(probe);
 }
 
-static void find_copies(struct check *check, const char *application)
+static void find_copies(struct check *check, const struct stat_options *options)
 {
 	size_t i;
 
-	stat_copies_find(application, &check->copies);
+	stat_copies_find(options->libfabric,
+			 options->whats ? options->what[0] : NULL,
+			 &check->copies);
 	if (!check->copies.count)
 		stat_find(&check->findings, STAT_BAD, "libfabric",
 			  "apt-get install libfabric1, or set LD_LIBRARY_PATH",
@@ -344,7 +346,7 @@ int stat_check(const struct stat_options *options)
 	int status;
 
 	check.verbs = stat_machine_devices(&check.findings);
-	find_copies(&check, options->whats ? options->what[0] : NULL);
+	find_copies(&check, options);
 	find_choice(&check);
 	find_provider(&check);
 	stat_probe_fini(&check.probe);

@@ -82,8 +82,6 @@ static void each_folder(const char *list,
 static void look_folder(void *arg, const char *folder)
 {
 	add_matching(arg, folder, SONAME);
-	/* the name that auditwheel gives a copy */
-	add_matching(arg, folder, "libfabric-*.so*");
 }
 
 /*
@@ -150,7 +148,19 @@ static void add_application(struct stat_copies *copies, const char *name)
 		stat_lines(argv, look_listed, copies);
 }
 
-void stat_copies_find(const char *application, struct stat_copies *copies)
+static void add_first(struct stat_copies *copies, const char *path)
+{
+	struct stat stat_ = { 0 };
+
+	stat(path, &stat_);
+	copies->copy[0].dev = stat_.st_dev;
+	copies->copy[0].ino = stat_.st_ino;
+	snprintf(copies->copy[0].path, PATH_MAX, "%s", path);
+	copies->count = 1;
+}
+
+void stat_copies_find(const char *libfabric, const char *application,
+		      struct stat_copies *copies)
 {
 	char *ldconfig[] = { "/sbin/ldconfig", "-p", NULL };
 	char *python[] = { "python3", "-c",
@@ -159,6 +169,8 @@ void stat_copies_find(const char *application, struct stat_copies *copies)
 			   NULL };
 
 	copies->count = 0;
+	if (libfabric)
+		add_first(copies, libfabric);
 	if (application)
 		add_application(copies, application);
 	each_folder(getenv("LD_LIBRARY_PATH"), look_folder, copies);

@@ -23,7 +23,11 @@ struct stat_copies {
 	} copy[STAT_COPIES_MAX];
 };
 
-/* @application is looked for in PATH; NULL: any program. */
-void stat_copies_find(const char *application, struct stat_copies *copies);
+/*
+ * @libfabric: the first copy, even if it can't be loaded; NULL: what is found.
+ * @application is looked for in PATH; NULL: any program.
+ */
+void stat_copies_find(const char *libfabric, const char *application,
+		      struct stat_copies *copies);
 
 #endif /* STAT_COPIES_H */

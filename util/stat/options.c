@@ -19,7 +19,13 @@
 #define INTERVAL_MIN 0.01
 #define INTERVAL_MAX 86400
 
-enum { OPTION_CHECK = 256, OPTION_JSON, OPTION_COUNT, OPTION_SORT };
+enum {
+	OPTION_CHECK = 256,
+	OPTION_LIBFABRIC,
+	OPTION_JSON,
+	OPTION_COUNT,
+	OPTION_SORT
+};
 
 static const char doc[] =
 	"Shows what the registration caches of ofi_mrrc do in running "
@@ -50,6 +56,10 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "check", OPTION_CHECK, NULL, 0,
 	  "Check provider and machine, and run APPLICATION if there is one",
+	  0 },
+	{ "libfabric", OPTION_LIBFABRIC, "FILE", 0,
+	  "With --check, the libfabric that programs load, if the wrong one is "
+	  "found",
 	  0 },
 	{ "list", 'l', NULL, 0, "List the counters and what they mean", 0 },
 	{ 0 },
@@ -161,6 +171,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_CHECK:
 		options->check = true;
 		break;
+	case OPTION_LIBFABRIC:
+		options->libfabric = arg;
+		break;
 	case ARGP_KEY_ARGS:
 		options->what = state->argv + state->next;
 		options->whats = state->argc - state->next;
@@ -172,6 +185,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "either code or check");
 		if (options->code && options->json)
 			argp_error(state, "code: as text only");
+		if (options->libfabric && !options->check)
+			argp_error(state, "libfabric: with check only");
 		if (options->code || options->check)
 			break;
 		for (i = 0; i < options->whats; i++)

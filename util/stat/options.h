@@ -20,9 +20,10 @@ struct stat_options {
 	struct stat_order order;
 	bool wait; /* wait until a domain is open */
 	bool json;
-	bool code;   /* examine the code of what */
-	bool check;  /* check provider and machine, and run what */
-	char **what; /* the remaining arguments */
+	bool code;	       /* examine the code of what */
+	bool check;	       /* check provider and machine, and run what */
+	const char *libfabric; /* with check; NULL: find it */
+	char **what;	       /* the remaining arguments */
 	size_t whats;
 };
 

@@ -269,10 +269,8 @@ def run(command, hook, alloc, chosen):
 
 def check(command, hook, chosen):
     path, major = prepare(command or [sys.executable], hook, chosen)
-    # the first copy that it looks at
-    prepend("LD_LIBRARY_PATH", os.path.dirname(path))
     tool = own(major, "fi_mrrc_stat")
-    os.execv(tool, [tool, "--check"])
+    os.execv(tool, [tool, "--check", "--libfabric=" + path])
 
 
 def main():
