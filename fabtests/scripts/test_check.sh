@@ -324,7 +324,11 @@ test_application_status()
 {
 	check 7 -- sh -c 'exit 7' && check 137 -- sh -c 'kill -9 $$' &&
 		check 127 -- /nonexistent/program &&
-		grep -q 'fi_mrrc_stat: /nonexistent/program: No such' "$DIR/err"
+		grep -q 'fi_mrrc_stat: /nonexistent/program: No such' "$DIR/err" ||
+		return 1
+	# with standard error closed
+	"${BIN}fi_mrrc_stat" --check -- /nonexistent/program 2>&-
+	[ $? -eq 127 ] || fail "not 127"
 }
 
 test_application_unused()

@@ -52,7 +52,7 @@ static int run(char *const *argv, const char *file)
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct sigaction intr, quit;
 	pid_t pid;
-	int status;
+	int status, why;
 
 	sigaction(SIGINT, &ignore, &intr);
 	sigaction(SIGQUIT, &ignore, &quit);
@@ -62,9 +62,10 @@ static int run(char *const *argv, const char *file)
 		sigaction(SIGQUIT, &quit, NULL);
 		setenv("FI_OFI_MRRC_STATS_FILE", file, 1);
 		execvp(argv[0], argv);
+		why = errno;
 		fprintf(stderr, "fi_mrrc_stat: %s: %s\n", argv[0],
-			strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
+			strerror(why));
+		_exit(why == ENOENT ? 127 : 126);
 	}
 	status = pid < 0 ? EXIT_FAILURE : wait_for(pid);
 	sigaction(SIGINT, &intr, NULL);
