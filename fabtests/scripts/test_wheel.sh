@@ -65,6 +65,8 @@ test_usage()
 			python -m ofi_mrrc run "$DIR" &&
 		refused 1 "is no libfabric" \
 			python -m ofi_mrrc run --libfabric /dev/null true &&
+		refused 1 "/dev/null is no libfabric" \
+			python -m ofi_mrrc run --libfabric=/dev/null true &&
 		FI_PROVIDER=^tcp refused 1 "name one provider" \
 			python -m ofi_mrrc run true || return 1
 	mkdir "$DIR/a b" && ln -s "$DIR"/plain/lib/python*/site-packages/ofi_mrrc \

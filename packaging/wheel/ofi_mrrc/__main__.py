@@ -290,6 +290,8 @@ def main():
             alloc = True
         elif word == "--libfabric" and words:
             chosen = words.pop(0)
+        elif word.startswith("--libfabric="):
+            chosen = word.partition("=")[2]
         else:
             what = ""
     if what == "check":
