@@ -120,7 +120,8 @@ bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 	struct mrrc_idle_known *known = idle_make(idle, range->start);
 	bool full;
 
-	if (known->queued >= range->end)
+	if (known->queued >= range->end ||
+	    (!range->whole && known->gone >= range->end))
 		return false;
 	full = idle->count == MRRC_IDLE_MAX && mrrc_idle_take(idle, out);
 	known->queued = range->end;
@@ -150,6 +151,7 @@ uint64_t mrrc_idle_watch(struct mrrc_idle *idle, uintptr_t start, uintptr_t end)
 
 	idle_reach(idle, start, end);
 	known->watched = end;
+	known->gone = 0;
 	known->token = mrrc_idle_token(idle);
 	return known->token;
 }
@@ -173,6 +175,8 @@ static void idle_forget_one(struct mrrc_idle_known *known, uintptr_t start,
 			    uintptr_t end, struct mrrc_range *hull)
 {
 	(void) hull;
+	if (start <= known->start && known->watched && known->watched <= end)
+		known->gone = known->watched;
 	if (known->start < end && start < known->seen)
 		known->seen = 0;
 	if (known->start < end && start < known->watched)

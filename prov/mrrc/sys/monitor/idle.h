@@ -32,6 +32,8 @@ struct mrrc_idle_known {
 	/* end of the part watched since @token; 0: none */
 	uintptr_t watched;
 	uint64_t token;
+	/* end of the part that was watched, and then changed as a whole */
+	uintptr_t gone;
 	bool whole; /* the range in the ring is */
 };
 
@@ -50,9 +52,10 @@ struct mrrc_idle {
 };
 
 /*
- * Remembers a range that no cache needs any more. Returns true if *out was set
- * to the oldest range, which no longer has a place in the ring, and which the
- * caller has to unwatch.
+ * Remembers a range that no cache needs any more, unless all of it has changed
+ * since it was watched: it is no longer watched then. Returns true if *out was
+ * set to the oldest range, which no longer has a place in the ring, and which
+ * the caller has to unwatch.
  */
 bool mrrc_idle_add(struct mrrc_idle *idle, const struct mrrc_idle_range *range,
 		   struct mrrc_idle_range *out);

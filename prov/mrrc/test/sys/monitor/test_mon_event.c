@@ -169,6 +169,31 @@ TEST(test_watch_limit)
 }
 
 /*
+ * A region that was evicted and waits is unmapped: its range does not become
+ * idle, as another userfaultfd may watch the memory by now.
+ */
+TEST(test_unmapped_while_waiting)
+{
+	struct fake_mon *state = fake_mon_of(fake);
+
+	watch();
+	fake_mon_raise(fake, base, base + mon_page, MRRC_MON_UNMAP);
+	mrrc_mon_drain(fake);
+	state->unwatches = 0;
+	mrrc_mon_unwatch(fake, base, mon_page);
+	mrrc_mon_unwatch_idle(fake);
+	ck_assert_uint_eq(state->unwatches, 0);
+	/* of a larger range a part is watched still */
+	mrrc_mon_unwatch(fake, base, 2 * mon_page);
+	mrrc_mon_unwatch_idle(fake);
+	ck_assert_uint_eq(state->unwatches, 1);
+	watch();
+	mrrc_mon_unwatch(fake, base, mon_page);
+	mrrc_mon_unwatch_idle(fake);
+	ck_assert_uint_eq(state->unwatches, 2);
+}
+
+/*
  * Ranges of all lengths are watched or seen in any order: a change forgets the
  * ranges that it touches, and no others.
  */
