@@ -472,14 +472,26 @@ static void check_writer(void)
 		 writer_limit_us, writer_us);
 }
 
+/* Lets the process map @more bytes. */
+static void limit_addresses(size_t more)
+{
+	struct rlimit limit = { 0, RLIM_INFINITY };
+	FILE *statm = fopen("/proc/self/statm", "r");
+	unsigned long pages;
+
+	FT_CHECK(statm && fscanf(statm, "%lu", &pages) == 1, "statm");
+	fclose(statm);
+	limit.rlim_cur = pages * FT_PAGE + more;
+	setrlimit(RLIMIT_AS, &limit);
+}
+
 /*
  * Posts a part of a file, and starts a writer while the peer is not ready.
- * @copies: the process has file descriptors left for a copy.
+ * @copies: the process has address space left for a copy.
  */
 static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 				      bool copies, pthread_t *thread)
 {
-	const struct rlimit none = { 0, FDS };
 	struct fid_mrrc_file *file = file_open(fd, FI_MRRC_FILE_MAP);
 	struct fi_mrrc_file_stats attr;
 
@@ -488,9 +500,9 @@ static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 	tags--;
 	query(file, &attr);
 	FT_CHECK(attr.mapped == can_map, "mapped: %s", attr.why);
-	if (!copies)
-		setrlimit(RLIMIT_NOFILE, &none);
 	FT_CALL(pthread_create(thread, NULL, writer, NULL));
+	if (!copies)
+		limit_addresses(len / 2);
 	return file;
 }
 
@@ -530,13 +542,13 @@ static void overtaken_end(struct fid_mrrc_file *file, int fd)
  * The peer is not ready when the file is truncated. The writer does not wait
  * for long, and the peer gets the former data: a conditional write, which has
  * no tag yet, is sent from a copy. A part of a file that the core already has
- * is copied to the same address. The operation fails if the process has no file
- * descriptor left for the copy, or if a device reads the file's own pages.
+ * is copied to the same address. The operation fails if the process has no
+ * address space left for the copy, or if a device reads the file's own pages.
  */
 static void overtaken(enum kind kind, size_t len, bool copies)
 {
 	int fd = ft_file_make(path, shadow, len + 7);
-	const struct rlimit fds = { FDS, FDS };
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	const bool pins = can_map && ft_core("verbs") && kind != CWRITE;
 	struct fi_mrrc_file_stats attr;
 	struct fid_mrrc_file *file;
@@ -549,7 +561,7 @@ static void overtaken(enum kind kind, size_t len, bool copies)
 	check_writer();
 	FT_CHECK(!pins || writer_us > 4000000,
 		 "the writer waited %" PRIu64 " us", writer_us);
-	setrlimit(RLIMIT_NOFILE, &fds);
+	setrlimit(RLIMIT_AS, &all);
 	query(file, &attr);
 	FT_CHECK(attr.copied == (!can_map || kind == CWRITE), "%lu copied",
 		 (unsigned long) attr.copied);

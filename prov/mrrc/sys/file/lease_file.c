@@ -249,48 +249,26 @@ int mrrc_file_read(int fd, const struct mrrc_fd_id *id, void *buf, size_t len,
 	return mrrc_fd_is(fd, id) ? ret : -EBADF;
 }
 
-/* Makes a copy in a memory file, which one call maps over the original. */
-static int lease_copy(const struct mrrc_lease_file *file, size_t offset,
-		      size_t len, int *memory_out)
-{
-	const size_t in_file = file->len - offset < len ? file->len - offset :
-							  len;
-	int memory, ret;
-	void *copy;
-
-	memory = memfd_create("ofi_mrrc", MFD_CLOEXEC);
-	if (memory < 0)
-		return -errno;
-	ret = -ENOMEM;
-	if (ftruncate(memory, (off_t) len))
-		goto err_close;
-	copy = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	if (copy == MAP_FAILED)
-		goto err_close;
-	ret = mrrc_file_read(file->fd, &file->id, copy, in_file, offset);
-	munmap(copy, len);
-	if (ret)
-		goto err_close;
-	*memory_out = memory;
-	return 0;
-
-err_close:
-	close(memory);
-	return ret;
-}
-
 int mrrc_lease_file_copy(const struct mrrc_lease_file *file, size_t offset,
 			 size_t len)
 {
-	int memory = -1, ret;
+	const size_t in_file = file->len - offset < len ? file->len - offset :
+							  len;
+	void *copy;
+	int ret;
 
-	ret = lease_copy(file, offset, len, &memory);
-	if (ret)
-		return ret;
-	if (mmap(file->base + offset, len, PROT_READ, MAP_SHARED | MAP_FIXED,
-		 memory, 0) == MAP_FAILED)
+	/* not in a memfd, which RLIMIT_FSIZE would limit */
+	copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return -errno;
+	ret = mrrc_file_read(file->fd, &file->id, copy, in_file, offset);
+	if (!ret && (mprotect(copy, len, PROT_READ) ||
+		     mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    file->base + offset) == MAP_FAILED))
 		ret = -errno;
-	close(memory);
+	if (ret)
+		munmap(copy, len);
 	return ret;
 }
 

@@ -8,6 +8,7 @@
 #include "test/case.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -305,6 +306,32 @@ TEST(held_too_long_is_copied)
 	mrrc_lease_release(&hold[1]);
 	ck_assert_uint_eq(forgotten, 0);
 	mrrc_lease_release(&hold[2]);
+	mrrc_lease_put(lease);
+}
+
+/* The copy is no file, whose length would be limited. */
+TEST(held_too_long_with_short_files)
+{
+	const struct rlimit few = { PAGE, RLIM_INFINITY };
+	struct mrrc_lease_hold hold;
+	struct mrrc_lease *lease;
+	struct rlimit limit;
+	char *addr;
+	int fd;
+
+	open_set(false, 50);
+	ck_assert_int_eq(get(path, &lease), 0);
+	ck_assert_int_eq(mrrc_lease_hold(lease, 0, LEN, &hold, &addr), 0);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	setrlimit(RLIMIT_FSIZE, &few);
+	while ((fd = open(path, O_WRONLY | O_NONBLOCK)) < 0)
+		usleep(1000);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	close(fd);
+	ck_assert(!atomic_load(&hold.failed));
+	ck_assert(has_bytes(addr, 'a', LEN));
+	mrrc_lease_release(&hold);
 	mrrc_lease_put(lease);
 }
 
