@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,43 @@ unsigned mrrc_lease_break_ms(void)
 	return seconds < UINT_MAX / 1000 ? seconds * 1000 : UINT_MAX;
 }
 
+/*
+ * All leases, whose descriptors a forked child closes: a lease that a child
+ * shares would outlive the parent, and no thread would give it up. The lock is
+ * held while such a descriptor is opened or closed.
+ */
+static pthread_mutex_t leased_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, mrrc_lease_file) leased = LIST_HEAD_INITIALIZER(leased);
+static pthread_once_t leased_once = PTHREAD_ONCE_INIT;
+
+static void leased_fork_prepare(void)
+{
+	pthread_mutex_lock(&leased_lock);
+}
+
+static void leased_fork_parent(void)
+{
+	pthread_mutex_unlock(&leased_lock);
+}
+
+static void leased_fork_child(void)
+{
+	struct mrrc_lease_file *file;
+
+	LIST_FOREACH(file, &leased, link) {
+		if (mrrc_fd_is(file->fd, &file->id))
+			close(file->fd);
+	}
+	LIST_INIT(&leased);
+	pthread_mutex_unlock(&leased_lock);
+}
+
+static void leased_init(void)
+{
+	pthread_atfork(leased_fork_prepare, leased_fork_parent,
+		       leased_fork_child);
+}
+
 static int lease_map(struct mrrc_lease_file *file)
 {
 	struct stat stat;
@@ -78,8 +116,8 @@ static int lease_map(struct mrrc_lease_file *file)
 	return 0;
 }
 
-int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
-			 struct mrrc_lease_file *out)
+static int lease_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
+		      struct mrrc_lease_file *out)
 {
 	const struct f_owner_ex by = { F_OWNER_TID, owner };
 	struct mrrc_lease_file file = { .id = *id };
@@ -114,6 +152,20 @@ err_close:
 	return ret;
 }
 
+int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
+			 struct mrrc_lease_file *file)
+{
+	int ret;
+
+	pthread_once(&leased_once, leased_init);
+	pthread_mutex_lock(&leased_lock);
+	ret = lease_take(fd, id, owner, file);
+	if (!ret)
+		LIST_INSERT_HEAD(&leased, file, link);
+	pthread_mutex_unlock(&leased_lock);
+	return ret;
+}
+
 bool mrrc_lease_file_whole(const struct mrrc_lease_file *file)
 {
 	/*
@@ -133,8 +185,11 @@ void mrrc_lease_file_give(struct mrrc_lease_file *file)
 void mrrc_lease_file_close(struct mrrc_lease_file *file)
 {
 	munmap(file->base, file->len);
+	pthread_mutex_lock(&leased_lock);
+	LIST_REMOVE(file, link);
 	if (mrrc_fd_is(file->fd, &file->id))
 		close(file->fd);
+	pthread_mutex_unlock(&leased_lock);
 }
 
 /*

@@ -6,11 +6,12 @@
  * and a truncation wait until the lease is given up, but no longer than
  * mrrc_lease_break_ms().
  *
- * Stateless; any thread, no lock held.
+ * Any thread, no lock held. A forked child has no descriptor of a lease.
  */
 #ifndef MRRC_LEASE_FILE_H
 #define MRRC_LEASE_FILE_H
 
+#include <bsd/sys/queue.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +36,7 @@ struct mrrc_lease_file {
 	char *base;
 	size_t len;  /* length of the file: not 0 */
 	bool memory; /* the file is on tmpfs */
+	LIST_ENTRY(mrrc_lease_file) link;
 };
 
 /*
@@ -43,6 +45,7 @@ struct mrrc_lease_file {
  * -EBADF: fd is another file by now; -EAGAIN: the file is open for writing;
  * -EACCES: the file belongs to another user; -EOPNOTSUPP: its file system does
  * not keep leases; -ENODATA: the file is empty; else an error of the system.
+ * @file stays where it is until mrrc_lease_file_close().
  */
 int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 			 struct mrrc_lease_file *file);

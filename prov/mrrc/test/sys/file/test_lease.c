@@ -335,6 +335,34 @@ TEST(held_too_long_with_short_files)
 	mrrc_lease_put(lease);
 }
 
+/* A child that lives longer than its parent would keep the parent's lease. */
+TEST(not_inherited)
+{
+	struct mrrc_fd_id id = { 0 };
+	struct mrrc_lease *lease;
+	struct stat stat;
+	pid_t pid;
+	int fd;
+
+	open_set(true, 0);
+	ck_assert_int_eq(get(path, &lease), 0);
+	fd = open(path, O_RDONLY);
+	mrrc_fd_id(fd, &id);
+	close(fd);
+	pid = fork();
+	if (!pid) {
+		for (fd = 3; fd < 100; fd++) {
+			if (!fstat(fd, &stat) && stat.st_ino == id.ino)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	child_exits(pid);
+	/* the parent's lease is whole */
+	ck_assert_int_eq(open(path, O_WRONLY | O_NONBLOCK), -1);
+	mrrc_lease_put(lease);
+}
+
 /*
  * Closes the lease's descriptor, and opens the named file with the same number,
  * which is returned.
