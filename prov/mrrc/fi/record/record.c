@@ -48,14 +48,15 @@ static struct mrrc_trace_file *record_file(void)
 
 /* ---- opening ---- */
 
+/* Unranked: the handlers of stats_file.c take a lock of the same rank. */
 static void fork_prepare(void)
 {
-	mrrc_mutex_lock(&recorder.lock);
+	pthread_mutex_lock(&recorder.lock.mutex);
 }
 
 static void fork_parent(void)
 {
-	mrrc_mutex_unlock(&recorder.lock);
+	pthread_mutex_unlock(&recorder.lock.mutex);
 }
 
 static void fork_child(void)
@@ -67,7 +68,7 @@ static void fork_child(void)
 	recorder.tried = false;
 	if (file)
 		mrrc_trace_file_forked(file);
-	mrrc_mutex_unlock(&recorder.lock);
+	pthread_mutex_unlock(&recorder.lock.mutex);
 }
 
 static void record_init(void)

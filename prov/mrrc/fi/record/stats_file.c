@@ -37,18 +37,18 @@ static struct {
 
 static void fork_prepare(void)
 {
-	mrrc_mutex_lock(&stats_file.lock);
+	pthread_mutex_lock(&stats_file.lock.mutex);
 }
 
 static void fork_parent(void)
 {
-	mrrc_mutex_unlock(&stats_file.lock);
+	pthread_mutex_unlock(&stats_file.lock.mutex);
 }
 
 static void fork_child(void)
 {
 	TAILQ_INIT(&stats_file.open);
-	mrrc_mutex_unlock(&stats_file.lock);
+	pthread_mutex_unlock(&stats_file.lock.mutex);
 }
 
 static void stats_file_init(void)
