@@ -38,12 +38,13 @@ __attribute__((visibility("default"))) FILE *fopen64(const char *path,
 
 void named_in_conf(void)
 {
-	struct fi_info *hints = info_hints(NULL), *info, *i;
+	struct fi_info *hints, *info, *i;
 	char text[128];
 	int ret;
 
 	if (FI_VERSION_LT(fi_version(), FI_VERSION(1, 18)))
 		return;
+	hints = info_hints(NULL);
 	snprintf(text, sizeof(text), "FI_PROVIDER=%s\n", ft_opts.prov);
 	conf = text;
 	ret = fi_getinfo(FT_FIVERSION, ft_opts.addr, NULL, FI_SOURCE, hints,

@@ -349,7 +349,7 @@ static int found_in_groups(void)
 {
 	struct stat_sample sample = { 0 };
 	gid_t group[GROUPS];
-	int ready[2], i;
+	int ready[2], i, found;
 	pid_t pid;
 	char c;
 
@@ -373,7 +373,9 @@ static int found_in_groups(void)
 		stat_proc_read(pid, &sample);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	return (int) sample.domains;
+	found = (int) sample.domains;
+	stat_sample_fini(&sample);
+	return found;
 }
 
 /* The line of a process's groups can be long. */
