@@ -150,7 +150,17 @@ static void same_context(void)
 			ft_poll(&pair.c);
 		FT_CHECK(err == FI_ECANCELED, "error %d", err);
 	}
-	transfer(16);
+	/* also another operation that is posted between them */
+	for (i = 0; i < n; i++) {
+		post_tag(16 + i);
+		FT_CALL(fi_cancel(&pair.s.ep->fid, buf));
+	}
+	for (i = 0; i < n; i++) {
+		while (!ended(&err))
+			ft_poll(&pair.c);
+		FT_CHECK(err == FI_ECANCELED, "error %d", err);
+	}
+	transfer(20);
 }
 
 /*

@@ -337,6 +337,13 @@ static void cw_place(void *arg, struct mrrc_cw_target *target,
 	}
 }
 
+void mrrc_cw_forget(struct mrrc_cw_ep *cw, struct cw_rec *rec)
+{
+	if (rec->noted)
+		mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
+	rec->noted = false;
+}
+
 static void cw_ended(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 		     const struct mrrc_cw_end *end)
 {
@@ -345,7 +352,7 @@ static void cw_ended(struct mrrc_cw_ep *cw, struct cw_rec *rec,
 		mrrc_cw_confirmed(rec);
 	if (cw->partial == rec)
 		cw->partial = NULL;
-	mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
+	mrrc_cw_forget(cw, rec);
 	atomic_fetch_add(&cw->ending, 1);
 	STAILQ_INSERT_TAIL(&cw->group->ended, rec, link);
 }

@@ -69,6 +69,7 @@ struct cw_rec {
 	uint64_t flags;
 	uint64_t seq; /* reliable datagrams: age of the operation */
 	struct mrrc_cw_node by_context;
+	bool noted; /* in the endpoint's by_context */
 	struct mrrc_cw_end end;
 	/* deadline for the peer's confirmation of a cancelled target; or 0 */
 	int64_t confirm_by;
@@ -167,7 +168,7 @@ struct mrrc_cw_ep {
 
 	/* The group's lock: operations */
 	TAILQ_HEAD(, cw_rec) confirms; /* cancelled targets, oldest first */
-	struct mrrc_cw_map by_context; /* operations that have not ended */
+	struct mrrc_cw_map by_context; /* operations that fi_cancel() finds */
 	uint64_t issued_ns;	       /* when the core got the latest write */
 	/* number of tags that fi_cw_tag_alloc() gave */
 	uint64_t tags;
@@ -278,8 +279,10 @@ void mrrc_cw_links_poll(struct mrrc_cw_group *group, bool asleep);
  * data may fill the CQ without end, so the call reads a limited number.
  */
 void mrrc_cw_links_drain(struct mrrc_cw_group *group);
-/* The link's oldest operation with this context, or NULL */
+/* The oldest operation with this context that was not forgotten, or NULL */
 struct cw_rec *mrrc_cw_oldest(const struct mrrc_cw_ep *cw, const void *context);
+/* fi_cancel() no longer finds the operation. The group's lock held */
+void mrrc_cw_forget(struct mrrc_cw_ep *cw, struct cw_rec *rec);
 /*
  * From now until the connection ends, messages complete only when they have
  * arrived at the peer; one more message shows that earlier messages have. Returns

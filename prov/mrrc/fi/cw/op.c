@@ -132,13 +132,14 @@ static void cw_note(struct mrrc_cw_ep *cw, struct cw_rec *rec)
 		rec->seq = atomic_fetch_add(&cw->rdm->seq, 1);
 	mrrc_cw_map_add(&cw->by_context, &rec->by_context,
 			(uintptr_t) rec->context);
+	rec->noted = true;
 }
 
 /* ret: the result of posting the operation */
 static int cw_noted(struct mrrc_cw_ep *cw, struct cw_rec *rec, int ret)
 {
 	if (ret)
-		mrrc_cw_map_remove(&cw->by_context, &rec->by_context);
+		mrrc_cw_forget(cw, rec);
 	else
 		mrrc_cw_after(cw);
 	return ret;
@@ -412,37 +413,21 @@ static void cw_cancel_target(struct cw_rec *rec)
 		mrrc_cw_confirm(rec);
 }
 
-/*
- * The next call with the same context finds the next operation, although the
- * one that was found has not ended.
- */
-static void cw_cancel_next(struct mrrc_cw_ep *cw, struct cw_rec *found)
-{
-	const uint64_t key = found->by_context.key;
-
-	if (found->is_wr ? found->wr.state == MRRC_CW_WR_ENDED :
-			   found->target.state == MRRC_CW_TARGET_ENDED)
-		return;
-	mrrc_cw_map_remove(&cw->by_context, &found->by_context);
-	mrrc_cw_map_add(&cw->by_context, &found->by_context, key);
-	if (cw->rdm)
-		found->seq = atomic_fetch_add(&cw->rdm->seq, 1);
-}
-
 static int cw_cancel_on(struct mrrc_cw_ep *cw, void *context)
 {
 	struct cw_rec *found;
 
 	mrrc_mutex_lock(&cw->group->lock);
 	found = mrrc_cw_oldest(cw, context);
+	/* the next call finds another operation, even if this one has not ended */
+	if (found)
+		mrrc_cw_forget(cw, found);
 	if (found && found->is_wr)
 		mrrc_cw_cancel_wr(&cw->sm, &found->wr);
 	else if (found)
 		cw_cancel_target(found);
-	if (found) {
-		cw_cancel_next(cw, found);
+	if (found)
 		mrrc_cw_after(cw);
-	}
 	mrrc_cw_group_unlock(cw->group);
 	return found ? 0 : -FI_ENOENT;
 }
