@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -452,10 +453,16 @@ static void busy(uint64_t flags)
  */
 static uint64_t writer_us, writer_limit_us;
 
+static atomic_bool writes; /* set when the writer may begin */
+
 static void *writer(void *arg)
 {
-	const uint64_t begin = ft_now_us(), limit = ft_limit_us();
+	uint64_t begin, limit;
 
+	while (!atomic_load(&writes))
+		usleep(100);
+	begin = ft_now_us();
+	limit = ft_limit_us();
 	FT_CHECK(!truncate(path, 1000), "truncate: %s", strerror(errno));
 	writer_us = ft_now_us() - begin;
 	writer_limit_us = ft_limit_us() - limit;
@@ -475,14 +482,15 @@ static void check_writer(void)
 /* Lets the process map @more bytes. */
 static void limit_addresses(size_t more)
 {
-	struct rlimit limit = { 0, RLIM_INFINITY };
+	struct rlimit limit;
 	FILE *statm = fopen("/proc/self/statm", "r");
 	unsigned long pages;
 
 	FT_CHECK(statm && fscanf(statm, "%lu", &pages) == 1, "statm");
 	fclose(statm);
+	FT_CALL(getrlimit(RLIMIT_AS, &limit));
 	limit.rlim_cur = pages * FT_PAGE + more;
-	setrlimit(RLIMIT_AS, &limit);
+	FT_CALL(setrlimit(RLIMIT_AS, &limit));
 }
 
 /*
@@ -500,9 +508,11 @@ static struct fid_mrrc_file *overtake(enum kind kind, size_t len, int fd,
 	tags--;
 	query(file, &attr);
 	FT_CHECK(attr.mapped == can_map, "mapped: %s", attr.why);
+	atomic_store(&writes, false);
 	FT_CALL(pthread_create(thread, NULL, writer, NULL));
 	if (!copies)
 		limit_addresses(len / 2);
+	atomic_store(&writes, true);
 	return file;
 }
 

@@ -65,7 +65,8 @@ unsigned mrrc_lease_break_ms(void)
 /*
  * All leases, whose descriptors a forked child closes: a lease that a child
  * shares would outlive the parent, and no thread would give it up. The lock is
- * held while such a descriptor is opened or closed.
+ * held while such a descriptor is opened or closed, by a thread that cannot be
+ * cancelled then: it would leave with the lock.
  */
 static pthread_mutex_t leased_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, mrrc_lease_file) leased = LIST_HEAD_INITIALIZER(leased);
@@ -155,14 +156,16 @@ err_close:
 int mrrc_lease_file_take(int fd, const struct mrrc_fd_id *id, pid_t owner,
 			 struct mrrc_lease_file *file)
 {
-	int ret;
+	int ret, cancel;
 
 	pthread_once(&leased_once, leased_init);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&leased_lock);
 	ret = lease_take(fd, id, owner, file);
 	if (!ret)
 		LIST_INSERT_HEAD(&leased, file, link);
 	pthread_mutex_unlock(&leased_lock);
+	pthread_setcancelstate(cancel, NULL);
 	return ret;
 }
 
@@ -184,12 +187,16 @@ void mrrc_lease_file_give(struct mrrc_lease_file *file)
 
 void mrrc_lease_file_close(struct mrrc_lease_file *file)
 {
+	int cancel;
+
 	munmap(file->base, file->len);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&leased_lock);
 	LIST_REMOVE(file, link);
 	if (mrrc_fd_is(file->fd, &file->id))
 		close(file->fd);
 	pthread_mutex_unlock(&leased_lock);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 /*
