@@ -199,7 +199,7 @@ static bool prove_no_ring(void *arg, const struct mrrc_mapping *mapping)
 }
 
 /*
- * Is an io_uring mapped that is not known to be libfabric's? A thread of the
+ * Is, or may be, an io_uring mapped that is not libfabric's? A thread of the
  * kernel may read requests from a ring (IORING_SETUP_SQPOLL), so that a ring
  * that was made before there were hooks needs no system call.
  */
@@ -207,7 +207,8 @@ static bool prove_ring(void)
 {
 	bool ring = false;
 
-	mrrc_mappings_each(prove_no_ring, &ring);
+	if (!mrrc_mappings_each(prove_no_ring, &ring))
+		return true;
 	return ring && !prove_rings();
 }
 
