@@ -118,7 +118,9 @@ static int ep_choose_ways(struct mrrc_ep *ep)
 							 MRRC_RX_ALL);
 		if (ret)
 			return ret;
-		cq->rx_selective = ep->rx.selective;
+		/* readers of completions read it without the lock */
+		if (cq->rx_selective != ep->rx.selective)
+			cq->rx_selective = ep->rx.selective;
 	}
 	if (ep->buffered)
 		mrrc_cq_set_buffered(cq);
